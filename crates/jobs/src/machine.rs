@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_units::save::{Save, Value};
 use xoff_units::{Span, Time};
 
 use crate::graph::{NONE, Op, Work};
@@ -68,7 +69,7 @@ pub enum Action {
 }
 
 /// When an operation was done, and what it waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub struct OpTimes {
     /// It began: its stream was free, or a receive was posted.
     pub begun: Time,
@@ -90,7 +91,7 @@ impl OpTimes {
 }
 
 /// What a rank has done.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Value)]
 pub struct Log {
     /// By iteration and operation, as far as it has come.
     pub ops: Vec<OpTimes>,
@@ -102,7 +103,7 @@ pub struct Log {
 pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 
 /// What happens at a time that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Value)]
 enum Due {
     Starts,
     /// What a stream, or no stream, was busy with is over.
@@ -116,7 +117,7 @@ enum Due {
     },
 }
 
-#[derive(Default)]
+#[derive(Default, Value)]
 struct Stream {
     busy: bool,
     /// What it was busy with last.
@@ -124,7 +125,7 @@ struct Stream {
     waits: VecDeque<(u32, u32)>,
 }
 
-#[derive(Default)]
+#[derive(Default, Value)]
 struct Pair {
     busy: bool,
     waits: VecDeque<u32>,
@@ -134,8 +135,11 @@ struct Pair {
 type There = (u64, Time, u32);
 
 /// A rank.
+#[derive(Save)]
 pub struct Machine {
+    #[save(built)]
     job: Arc<Job>,
+    #[save(built)]
     rank: u32,
     iteration: u32,
     done: bool,

@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 /// Keys of `[link_retry]`.
@@ -250,7 +251,7 @@ impl Signal {
 }
 
 /// What the sending half does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum State {
     /// A handshake is under way: nothing goes.
     Init,
@@ -273,9 +274,10 @@ pub struct Change {
 }
 
 /// The sending half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct RetrySender {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     state: State,
     /// The oldest one kept, and the next new one; counted from the first of the run, of which 20 bits are on the wire.
@@ -421,9 +423,10 @@ impl RetrySender {
 }
 
 /// The receiving half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct RetryReceiver {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Counted from the first frame of the run.
     #[serde(serialize_with = "state::counter")]

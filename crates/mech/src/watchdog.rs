@@ -13,6 +13,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Span, Time};
 
 /// Keys of both detectors.
@@ -161,7 +162,7 @@ impl Config {
 }
 
 /// What the sender half of a queue has done to it so far: how often and for how long it was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Meter {
     /// Since when it is stopped; never: it is not.
     since: Time,
@@ -217,7 +218,7 @@ impl Meter {
 }
 
 /// What a look sees of a queue: its state, and counters since the start of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Look {
     /// Time of the look.
     pub at: Time,
@@ -245,7 +246,7 @@ pub enum Change {
 }
 
 /// A storm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Storm {
     found: Time,
     /// For how long the peer still has to let go.
@@ -253,7 +254,7 @@ struct Storm {
 }
 
 /// What the watchdog knows of a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub struct Queue {
     last: Option<Look>,
     /// How much of the detection time has been gathered.

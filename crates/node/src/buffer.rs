@@ -6,6 +6,7 @@
 use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::Bytes;
+use xoff_units::save::{Save, Value};
 
 /// How the memory is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct SharedPool {
 
 /// One ingress and class: what it holds and what bounds it. It lives in the class state of its port, beside the receiver half that
 /// measures it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub struct Ingress {
     /// In reserve or pool [bytes].
     bytes: u64,
@@ -63,9 +64,10 @@ enum Rule {
 }
 
 /// The accounting of a switch. What differs from ingress to ingress is in [`Ingress`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct Buffer {
     #[serde(skip)] // constant
+    #[save(built)]
     rule: Rule,
     /// Pool in use [bytes].
     shared_used: u64,

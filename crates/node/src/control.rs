@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 use xoff_mech::flow_control::Message;
+use xoff_units::save::Value;
 use xoff_units::{Span, Time, state};
 
 /// A delay, constant or with a uniform jitter on top.
@@ -40,7 +41,7 @@ impl ControlDelay {
 
 /// Messages on their way through one delay, always in order: a stage or credit message that overtakes another
 /// would leave the sender at a wrong state for ever.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Value)]
 pub(crate) struct DelayLine {
     waiting: VecDeque<(Time, u8, Message)>,
     #[serde(serialize_with = "state::deadline")]

@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 use xoff_units::Time;
+use xoff_units::save::Value;
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
@@ -40,7 +41,7 @@ pub enum DisciplineKind {
 }
 
 /// Queues of one egress and class, apart per ingress.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Value)]
 struct PerIngress {
     /// Indexed by ingress port; empty until the first frame.
     lists: Vec<FrameList>,
@@ -51,7 +52,7 @@ struct PerIngress {
 }
 
 /// One egress and class, whatever the discipline. It lives in the class state of its port, beside the sender half that guards it.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Value)]
 pub struct Egress {
     /// Bytes that wait.
     bytes: u64,
@@ -89,7 +90,7 @@ impl Egress {
     }
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Value)]
 enum Queues {
     /// In the egresses themselves.
     Fifo,
@@ -102,7 +103,7 @@ enum Queues {
 }
 
 /// The order of the egress queues of a switch. What each egress and class needs under any discipline is in its [`Egress`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Value)]
 pub struct Discipline {
     queues: Queues,
     ports: usize,

@@ -3,12 +3,13 @@
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
+use xoff_units::save::Value;
 use xoff_units::{Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
 /// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Value)]
 pub struct EventKey {
     /// Simulated time.
     pub time: Time,

@@ -4,6 +4,7 @@ use serde::{Serialize, Serializer};
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::rate_control::{HOPS_MAX, Hop};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Time, prefetch, state};
 
 /// Handle of a frame in a [`FrameStore`].
@@ -31,7 +32,7 @@ pub enum FrameKind {
 
 /// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; what
 /// is small is packed into `bits`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Value)]
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
     /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its value.
@@ -244,7 +245,7 @@ impl Frame {
 }
 
 /// The records that a frame has collected on its way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Value)]
 pub struct Telemetry {
     hops: [Hop; HOPS_MAX],
     len: u8,
@@ -265,7 +266,7 @@ impl Telemetry {
 }
 
 /// All frames that exist, in one slab.
-#[derive(Default)]
+#[derive(Default, Save)]
 pub struct FrameStore {
     frames: Vec<Frame>,
     /// Records of frames, by handle; only as far as frames have any. Beside the frames, so that those stay small.
@@ -368,7 +369,7 @@ impl std::ops::IndexMut<FrameId> for FrameStore {
 }
 
 /// A first-in-first-out queue of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub struct FrameList {
     head: FrameId,
     /// Means nothing while the list is empty.

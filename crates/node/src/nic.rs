@@ -17,13 +17,13 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Time, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
 use crate::env::{Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList};
 use crate::port::{Arrived, ClassConfig, Hit, Port};
-use crate::wire_times::FlowTimes;
 
 mod config;
 mod drain;
@@ -34,6 +34,7 @@ mod receiving;
 mod recovery;
 mod round_robin;
 mod round_robin_by_place;
+mod saved;
 mod sending;
 mod state;
 mod storm;
@@ -42,17 +43,17 @@ pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
 use drain::Drain;
 pub use drain::DrainConfig;
 use receiving::Receiving;
+use recovery::Ahead;
 pub use recovery::Recovery;
-use recovery::{Ahead, Recovering};
 use round_robin::RoundRobin;
 use round_robin_by_place::RoundRobinByPlace;
-use sending::{Production, Sending};
+use sending::Sending;
 pub use state::Left;
 use storm::Storm;
 pub use storm::StormConfig;
 
 /// Whose turn it is, by one of two rules.
-#[derive(Serialize)]
+#[derive(Serialize, Value)]
 enum Order {
     ByStart(RoundRobin),
     /// See [`Compat::round_robin_by_place`](crate::Compat).
@@ -187,28 +188,18 @@ impl Nic {
         let slot = self.flows.len() as u32;
         // As many bits as a random draw has.
         let seed = if self.c.rate_control.draws() { (env.draw(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
-        let facts = FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed };
-        self.flows.push(Sending {
-            start,
-            next: 0,
-            acked: 0,
-            available: now,
-            times: FlowTimes::new(self.c.clock),
-            rate_control: if start.controlled { self.c.rate_control.reaction_point(&facts) } else { None },
-            window: facts.window,
-            last_len: 0,
-            done: start.size == 0,
-            timers_cancelled: false,
-            production: Production::new(&start, now, &self.c),
-            pair: None,
-            recovery: self.c.recovery.map(|_| Box::<Recovering>::default()),
-        });
+        self.flows.push(Sending::new(start, now, &self.facts(&start, seed), &self.c));
         if let Some(pair) = start.queue_pair {
             self.go_on_in_pair(pair, slot);
         }
         self.slots.insert(start.flow, slot);
         self.round_robin.push(start.class, slot, self.flows[slot as usize].next_len(&self.c));
         self.try_send(now, env);
+    }
+
+    /// What the rate control of a flow has to know of it.
+    fn facts(&self, start: &FlowStart, seed: u64) -> FlowFacts {
+        FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed }
     }
 
     /// A frame arrived.

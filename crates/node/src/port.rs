@@ -3,8 +3,10 @@
 use serde::{Serialize, Serializer};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
+use xoff_mech::flow_control::saved_tx;
 use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Totals, Tx};
 use xoff_mech::rate_control::RecordFormat;
+use xoff_units::save::{Save, Value, may_be_gone};
 use xoff_units::{Bytes, Rate, Span, Time, prefetch, state};
 
 use crate::buffer::Ingress;
@@ -35,12 +37,13 @@ pub struct Hold {
 
 /// One class at one port: all that a frame needs when it leaves through it, then all that it needs when it comes in by it.
 /// Side by side, because a large network waits for memory, and because one place is found once.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 #[repr(C)]
 pub(crate) struct ClassState {
     /// What waits to leave.
     pub egress: Egress,
     /// Obeys the peer. A per-flow one is the queue itself; the egress then only counts.
+    #[save(by = saved_tx)]
     pub tx: Tx,
     /// Marks what leaves.
     pub detector: AnyDetector,
@@ -68,7 +71,7 @@ pub(crate) struct ClassConfig {
 }
 
 /// Control messages inside the node. Most ports have no such delays.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, Value)]
 struct Delays {
     /// Received messages that have not taken effect.
     inbox: DelayLine,
@@ -80,7 +83,7 @@ struct Delays {
 /// A port. Owned by a switch or a NIC, which decides what to send.
 ///
 /// Fields stand in the order of use: a departure needs the first cache lines, an arrival those after them.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 #[repr(C, align(64))]
 pub struct Port {
     /// When the wire is free, or was.
@@ -108,6 +111,7 @@ pub struct Port {
     /// Its link repeats what it corrupts: `retry` is there.
     repeats: bool,
     /// Line rate [bit/s].
+    #[save(built)]
     pub rate: Rate,
     /// The first class; most runs have no other.
     class_state: ClassState,
@@ -115,9 +119,11 @@ pub struct Port {
     #[serde(skip)] // a timer: when the port may send is in the state of its halves and flows
     wake_at: Time,
     /// The other classes.
+    #[save(each)]
     more: Box<[ClassState]>,
     delays: Option<Box<Delays>>,
     #[serde(serialize_with = "retry::no_state")]
+    #[save(by = may_be_gone)]
     retry: Option<Box<Retry>>,
     /// Length of control frames [bytes].
     message_len: u32,
@@ -125,6 +131,7 @@ pub struct Port {
     sent: u64,
     /// How records are kept.
     #[serde(skip)] // constant
+    #[save(built)]
     telemetry: RecordFormat,
 }
 

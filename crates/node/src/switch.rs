@@ -6,6 +6,7 @@ use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Time, prefetch};
 
 use crate::buffer::{Buffer, BufferPolicy};
@@ -72,7 +73,7 @@ pub struct Occupant {
 }
 
 /// A switch. What every frame needs stands first, in two cache lines.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 #[repr(C, align(64))]
 pub struct Switch {
     node: u32,
@@ -84,17 +85,22 @@ pub struct Switch {
     per_flow: bool,
     classes: usize,
     /// Buffers that notify sources of congestion; most switches have none.
+    #[save(each)]
     congestion_points: Option<Box<CongestionPoints>>,
     /// The watchdog; most switches have none.
+    #[save(each)]
     watchdog: Option<Box<Watchdog>>,
+    #[save(each)]
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
     #[serde(skip)] // constant
+    #[save(built)]
     scheduler: SchedulerKind,
     /// By port.
     schedulers: Vec<Scheduler>,
     #[serde(skip)] // constant
+    #[save(built)]
     control_delay: ControlDelay,
 }
 

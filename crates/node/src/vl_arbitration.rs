@@ -11,6 +11,7 @@
 
 use crate::Classes;
 use serde::Serialize;
+use xoff_units::save::Value;
 
 /// Unit of a weight [bytes].
 const WEIGHT_UNIT: u32 = 64;
@@ -69,7 +70,7 @@ impl VlArbitration {
 }
 
 /// Where a port stands in one table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Place {
     /// Entry that has its turn.
     at: usize,
@@ -97,7 +98,7 @@ impl Place {
 }
 
 /// Where a port stands. It changes only when a packet goes: a question too many changes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub(crate) struct VlState {
     high: Place,
     low: Place,

@@ -1,9 +1,10 @@
 //! The pending events of a partition of the network: in one global order, or by window and unit.
 
 use xoff_node::EventKey;
+use xoff_units::save::{Broken, Reader, Save, Value, Writer};
 
 use crate::event::Event;
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Pending};
 use crate::windows::Windows;
 
 /// How events are handled. The result, hash included, is the same.
@@ -54,5 +55,30 @@ impl Calendar {
             Calendar::Global(q) => q.peek(),
             Calendar::ByWindow(w) => w.peek(),
         }
+    }
+}
+
+/// The events, whatever holds them, and where the present window begins.
+impl Save for Calendar {
+    fn save(&self, to: &mut Writer) {
+        let mut events: Vec<&Event> = self.events().collect();
+        events.sort_by_key(|e| (e.event_key(), e.kind(), e.port(), e.arg));
+        to.number(events.len() as u64);
+        events.into_iter().for_each(|e| e.write(to));
+        let start = match self {
+            Calendar::Global(_) => None,
+            Calendar::ByWindow(w) => Some(w.start()),
+        };
+        start.write(to);
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        let (events, start): (Vec<Event>, Option<u64>) = Value::read(from)?;
+        match (self, start) {
+            (Calendar::Global(q), None) => q.refill(events),
+            (Calendar::ByWindow(w), Some(start)) => w.refill(start, events),
+            _ => return Err(Broken("events of the other engine")),
+        }
+        Ok(())
     }
 }

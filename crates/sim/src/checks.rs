@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_node::{Drop, EventKey};
 use xoff_units::Time;
+use xoff_units::save::Value;
 use xoff_workload::Flow;
 
 use crate::layout::Layout;
@@ -12,7 +13,7 @@ use crate::lost::Dropped;
 use crate::pack::{Pack, packed, words};
 
 /// Which promise was broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub enum ViolationKind {
     /// A frame was lost in a network that promises not to.
     Loss,
@@ -27,7 +28,7 @@ pub enum ViolationKind {
 }
 
 /// One broken promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Value)]
 pub struct Violation {
     /// Simulated time.
     pub time: Time,
@@ -43,7 +44,7 @@ pub struct Violation {
 const IN_WORDS: usize = 100;
 
 /// The broken promises of a run; only the first hundred are kept in words.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Value)]
 pub(crate) struct Checks {
     pub on: bool,
     /// The earliest of them, in order.
@@ -55,7 +56,7 @@ pub(crate) struct Checks {
 }
 
 /// What arrived out of order of one flow.
-#[derive(Debug)]
+#[derive(Debug, Value)]
 struct Gaps {
     /// Where the last gap begins [bytes].
     expected: u64,

@@ -1,10 +1,11 @@
 //! The virtual clock of a partition of the network: the present event and its place in the order of the network.
 
 use xoff_node::EventKey;
+use xoff_units::save::Value;
 use xoff_units::{Span, Time};
 
 /// The present event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Value)]
 pub(crate) struct Clock {
     /// When it happens.
     pub now: Time,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use xoff_node::{Call, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
 use xoff_topology::routing::Routes;
+use xoff_units::save::Save;
 use xoff_units::{Rate, Span, Time, prefetch};
 
 use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::draws::Draws;
-use crate::errors::{Direction, LinkErrors};
+use crate::errors::{Direction, LinkErrors, directions};
 use crate::event::{Event, EventOrder, Kind, Ranks};
 use crate::fault::Losses;
 use crate::ideal::HandedOver;
@@ -37,8 +38,10 @@ pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
 }
 
 /// The environment of the nodes of one partition of the network (of all of them, if the run is not split).
+#[derive(Save)]
 pub(crate) struct Core {
     /// Which partition.
+    #[save(built)]
     partition: u16,
     pub clock: Clock,
     pub pending: Calendar,
@@ -46,18 +49,25 @@ pub(crate) struct Core {
     /// Events handled.
     pub events: u64,
     pub frames: FrameStore,
+    #[save(built)]
     pub layout: Arc<Layout>,
+    #[save(built)]
     wire_times: WireTimes<32>,
     /// By port, as all columns here; ports of other partitions stay as they are.
+    #[save(each)]
     pub lines: Vec<Line>,
+    #[save(built)]
     router: Router,
     pub monitor: Monitor,
     /// Frames for other partitions, by partition.
+    #[save(built)]
     pub outgoing: Vec<Vec<RemoteArrival>>,
     /// When the first of them arrives; without a look at all of them.
     pub first_outgoing: EventKey,
+    #[save(built)]
     losses: Option<Box<dyn Losses>>,
     /// By port at which they arrive; empty: no link corrupts or repeats frames.
+    #[save(by = directions)]
     errors: Vec<Vec<Direction>>,
     pub draws: Draws,
     /// Keeps the ideal messages of one port in order.
@@ -285,6 +295,16 @@ impl Core {
             let at = self.layout.port_index(node, port);
             self.lines[at].up = false;
         }
+    }
+
+    /// Routes as they are after the failures of a state that was restored.
+    pub fn set_routes(&mut self, routes: Arc<Routes>) {
+        self.router.replace(routes);
+    }
+
+    /// Does something from outside decide which frames links lose?
+    pub fn loses_by_other(&self) -> bool {
+        self.losses.is_some()
     }
 
     /// The counters of a port, those of its line included.

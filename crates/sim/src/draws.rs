@@ -1,6 +1,7 @@
 //! Random draws of ports: a stream each, or the order of another simulator's generator.
 
 use rand_chacha::ChaCha8Rng;
+use xoff_units::save::{Broken, Reader, Save, Value, Writer};
 use xoff_workload::random;
 
 /// Random numbers in an order of another simulator's, instead of our streams.
@@ -47,5 +48,28 @@ impl Draws {
         if let Some(source) = &mut self.source {
             source.message_sent();
         }
+    }
+}
+
+/// Of each stream, how far it is: the generator counts.
+impl Save for Draws {
+    fn save(&self, to: &mut Writer) {
+        let Draws { seed: _, streams, drawn, source } = self;
+        if source.is_some() {
+            to.refuse("random numbers in the order of another simulator");
+        }
+        drawn.write(to);
+        let begun = streams.iter().zip(0u64..).filter_map(|(s, port)| Some((port, s.as_ref()?.get_word_pos())));
+        begun.collect::<Vec<(u64, u128)>>().write(to);
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        self.drawn = Value::read(from)?;
+        for (port, at) in Vec::<(u64, u128)>::read(from)? {
+            let mut stream = random::stream(self.seed, port, PORT_DRAWS);
+            stream.set_word_pos(at);
+            *self.streams.get_mut(port as usize).ok_or(Broken("a port that is not there"))? = Some(Box::new(stream));
+        }
+        Ok(())
     }
 }

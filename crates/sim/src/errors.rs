@@ -11,6 +11,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use xoff_node::{Frame, FrameKind, Hit};
+use xoff_units::save::{Broken, Reader, Save, Value, Writer};
 use xoff_workload::random;
 
 /// Purpose of the random streams of links (ports draw with 2000).
@@ -183,6 +184,39 @@ impl Direction {
             }
         };
         hit.then_some(if self.errors.seen { Hit::Corrupted } else { Hit::Vanished })
+    }
+}
+
+/// What has happened to the frames of a link.
+impl Save for Direction {
+    fn save(&self, to: &mut Writer) {
+        let Direction { errors: _, rng, bad, seen, known: _ } = self;
+        (rng.get_word_pos(), *bad, *seen).write(to);
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        let at;
+        (at, self.bad, self.seen) = Value::read(from)?;
+        self.rng.set_word_pos(at);
+        Ok(())
+    }
+}
+
+/// The errors of all links in a checkpoint.
+pub(crate) mod directions {
+    use super::*;
+    use xoff_units::save::{restore_each, save_each};
+
+    pub fn save(all: &[Vec<Direction>], to: &mut Writer) {
+        to.number(all.len() as u64);
+        all.iter().for_each(|port| save_each(port.iter(), to));
+    }
+
+    pub fn restore(all: &mut [Vec<Direction>], from: &mut Reader) -> Result<(), Broken> {
+        if from.number()? != all.len() as u64 {
+            return Err(Broken("a list of another length"));
+        }
+        all.iter_mut().try_for_each(|port| restore_each(port.len(), port.iter_mut(), from))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use xoff_mech::detection::MarkCounts;
 use xoff_node::EventKey;
+use xoff_units::save::{Broken, Reader, Save, Value, Writer};
 use xoff_units::{Span, Time, prefetch};
 use xoff_workload::Flow;
 
@@ -88,7 +89,7 @@ impl FlowRecord {
 }
 
 /// What a process has seen of a flow: its record without the flow, which all processes know.
-#[derive(Default, PartialEq)]
+#[derive(Default, PartialEq, Value)]
 pub(crate) struct Seen {
     nth: u64,
     sent: u64,
@@ -130,6 +131,33 @@ pub(crate) struct FlowTable {
     pub acknowledged: Vec<u32>,
     /// Flows that are complete, in that order.
     pub completions: Vec<(EventKey, u32)>,
+}
+
+/// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it begins.
+impl Save for FlowTable {
+    fn save(&self, to: &mut Writer) {
+        let FlowTable { records, ended, acknowledged, completions } = self;
+        to.number(records.len() as u64);
+        for record in records {
+            record.flow.write(to);
+            Seen::of(record).write(to);
+        }
+        ended.save(to);
+        acknowledged.save(to);
+        completions.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        self.records = (0..from.count()?)
+            .map(|_| {
+                let flow = Flow::read(from)?;
+                Ok(Seen::read(from)?.record(flow))
+            })
+            .collect::<Result<_, Broken>>()?;
+        self.ended.restore(from)?;
+        self.acknowledged.restore(from)?;
+        self.completions.restore(from)
+    }
 }
 
 impl FlowTable {

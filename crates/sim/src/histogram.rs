@@ -2,6 +2,7 @@
 //!
 //! A look costs nothing per port: a queue is charged for the looks since its last change when it changes again.
 
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Span, Time};
 
 /// Which looks are taken, and when the counts are kept.
@@ -20,7 +21,7 @@ pub struct Looks {
 }
 
 /// The counts of all ports at one time, from the first look on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Value)]
 pub struct QueueCounts {
     /// Simulated time.
     pub time: Time,
@@ -29,7 +30,7 @@ pub struct QueueCounts {
 }
 
 /// One queue, all classes together.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Value)]
 struct Queue {
     bytes: u64,
     /// Looks that are counted already.
@@ -38,9 +39,12 @@ struct Queue {
 }
 
 /// The counts while a run goes on.
+#[derive(Save)]
 pub(crate) struct Histogram {
+    #[save(built)]
     pub looks: Looks,
     taken: u32,
+    #[save(built)]
     classes: usize,
     /// By port and class [bytes].
     partitions: Vec<u64>,

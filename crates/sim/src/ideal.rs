@@ -10,9 +10,10 @@
 //! a split network (decision 0001).
 
 use xoff_units::Time;
+use xoff_units::save::Value;
 
 /// Ideal messages handed over, by port: the last instant, and how many in it. Without any, empty.
-#[derive(Default)]
+#[derive(Default, Value)]
 pub(crate) struct HandedOver(Vec<(Time, u32)>);
 
 impl HandedOver {

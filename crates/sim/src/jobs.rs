@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_jobs::{Action, Input, Jobs, Log, Machine};
 use xoff_node::{Call, Env};
+use xoff_units::save::Save;
 
 use crate::loops::Stage;
 use crate::partition::Partition;
@@ -32,21 +33,31 @@ pub struct RankLog {
 }
 
 /// A rank, and where it is.
+#[derive(Save)]
 struct Rank {
+    #[save(built)]
     job: usize,
+    #[save(built)]
     host: u32,
     /// Which of the ranks at its host.
+    #[save(built)]
     place: u32,
     machine: Machine,
     wire: FxHashMap<u32, (u64, u64)>,
 }
 
 /// Ranks at the hosts of a partition.
+#[derive(Save)]
 pub(crate) struct Ranks {
+    #[save(built)]
     jobs: Arc<Jobs>,
+    #[save(each)]
     here: Vec<Rank>,
+    #[save(built)]
     at_host: FxHashMap<u32, Vec<u32>>,
+    #[save(built)]
     by_rank: FxHashMap<(usize, u32), u32>,
+    #[save(built)]
     actions: Vec<Action>,
 }
 

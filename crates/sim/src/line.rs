@@ -3,22 +3,28 @@
 use xoff_node::{EventKey, Frame, FrameId, Telemetry};
 use xoff_topology::LinkId;
 use xoff_units::Span;
+use xoff_units::save::Save;
 
 /// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Save)]
 #[repr(align(64))] // one cache line, not two halves
 pub(crate) struct Line {
     /// The port at the far end, counted over the whole network.
+    #[save(built)]
     pub to: u32,
+    #[save(built)]
     pub link: LinkId,
+    #[save(built)]
     pub delay: Span,
     /// After how much of it a frame can go on at the far end; never before its last bit: [`NO_HEAD`](crate::cut_through::NO_HEAD) [ps].
+    #[save(built)]
     pub head: Span,
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
     pub tx_frames: u64,
     /// Partition of the network in which the far end lives; with [`TAPPED`], what it transmits is recorded.
+    #[save(built)]
     partition: u16,
     /// False once the link has failed.
     pub up: bool,

@@ -2,6 +2,7 @@
 
 use xoff_node::{Env, EventKey, Frame, FrameKind};
 use xoff_units::Span;
+use xoff_units::save::Value;
 use xoff_workload::generators::closed_loop::NextAfter;
 
 use crate::core::Core;
@@ -11,7 +12,7 @@ use crate::model::PathFacts;
 use crate::partition::{HOPS, Node, Partition, RECEIVES};
 
 /// How far a flow has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub(crate) enum Stage {
     /// Its last frame has left the source.
     Sent,

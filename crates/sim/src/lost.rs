@@ -1,13 +1,14 @@
 //! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
 
 use xoff_node::{Drop, FrameKind, RetryEvent};
+use xoff_units::save::Value;
 
 use crate::checks::ViolationKind;
 use crate::clock::Clock;
 use crate::monitor::Monitor;
 
 /// Frames, data apart from what is sent about them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct FrameCount {
     /// Data frames.
     pub data: u64,
@@ -38,7 +39,7 @@ impl std::ops::Add for FrameCount {
 
 /// The lost frames of a run by cause. A lossless network that is dimensioned right has the first two at zero; the others are the work of
 /// faults that the scenario asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct LostFrames {
     /// Dropped by a switch: the ingress buffer had no room.
     pub buffer_full: FrameCount,
@@ -92,7 +93,7 @@ impl LostFrames {
 }
 
 /// What links did that repeat what they corrupt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct RetryCounts {
     /// Frames that a link corrupted, and kept to send them again.
     pub corrupted: FrameCount,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use xoff_mech::detection::Side;
 use xoff_node::{EventKey, NodeEvent};
+use xoff_units::save::{Save, Value};
 
 use crate::checks::Checks;
 use crate::clock::Clock;
@@ -27,7 +28,7 @@ use crate::stops::{Allowed, Stops};
 use crate::storms::Storms;
 
 /// Sums over a partition of the network.
-#[derive(Default)]
+#[derive(Default, Value)]
 pub(crate) struct Counts {
     /// Links passed by frames, control frames not counted.
     pub frame_hops: u64,
@@ -62,15 +63,19 @@ impl Counts {
 }
 
 /// The observations.
+#[derive(Save)]
 pub(crate) struct Monitor {
+    #[save(built)]
     pub layout: Arc<Layout>,
     pub counts: Counts,
     pub flows: FlowTable,
     /// By port; what a transmission counts is with its [`Line`](crate::line::Line).
     pub ports: Vec<PortTotals>,
     /// Queue lengths are recorded or counted.
+    #[save(built)]
     pub records_queues: bool,
     /// States of ports are recorded.
+    #[save(built)]
     pub records_states: bool,
     /// A link has failed: frames may find no route, or arrive out of order over a new one.
     pub link_failed: bool,
@@ -84,6 +89,7 @@ pub(crate) struct Monitor {
     pub cnms: BTreeMap<(u32, u16), PortCnms>,
     pub checks: Checks,
     pub rows: RowBuffer,
+    #[save(each)]
     pub histogram: Option<Box<Histogram>>,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use xoff_mech::detection::MarkCounts;
+use xoff_units::save::Value;
 use xoff_units::{Rate, Time};
 
 use crate::checks::Violation;
@@ -32,7 +33,7 @@ pub enum Ended {
 }
 
 /// Counters of one port over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct PortTotals {
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
@@ -65,7 +66,7 @@ pub struct PortTotals {
 }
 
 /// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct PortCnms {
     /// From the buffer behind the port, as an ingress.
     pub ingress: u64,

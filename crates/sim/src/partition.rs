@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
+use xoff_units::save::Save;
 use xoff_units::{Span, Time, prefetch};
 use xoff_workload::Flow;
 use xoff_workload::generators::closed_loop::ClosedLoop;
@@ -19,6 +20,7 @@ use crate::flows::FlowRecord;
 use crate::jobs::{JOB, Ranks};
 use crate::model::PathFacts;
 
+#[derive(Save)]
 pub(crate) enum Node {
     Switch(Box<Switch>),
     Nic(Box<Nic>),
@@ -27,18 +29,24 @@ pub(crate) enum Node {
 }
 
 /// Flows that have not begun.
+#[derive(Save)]
 pub(crate) struct Starts {
     /// All flows of the run, by start.
+    #[save(built)]
     pub flows: Arc<Vec<Flow>>,
     /// Those whose source is in this partition.
+    #[save(built)]
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
     pub next: usize,
     /// Path facts of each flow; empty: nothing.
+    #[save(built)]
     pub path_facts: Arc<Vec<PathFacts>>,
+    #[save(built)]
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
     pub started: BTreeMap<(u32, u32), u64>,
+    #[save(built)]
     pub round_robin: Option<Box<dyn StartOrder>>,
     /// Flows that have begun.
     pub begun: usize,
@@ -72,18 +80,23 @@ impl Starts {
 }
 
 /// Some nodes with their environment.
+#[derive(Save)]
 pub(crate) struct Partition {
     /// By node; nodes of other partitions are elsewhere.
+    #[save(each)]
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
     /// Ranks of jobs at the hosts that are here.
+    #[save(each)]
     pub jobs: Option<Box<Ranks>>,
     /// Events prefetch the memory of their ports and nodes.
+    #[save(built)]
     large: bool,
     /// When something last happened, apart from calls that find nothing due.
     pub acted: Time,
     /// Buckets of events whose frames have been asked for.
+    #[save(built)]
     asked: u64,
 }
 

@@ -136,6 +136,14 @@ impl<E: Pending> EventQueue<E> {
         }
     }
 
+    /// Holds these events and no others.
+    pub(crate) fn refill(&mut self, events: Vec<E>) {
+        let first = events.iter().map(|e| e.time()).min();
+        *self = EventQueue::sized(self.shift, self.buckets.len());
+        self.at = first.map_or(0, |time| time >> self.shift);
+        events.into_iter().for_each(|e| self.place(e));
+    }
+
     /// Notes the next operations, so many of them.
     pub(crate) fn trace(&mut self, operations_max: usize) {
         self.trace = Some(Box::new(QueueTrace::new(self, operations_max)));

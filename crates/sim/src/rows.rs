@@ -13,6 +13,7 @@ use xoff_rows as rows;
 use xoff_rows::{
     CauseRow, CnmRow, ControlRow, Direction, Mark, MarkRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
 };
+use xoff_units::save::Save;
 use xoff_units::{Rate, Time};
 
 use crate::clock::Clock;
@@ -20,13 +21,16 @@ use crate::monitor::Monitor;
 use crate::probe::{HoldChange, OnWire, PauseChange, Row};
 
 /// Rows of one partition of the network, until those of all partitions are put in order.
-#[derive(Default)]
+#[derive(Default, Save)]
 pub(crate) struct RowBuffer {
     /// There is a recorder; without one no row is kept.
+    #[save(built)]
     pub recording: bool,
     /// Each row with its place in the order of events.
+    #[save(built)]
     pub rows: Vec<(EventKey, Row)>,
     /// What was on the wires of recorded ports.
+    #[save(built)]
     pub frames: Vec<OnWire>,
     /// A row was recorded after its time.
     pub out_of_order: bool,

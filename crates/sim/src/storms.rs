@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use xoff_mech::watchdog::Change;
 use xoff_node::FrameKind;
 use xoff_units::Time;
+use xoff_units::save::Value;
 
 use crate::clock::Clock;
 use crate::lost::{Dropped, FrameCount};
 use crate::monitor::Monitor;
 
 /// A storm: a queue that its peer held for too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub struct Storm {
     /// Node of the queue.
     pub node: u32,
@@ -30,7 +31,7 @@ pub struct Storm {
 }
 
 /// The storms of a partition of the network, in the order in which they were found.
-#[derive(Default)]
+#[derive(Default, Value)]
 pub(crate) struct Storms {
     all: Vec<Storm>,
     /// Those that go on, by port and class.

@@ -222,6 +222,23 @@ impl Windows {
         }
     }
 
+    /// Where the present window begins [ps].
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Holds these events and no others, none of them before the window that begins at `start`; between two passes.
+    pub fn refill(&mut self, start: u64, events: Vec<Event>) {
+        for window in &mut self.ring {
+            window.by_unit.iter_mut().for_each(Vec::clear);
+            window.active.clear();
+            window.first = EventKey::NEVER;
+        }
+        (self.start, self.far_from) = (start, u64::MAX);
+        self.far.refill(Vec::new());
+        events.into_iter().for_each(|e| self.push(e));
+    }
+
     /// Adds an event.
     #[inline(always)]
     pub fn push(&mut self, e: Event) {

@@ -19,6 +19,7 @@ use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, Schedule
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
 use xoff_topology::{LinkId, NodeKind, PortNumbers, Topology};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::generators::closed_loop::ClosedLoop;
 use xoff_workload::{Flow, Flows};
@@ -50,6 +51,7 @@ mod meeting;
 mod on_processes;
 mod outside;
 mod sample;
+mod saved;
 mod threads;
 
 pub use build::classes_in_use;
@@ -125,7 +127,7 @@ pub struct World {
 }
 
 /// Counters at the last sample, to turn totals into rates.
-#[derive(Default)]
+#[derive(Default, Value)]
 struct Samples {
     at: Time,
     tx_bytes: Vec<u64>,
@@ -144,7 +146,7 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 
 /// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every partition
 /// of the network can reach without knowing what the others do.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Value)]
 pub(crate) struct DoneLooks {
     /// The next look.
     at: Time,

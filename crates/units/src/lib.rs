@@ -7,10 +7,13 @@
 //! Text form: a number directly followed by a unit, `10Gbps`, `1us`, `300KB`; K, M, G are powers of 1000 and
 //! Ki, Mi, Gi powers of 1024. A number alone is refused, because a number without a unit is a guess.
 
+extern crate self as xoff_units;
+
 mod grouped;
 mod parse;
 mod prefetch;
 mod quantity;
+pub mod save;
 pub mod state;
 
 pub use grouped::grouped;

@@ -7,6 +7,7 @@ use xoff_jobs::{Job, Jobs};
 use xoff_params::ParamError;
 use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeId, Topology};
+use xoff_units::save::Value;
 use xoff_units::{Rate, Time};
 
 use crate::Repeat;
@@ -21,7 +22,7 @@ pub const FIRST_SRC_PORT: u16 = 10_000;
 pub const DST_PORT: u16 = 100;
 
 /// A message from one host to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Value)]
 pub struct Flow {
     /// Sending host.
     pub src: NodeId,

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
@@ -92,7 +93,7 @@ impl CongestionPointLaw for Params {
 }
 
 /// What is known of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Share {
     /// Arrived in this window [bytes].
     fresh: u64,
@@ -101,7 +102,7 @@ struct Share {
 }
 
 /// The congestion point of one buffer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct AfQcn {
     qcn: Qcn,
     alpha_permille: u32,

@@ -8,10 +8,11 @@
 //!
 //! One exists per port, priority and monitored [`Side`]; ingress and egress of a port are two buffers.
 
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
 /// Which buffer of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub enum Side {
     /// What has come in by the port and not left the switch.
     #[default]

@@ -14,6 +14,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use xoff_units::save::Value;
 use xoff_units::{Bytes, state};
 
 /// Payload of a buffer unit, and so what a word stands for [bytes] (RZ 3880, section VI).
@@ -42,7 +43,7 @@ const WORDS_MAX: u64 = 1 << 18;
 /// No word.
 const NIL: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Word {
     /// Whose unit it is; only where `valid`.
     flow: u32,
@@ -52,7 +53,7 @@ struct Word {
 }
 
 /// One word per unit of a buffer: the flow whose frame lies there.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct CulpritArray {
     /// Those that have been used; the others are free, and are taken before any that was freed.
     words: Vec<Word>,
@@ -202,7 +203,7 @@ impl CulpritArray {
 }
 
 /// Bytes of each flow in a buffer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub struct Occupancy {
     /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at samples only.
     flows: Vec<(u32, u64)>,
@@ -232,7 +233,7 @@ impl Occupancy {
 }
 
 /// State of a congestion point about its buffer to pick a culprit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub enum Culprits {
     /// [`Sampling::Arrival`]: nothing.
     Arrival,

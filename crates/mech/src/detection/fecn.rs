@@ -16,6 +16,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
 use super::law::{DetectorLaw, Law, reachable};
@@ -170,7 +171,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with their parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Fecn {
     /// [bytes]; the largest number: off.
     threshold: Bytes,

@@ -103,7 +103,7 @@ macro_rules! detections {
         }
 
         /// A detector of any kind.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, xoff_units::save::Save)]
         pub enum AnyDetector {
             /// Marks nothing.
             None,
@@ -161,7 +161,7 @@ macro_rules! detections {
         }
 
         /// A congestion point of any kind.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, xoff_units::save::Save)]
         pub enum AnyCongestionPoint {
             $(#[doc = concat!("Of [`super::", stringify!($n), "`].")] $N(<super::$n::Params as CongestionPointLaw>::CongestionPoint),)+
         }

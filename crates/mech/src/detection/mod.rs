@@ -27,6 +27,7 @@ pub use law::{CongestionPointLaw, DetectorLaw, Entry, Law, NetworkFacts};
 pub use registry::{AnyCongestionPoint, AnyDetector, Detection, REGISTRY};
 
 use serde::Serialize;
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
 use crate::LinkFacts;
@@ -34,7 +35,7 @@ use crate::flow_control::FlowControl;
 
 /// The two ECN bits of a frame as far as a detector changes them, in the order of precedence. The numbers are the code
 /// points of TCD Table 1; its fourth one, 00, is a transport that takes no part, and none is simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Value)]
 #[repr(u8)]
 pub enum Mark {
     /// Without a mark.
@@ -62,7 +63,7 @@ impl Mark {
 }
 
 /// How many frames had each mark.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct MarkCounts {
     ce: u64,
     ue: u64,
@@ -104,7 +105,7 @@ impl MarkCounts {
 }
 
 /// The states of an egress port in a lossless network (TCD section 3.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub enum PortState {
     /// 0: sends whenever it has something, and nothing builds up.
     #[default]

@@ -10,6 +10,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
 use super::law::{DetectorLaw, Law, NetworkFacts, late_marks, reachable};
@@ -62,7 +63,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with its parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct NpEcn {
     threshold: Bytes,
     /// Bytes at the head of the queue that a pause has held up.

@@ -16,6 +16,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
@@ -246,9 +247,10 @@ impl CongestionPointLaw for Params {
 }
 
 /// Samples one buffer: when a sample is due, and its feedback value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Sampler {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Rate at which the line counts during a pause [bit/s] -- constant.
     line: Rate,
@@ -338,7 +340,7 @@ pub fn quantise(fb: i64, range: Bytes) -> u8 {
 }
 
 /// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Qcn {
     point: Sampler,
     culprits: Culprits,

@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
 use super::law::{DetectorLaw, Law, NetworkFacts, late_marks};
@@ -23,7 +24,7 @@ pub const PARAMS: &[ParamSpec] = &[
 pub type Params = Red;
 
 /// Parameters, and all the state there is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct Red {
     /// No marks at or below [bytes].
     pub kmin: Bytes,

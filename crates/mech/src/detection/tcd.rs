@@ -16,6 +16,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Span, Time};
 
 use super::law::{DetectorLaw, Law, NetworkFacts, reachable};
@@ -153,7 +154,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with their parameters beside them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct Tcd {
     /// When T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, for then T_on is
     /// infinite; never during an OFF.

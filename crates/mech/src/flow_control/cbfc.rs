@@ -14,6 +14,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal, Totals};
@@ -149,7 +150,7 @@ pub fn buffer_for_full_rate(l: &ControlLoop, period: Span) -> Bytes {
 }
 
 /// FCCL, in blocks since link initialisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct CreditLimit {
     /// Flow control credit limit [blocks].
     #[serde(serialize_with = "state::counter")]
@@ -175,7 +176,7 @@ impl Signal for CreditLimit {
 }
 
 /// The receiver half; time-based GFC uses it unchanged (GFC section 5.2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct CreditReceiver {
     period: Span,
     buffer_blocks: u64,
@@ -261,7 +262,7 @@ impl Receiver for CreditReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct CbfcSender {
     line: Rate,
     /// Total blocks sent.

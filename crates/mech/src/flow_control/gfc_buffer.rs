@@ -12,6 +12,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::gfc_conceptual::b_m;
@@ -110,7 +111,7 @@ impl Law for Params {
 }
 
 /// The number of a stage; 0: line rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Stage(pub u16);
 
 impl Signal for Stage {
@@ -179,9 +180,10 @@ impl StageTable {
 }
 
 /// The receiver half: the Message Generator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct StageReceiver {
     #[serde(skip)] // constant
+    #[save(built)]
     table: StageTable,
     hysteresis: Bytes,
     stage: u16,
@@ -228,9 +230,10 @@ impl Receiver for StageReceiver {
 }
 
 /// The sender half: the Rate Adjuster with its limiter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct StageSender {
     #[serde(skip)] // constant
+    #[save(built)]
     table: StageTable,
     limiter: RateLimiter,
 }

@@ -8,6 +8,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::law::{Law, Signal};
@@ -78,7 +79,7 @@ impl Law for Params {
 }
 
 /// The occupancy of the buffer, as the receiver reports it [bytes].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Level(pub Bytes);
 
 impl Signal for Level {
@@ -140,7 +141,7 @@ pub(super) fn mapped_rate(q: Bytes, b0: Bytes, bm: Bytes, line: Rate) -> Rate {
 }
 
 /// The receiver half: reports every change above B_0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct LevelReceiver {
     b0: Bytes,
     /// Was the last report above B_0? Below it nothing depends on the exact value.
@@ -183,9 +184,10 @@ impl Receiver for LevelReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct LevelSender {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     line: Rate,
     limiter: RateLimiter,

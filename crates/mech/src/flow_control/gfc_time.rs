@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
@@ -127,9 +128,10 @@ impl Law for Params {
 }
 
 /// The sender half. The receiver half is [`cbfc::CreditReceiver`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct RemainingSender {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     line: Rate,
     /// Total blocks sent.

@@ -22,7 +22,7 @@ macro_rules! flow_controls {
         )+}
     ) => {
         /// What travels from a receiver to its sender.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, xoff_units::save::Value)]
         pub enum Message {
             $($(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $c_message(super::$c::$c_signal),)?)+
             $($(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $f_message(super::$f::$f_signal),)?)+
@@ -282,7 +282,7 @@ macro_rules! flow_controls {
         }
 
         /// A receiver half of any kind.
-        #[derive(Serialize)]
+        #[derive(Serialize, xoff_units::save::Save)]
         #[repr(C)] // the beginning of a half stands at the beginning of this, as its order of fields expects
         pub enum Rx {
             /// Sends nothing.
@@ -291,6 +291,7 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Receiver),)+
             /// From outside.
             #[serde(serialize_with = "xoff_units::state::unwritten")]
+            #[save(refused)]
             Custom(Box<dyn Receiver + Send + Sync>),
         }
 
@@ -405,7 +406,7 @@ macro_rules! flow_controls {
         }
 
         /// A sender half of any kind.
-        #[derive(Serialize)]
+        #[derive(Serialize, xoff_units::save::Save)]
         pub enum Tx {
             /// Always open, at this line rate.
             None(Rate),
@@ -413,6 +414,7 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Sender),)+
             /// From outside.
             #[serde(serialize_with = "xoff_units::state::unwritten")]
+            #[save(refused)]
             Custom(Box<dyn Sender + Send + Sync>),
             /// One that goes on obeying and counting, while its answer counts for nothing: [`Tx::release`].
             Released(Box<Released>),

@@ -26,8 +26,9 @@ pub mod uec_cbfc;
 
 pub use law::{Custom, Entry, Law, Pauses, Signal, Totals};
 pub use rate_limiter::RateLimiter;
-pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx};
+pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx, saved_tx};
 
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// A control frame on the wire, the smallest Ethernet frame (GFC section 4.2: m = 64 B) [bytes].
@@ -57,7 +58,7 @@ impl Gate {
 }
 
 /// What stops a sender where something does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub enum StoppedBy {
     /// The peer's message: from the time it takes effect to the next one, or until it expires.
     #[default]

@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Pauses, Signal};
@@ -55,7 +56,7 @@ pub const PARAMS: &[ParamSpec] = &[
 ];
 
 /// When to pause and when to resume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Threshold {
     /// Pause above `xoff`, resume at or below `xon` [bytes].
     Static {
@@ -186,7 +187,7 @@ pub fn thresholds(l: &ControlLoop, headroom: Bytes, xoff: Option<Bytes>, xon: Op
 }
 
 /// A pause in quanta; 0 resumes, [`Pause::STICKY`] holds until resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Pause(pub u32);
 
 impl Pause {
@@ -259,7 +260,7 @@ pub(super) fn read_quanta(v: &mut dyn Values) -> Result<Option<u16>, ParamError>
 }
 
 /// The receiver half. What every frame asks stands first, so that it shares a cache line with the accounting before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 #[repr(C)]
 pub struct PfcReceiver {
     /// True from a pause to its resume.
@@ -343,7 +344,7 @@ impl Receiver for PfcReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct PfcSender {
     line: Rate,
     /// End of the running pause; zero: none, never: until resumed.

@@ -25,6 +25,7 @@ pub use sender::PffcSender;
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
+use xoff_units::save::Value;
 
 use super::law::{Law, Signal};
 use super::pfc::{self, Pause};
@@ -197,7 +198,7 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
 }
 
 /// What a receiver sends to its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Order {
     /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.
     Pause(u16, Pause),

@@ -4,12 +4,13 @@
 //! countdown. Here R_c is the instant `free_at` at which it reaches zero.
 
 use serde::Serialize;
+use xoff_units::save::Value;
 use xoff_units::{Rate, Span, Time, state};
 
 use super::Gate;
 
 /// Enforces an assigned rate between frames of one queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct RateLimiter {
     /// Line rate C [bit/s] -- constant.
     line: Rate,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use xoff_params::ParamError;
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::glue::{flow_controls, of_law};
@@ -49,11 +50,36 @@ impl FlowControl {
 }
 
 /// What [`Tx::Released`] holds.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub struct Released {
     #[serde(skip)] // constant
     line: Rate,
     tx: Tx,
+}
+
+/// A sender half in a checkpoint: a watchdog may have released it since it was built.
+pub mod saved_tx {
+    use super::{Released, Tx};
+    use xoff_units::Rate;
+    use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+
+    /// Writes it.
+    pub fn save(tx: &Tx, to: &mut Writer) {
+        matches!(tx, Tx::Released(_)).write(to);
+        tx.save(to);
+    }
+
+    /// Becomes what was written.
+    ///
+    /// # Errors
+    /// Another kind of half was written.
+    pub fn restore(tx: &mut Tx, from: &mut Reader) -> Result<(), Broken> {
+        if bool::read(from)? && !matches!(tx, Tx::Released(_)) {
+            let held = std::mem::replace(tx, Tx::None(Rate::ZERO));
+            *tx = Tx::Released(Box::new(Released { line: Rate::ZERO, tx: held })); // its rate is written too
+        }
+        tx.restore(from)
+    }
 }
 
 impl Released {

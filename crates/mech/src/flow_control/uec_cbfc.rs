@@ -18,6 +18,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal, Totals};
@@ -227,7 +228,7 @@ impl Law for Params {
 }
 
 /// What travels, either as credits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Update {
     /// CF_Update: R_CF, credits freed in all. Halves use the lower 20 bits, which are on the wire.
     Freed(#[serde(serialize_with = "state::counter")] u64),
@@ -260,9 +261,10 @@ impl Signal for Update {
 }
 
 /// The receiver half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct CellReceiver {
     #[serde(skip)] // constant; elsewhere, so that a port stays small
+    #[save(built)]
     p: Box<Params>,
     /// R_CC: credits of what came, and of what is known to be lost.
     #[serde(serialize_with = "state::counter")]
@@ -373,9 +375,10 @@ impl Receiver for CellReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct CellSender {
     #[serde(skip)] // constant
+    #[save(built)]
     line: Rate,
     /// S_CC.
     #[serde(serialize_with = "state::counter")]
@@ -384,8 +387,10 @@ pub struct CellSender {
     #[serde(serialize_with = "state::counter")]
     freed: u64,
     #[serde(skip)] // constant
+    #[save(built)]
     limit: u32,
     #[serde(skip)] // constant
+    #[save(built)]
     cost: Cost,
     /// More than the limit has been in use when a frame was sent.
     overdrawn: bool,

@@ -19,6 +19,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -292,9 +293,10 @@ const DECREASE: u8 = 1;
 const INCREASE: u8 = 2;
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Dcqcn {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

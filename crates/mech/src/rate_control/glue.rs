@@ -98,11 +98,12 @@ macro_rules! rate_controls {
         }
 
         /// A rate control of any kind.
-        #[derive(Serialize)]
+        #[derive(Serialize, xoff_units::save::Save)]
         pub enum AnyRateControl {
             $(#[doc = concat!("Of [`super::", stringify!($r), "`].")] $R(Box<<super::$r::Params as Law>::ReactionPoint>),)+
             /// From outside.
             #[serde(serialize_with = "xoff_units::state::unwritten")]
+            #[save(refused)]
             Custom(Box<dyn RateControl + Send>),
         }
 

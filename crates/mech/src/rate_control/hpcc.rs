@@ -14,6 +14,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, Law, RateControl, RecordFormat, Wakes};
@@ -187,7 +188,7 @@ impl Law for Params {
 }
 
 /// What is followed on the way as a whole, or at each hop of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Value)]
 struct Track {
     /// U: utilisation, averaged over T.
     utilisation: f64,
@@ -223,9 +224,10 @@ impl Track {
 }
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Hpcc {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -222,9 +223,10 @@ impl Law for Params {
 const TIMER: u8 = 0;
 
 /// The channel adapter's state of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct IbCc {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -1,6 +1,7 @@
 //! How marks come back to the source of a flow: the notification point of its receiver.
 
 use serde::{Serialize, Serializer};
+use xoff_units::save::Value;
 use xoff_units::{Span, Time, state};
 
 use crate::detection::Mark;
@@ -20,7 +21,7 @@ pub enum CnpMode {
 }
 
 /// The receiver's side of one flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct NotificationPoint {
     /// Earliest time of the next CNP, and [`NotificationPoint::UE`]: every flow of a NIC has one of these, so it stays
     /// a single word.

@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -152,9 +153,10 @@ const TIMER: u8 = 0;
 const REACTION: u8 = 1;
 
 /// The rate limiter of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Qcn {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -22,6 +22,7 @@
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::{Ack, Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -225,9 +226,10 @@ enum Step {
 }
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Timely {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use xoff_mech::rate_control::RateControlKind;
+use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, WireClock, state};
 
 use super::recovery::Recovery;
@@ -88,7 +89,7 @@ pub enum Pacing {
 }
 
 /// A flow that begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct FlowStart {
     /// Number of the flow.
     #[serde(serialize_with = "state::flow")]

@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::Nic;
@@ -42,9 +43,10 @@ impl DrainConfig {
 }
 
 /// What has come and not been drained.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub(super) struct Drain {
     #[serde(skip)] // constant
+    #[save(built)]
     c: DrainConfig,
     memory: FrameList,
     /// By class [bytes].

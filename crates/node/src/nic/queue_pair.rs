@@ -8,10 +8,12 @@
 //! A message begins when the last byte of the one before it has left, so only one sends at a time. Between messages rate control keeps its
 //! state and its timers.
 
+use xoff_units::save::Value;
+
 use super::Nic;
 
 /// A message's place in its queue pair.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Value)]
 pub(super) struct InPair {
     /// Bytes of the messages before it.
     before: u64,

@@ -3,13 +3,14 @@
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};
 use xoff_units::Time;
+use xoff_units::save::Value;
 
 use super::{Nic, Transport};
 use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
 
 /// The receiving side of a flow.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Value)]
 pub(super) struct Receiving {
     pub expected: u64,
     pub np: NotificationPoint,

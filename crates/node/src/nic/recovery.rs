@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 use xoff_mech::rate_control::RateControl;
+use xoff_units::save::Value;
 use xoff_units::{Span, Time};
 
 use super::Nic;
@@ -32,7 +33,7 @@ pub struct Recovery {
 pub(super) const RETRANSMISSION: u8 = 8;
 
 /// The recovery of one flow, at its source.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Value)]
 pub(super) struct Recovering {
     /// It expires; `None`: nothing is outstanding.
     expires: Option<Time>,
@@ -56,7 +57,7 @@ impl Recovering {
 }
 
 /// What a receiver keeps of a flow beyond the first missing byte.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Value)]
 pub(super) struct Ahead {
     /// From, to.
     ranges: BTreeMap<u64, u64>,

@@ -9,6 +9,7 @@
 //! frame of the class stands for all of them.
 
 use serde::Serialize;
+use xoff_units::save::Value;
 
 /// The answer of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(super) trait Flows {
 }
 
 /// The flows of one class.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Value)]
 struct Ring {
     /// By start, that is, by number.
     flows: Vec<u32>,
@@ -141,7 +142,7 @@ impl Walk {
 }
 
 /// All rings of a NIC.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Value)]
 pub(super) struct RoundRobin {
     first: Ring,
     /// Of class 1 and so on; as many as have been needed.

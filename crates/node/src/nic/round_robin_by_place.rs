@@ -4,11 +4,12 @@
 //! that was picked, so that it is another flow's when some left and none could send (`RdmaEgressQueue::GetNextQindex`).
 
 use serde::Serialize;
+use xoff_units::save::Value;
 
 use super::round_robin::{Answer, Flows};
 
 /// The ring.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Value)]
 pub(super) struct RoundRobinByPlace {
     pub flows: Vec<u32>,
     /// Place in it that was served last.

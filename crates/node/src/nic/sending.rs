@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use xoff_mech::flow_control::Gate;
-use xoff_mech::rate_control::{AnyRateControl, RateControl, Wakes};
+use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
+use xoff_units::save::{Save, may_be_gone};
 use xoff_units::{Bytes, Rate, Time, state};
 
 use super::per_flow::flow_gate;
@@ -16,8 +17,9 @@ use crate::port::{Hold, Port};
 use crate::wire_times::FlowTimes;
 
 /// The sending side of a flow.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub(super) struct Sending {
+    #[save(built)]
     pub start: FlowStart,
     /// Next byte to send.
     #[serde(serialize_with = "state::sequence")]
@@ -30,7 +32,9 @@ pub(super) struct Sending {
     pub available: Time,
     /// What its frames take at its rate.
     #[serde(skip)] // a cache
+    #[save(built)]
     pub times: FlowTimes,
+    #[save(by = may_be_gone)]
     pub rate_control: Option<AnyRateControl>,
     pub window: Option<u64>,
     /// Length of its last frame [bytes].
@@ -40,6 +44,7 @@ pub(super) struct Sending {
     /// Pending timers of the rate control no longer count.
     pub timers_cancelled: bool,
     /// Its application, if that produces at a rate ([`Pacing::Schedule`]).
+    #[save(each)]
     pub production: Option<Box<Production>>,
     /// Its place in a queue pair, if it has one.
     #[serde(skip)] // runs with queue pairs are not searched for recurring states
@@ -49,12 +54,13 @@ pub(super) struct Sending {
 }
 
 /// An application that produces bytes at a constant rate.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub(super) struct Production {
     rate: Rate,
     /// When its next frame has been produced.
     pub due: Time,
     #[serde(skip)] // a cache
+    #[save(built)]
     gaps: FlowTimes,
 }
 
@@ -73,6 +79,25 @@ impl Production {
 }
 
 impl Sending {
+    /// A flow that begins now.
+    pub fn new(start: FlowStart, now: Time, facts: &FlowFacts, c: &NicConfig) -> Sending {
+        Sending {
+            start,
+            next: 0,
+            acked: 0,
+            available: now,
+            times: FlowTimes::new(c.clock),
+            rate_control: if start.controlled { c.rate_control.reaction_point(facts) } else { None },
+            window: facts.window,
+            last_len: 0,
+            done: start.size == 0,
+            timers_cancelled: false,
+            production: Production::new(&start, now, c),
+            pair: None,
+            recovery: c.recovery.map(|_| Box::<Recovering>::default()),
+        }
+    }
+
     #[inline]
     pub fn left(&self) -> u64 {
         self.start.size.saturating_sub(self.next)

@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 use xoff_mech::flow_control::Message;
+use xoff_units::save::Save;
 use xoff_units::{Span, Time};
 
 use super::Nic;
@@ -26,9 +27,10 @@ pub struct StormConfig {
 }
 
 /// A storm, until it is over.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub(super) struct Storm {
     #[serde(skip)] // constant
+    #[save(built)]
     c: StormConfig,
     /// Next message; never: it is over.
     next: Time,

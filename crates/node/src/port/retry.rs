@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use xoff_mech::link_retry::{Change, Params, RetryReceiver, RetrySender, Signal};
+use xoff_units::save::{Save, Value};
 
 use super::*;
 use crate::env::RetryEvent;
@@ -37,12 +38,14 @@ pub enum Arrived {
     Taken,
 }
 
+#[derive(Value)]
 struct Kept {
     frame: Frame,
     telemetry: Option<Box<Telemetry>>,
 }
 
 /// Both halves of a port's link, and its replay buffer.
+#[derive(Save)]
 pub(crate) struct Retry {
     tx: RetrySender,
     rx: RetryReceiver,

@@ -9,6 +9,7 @@
 use serde::Serialize;
 use xoff_mech::detection::{AnyCongestionPoint, Cnm, CongestionPoint, Detection, Place, Side};
 use xoff_mech::flow_control::Message;
+use xoff_units::save::Save;
 use xoff_units::{Bytes, Time};
 
 use super::Switch;
@@ -19,9 +20,11 @@ use crate::frame::{Frame, FrameId};
 const LEN: u32 = 64;
 
 /// The congestion points of the two buffers of a port and class.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 struct Sides {
+    #[save(each)]
     ingress: Option<AnyCongestionPoint>,
+    #[save(each)]
     egress: Option<AnyCongestionPoint>,
     /// The next timer that was requested; never: none.
     #[serde(skip)] // when it has to act is in the state of the point
@@ -29,12 +32,13 @@ struct Sides {
 }
 
 /// The congestion points of a switch.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub(super) struct CongestionPoints {
     /// Number that CNMs carry in place of a class: that of the unpaused control class.
     class: u8,
     classes: usize,
     /// By port and class.
+    #[save(each)]
     sides: Vec<Sides>,
 }
 

@@ -8,23 +8,26 @@
 //! Switches without one pay a look at an `Option`.
 
 use xoff_mech::watchdog::{Action, Change, Config, Meter, Queue};
+use xoff_units::save::{Save, Value};
 
 use super::*;
 
 /// A class of a port.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, Value)]
 struct Observed {
     meter: Meter,
     queue: Queue,
 }
 
 /// All of them, by port, then by class.
-#[derive(Serialize)]
+#[derive(Serialize, Save)]
 pub(super) struct Watchdog {
     #[serde(skip)] // constant
+    #[save(built)]
     config: Config,
     /// What has to get through: a full frame [bytes].
     #[serde(skip)] // constant
+    #[save(built)]
     len: Bytes,
     queues: Vec<Observed>,
 }

@@ -120,6 +120,13 @@ impl Memory {
         self.group >= self.plan.groups.len()
     }
 
+    /// So many flows have begun.
+    pub fn skip_to(&mut self, begun: usize) {
+        while !self.is_over() && (self.first_flow(self.group) as usize) < begun {
+            self.group += 1;
+        }
+    }
+
     /// Nothing is remembered any more.
     pub fn give_up(&mut self) {
         *self = Memory::default();

@@ -27,6 +27,7 @@ mod words;
 
 use xoff_node::EventKey;
 use xoff_units::Span;
+use xoff_units::save::Value;
 
 use crate::probe::Row;
 use memory::Memory;
@@ -34,7 +35,7 @@ pub(crate) use plan::{Plan, Routed};
 use search::Search;
 
 /// What fast-forward has done for a run, or why it could do nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Value)]
 pub struct FastForwarded {
     /// Periods that were found.
     pub periods: u64,
@@ -122,6 +123,12 @@ impl FastForward {
         if matches!(self.progress, Progress::Searches(_)) {
             self.rows.extend_from_slice(rows);
         }
+    }
+
+    /// Goes on after a state was restored in which so many flows have begun: what it has done stays, what it has seen does not.
+    pub fn go_on_from(&mut self, done: FastForwarded, begun: usize) {
+        self.done = done;
+        self.memory.skip_to(begun);
     }
 
     /// Nothing is searched any more.

@@ -2,11 +2,12 @@
 //! row, no result depends on it.
 
 use xoff_rows::Port;
+use xoff_units::save::Value;
 
 use super::*;
 
 /// A port at a time: counters since the start of the run, and what stands in its buffers. All priorities together.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Value)]
 pub struct PortSample {
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
@@ -24,7 +25,7 @@ pub struct PortSample {
 }
 
 /// A port that flow control keeps from sending at full rate while its far end holds frames of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Value)]
 pub struct Waiter {
     /// Its number.
     pub port: Port,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Serialize, Serializer};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Span, Time, state};
 
 use super::super::{FlowReceiver, Message, QueueState};
@@ -11,7 +12,7 @@ use super::{Params, hrtt, threshold};
 use crate::LinkFacts;
 
 /// What an ingress holds of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Held {
     bytes: u64,
     /// The flow that found it empty.
@@ -22,9 +23,10 @@ struct Held {
 }
 
 /// The receiver half, for one ingress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct BfcReceiver {
     #[serde(serialize_with = "ticks")] // constant, but filters are sent at multiples of the period
+    #[save(built)]
     p: Params,
     /// HRTT + tau.
     horizon: Span,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::super::{FlowSender, Gate, Message, QueueState};
@@ -11,7 +12,7 @@ use super::{Params, hrtt};
 use crate::LinkFacts;
 
 /// A frame that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Waiting {
     #[serde(serialize_with = "state::frame")]
     handle: u32,
@@ -23,7 +24,7 @@ struct Waiting {
 }
 
 /// A queue of an egress.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Queue {
     frames: VecDeque<Waiting>,
     bytes: u64,
@@ -33,7 +34,7 @@ struct Queue {
 }
 
 /// Where a flow waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Place {
     queue: usize,
     frames: u32,
@@ -42,9 +43,10 @@ struct Place {
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct BfcSender {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     line: Rate,
     /// 2 HRTT: a flow that has nothing waiting keeps its queue for so long.

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::super::pfc::Pause;
@@ -20,7 +21,7 @@ use super::super::{FlowReceiver, Message, QueueState};
 use super::{Order, Params};
 
 /// Where a slot stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 enum State {
     #[default]
     Sends,
@@ -31,7 +32,7 @@ enum State {
 }
 
 /// The flows of one slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Slot {
     /// Held of them [bytes].
     bytes: u64,
@@ -41,7 +42,7 @@ struct Slot {
 }
 
 /// State of the receiver about a pause queue of its sender.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Queue {
     /// Slots that hold it; 0: it is not paused.
     holders: u32,
@@ -52,9 +53,10 @@ struct Queue {
 }
 
 /// The receiver half, for one ingress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub struct PffcReceiver {
     #[serde(skip)] // constant
+    #[save(built)]
     p: Params,
     line: Rate,
     /// Empty until the first frame: most ports of a large network never see one.

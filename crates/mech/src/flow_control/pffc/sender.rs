@@ -17,13 +17,14 @@
 use std::collections::VecDeque;
 
 use serde::{Serialize, Serializer};
+use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Time, state};
 
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
 /// Where the frames of a slot go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 enum Place {
     #[default]
     Default,
@@ -32,7 +33,7 @@ enum Place {
 }
 
 /// A frame that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Waiting {
     #[serde(serialize_with = "state::frame")]
     handle: u32,
@@ -42,7 +43,7 @@ struct Waiting {
 }
 
 /// A pause queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Value)]
 struct Queue {
     frames: VecDeque<Waiting>,
     /// End of its pause; zero: none, never: until resumed.
@@ -63,8 +64,9 @@ impl Queue {
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Save)]
 pub struct PffcSender {
+    #[save(built)]
     p: Params,
     line: Rate,
     /// By slot; empty until the first message.

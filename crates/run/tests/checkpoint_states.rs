@@ -1,0 +1,137 @@
+//! The state of a network is all of it: a world that is built anew and given the state of another one in the middle of its run goes on as that
+//! one would have, in every row and every counter.
+//!
+//! Every flow control meets every detection and every rate control, with both engines and on several threads, with failures, broken NICs,
+//! slow receivers, errors of links and links that repeat.
+//!
+//! `XOFF_TEST_SWARM_CASE=123 cargo test --release --workspace --test checkpoint_states -- --nocapture` runs one case.
+
+use std::path::{Path, PathBuf};
+
+use xoff_farm::cores::on_all_cores;
+use xoff_farm::draw::Dice;
+use xoff_farm::networks;
+use xoff_farm::outcome::{first_difference, stated};
+use xoff_run::NetworkScenario;
+use xoff_sim::{Ended, Engine, Outcome, Row, World};
+
+/// How a scenario is run.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    engine: Engine,
+    threads: usize,
+    fast_forward: bool,
+}
+
+struct Seen {
+    rows: Vec<Row>,
+    outcome: Outcome,
+    /// Events after which the state was taken over by another world.
+    cuts: Vec<u64>,
+}
+
+fn build(s: &NetworkScenario, how: How) -> World {
+    let mut m = s.model();
+    (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
+    World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before")
+}
+
+/// Runs it; after so many events at a time, what `moves` makes of the world goes on.
+fn drive(s: &NetworkScenario, how: How, mut slice: impl FnMut() -> u64, mut moves: impl FnMut(World) -> World) -> Seen {
+    let mut w = build(s, how);
+    w.record_to(Box::new(Vec::<Row>::new()));
+    let mut cuts = Vec::new();
+    let ended: Ended = loop {
+        if let Some(ended) = w.run(s.until, slice()) {
+            break ended;
+        }
+        cuts.push(w.events());
+        w = moves(w);
+    };
+    let (outcome, recorder) = w.finish(ended);
+    let rows = *recorder.expect("it was given").into_any().downcast::<Vec<Row>>().expect("rows");
+    Seen { rows, outcome, cuts }
+}
+
+fn whole(s: &NetworkScenario, how: How) -> Seen {
+    drive(s, how, || 1 << 16, |w| w)
+}
+
+/// Another world with the state of this one, which is over.
+fn moved(s: &NetworkScenario, how: How, mut old: World) -> World {
+    let state = old.save().unwrap_or_else(|what| panic!("{what} cannot be saved"));
+    let mut new = build(s, how);
+    new.restore(&state).unwrap_or_else(|e| panic!("{e}"));
+    assert!(new.save() == Ok(state), "the state that was restored is another one");
+    new.record_to(old.take_recorder().expect("it was given"));
+    new
+}
+
+/// Compares a run whose state moved from world to world with one that was not interrupted. Returns how often it moved.
+fn same(s: &NetworkScenario, how: How, dice: &mut Dice, what: &str) -> usize {
+    let whole = whole(s, how);
+    let part = whole.outcome.events - whole.outcome.fast_forwarded.events_skipped;
+    let cut = drive(s, how, || 1 + dice.roll(part / 2 + 1), |w| moved(s, how, w));
+    let place = || format!("{what}, {how:?}, cut after {:?} of {} events", cut.cuts, whole.outcome.events);
+    if let Some(at) = whole.rows.iter().zip(&cut.rows).position(|(a, b)| a != b) {
+        panic!("{}, row {at}: {:?}, cut {:?}", place(), whole.rows[at], cut.rows[at]);
+    }
+    assert_eq!(whole.rows.len(), cut.rows.len(), "{}", place());
+    assert!(how.fast_forward || whole.outcome.events == cut.outcome.events, "{} events: {}", cut.outcome.events, place());
+    assert_eq!(first_difference(&stated(&whole.outcome), &stated(&cut.outcome)), None, "{}", place());
+    cut.cuts.len()
+}
+
+const HOWS: [How; 5] = [
+    How { engine: Engine::Windows, threads: 1, fast_forward: false },
+    How { engine: Engine::Events, threads: 1, fast_forward: false },
+    How { engine: Engine::Windows, threads: 2, fast_forward: true },
+    How { engine: Engine::Events, threads: 3, fast_forward: false },
+    How { engine: Engine::Auto, threads: 1, fast_forward: true },
+];
+
+fn case(case: u64) -> usize {
+    let (s, drawn) = networks::load(case);
+    let mut dice = Dice(case ^ 0xc0ff_ee11);
+    let how = HOWS[(case / 3) as usize % HOWS.len()];
+    same(&s, how, &mut dice, &format!("case {case}\n{}", drawn.text()))
+}
+
+#[test]
+fn random_networks_go_on_from_their_state() {
+    if let Some(n) = std::env::var("XOFF_TEST_SWARM_CASE").ok().and_then(|c| c.parse().ok()) {
+        println!("cut {} times", case(n));
+        return;
+    }
+    let cuts: usize = on_all_cores(0..200, |cases| cases.map(case).sum::<usize>()).into_iter().sum();
+    assert!(cuts > 400, "only {cuts} cuts");
+}
+
+/// Every scenario of the repository that a network runs, its first millisecond at most.
+#[test]
+fn every_scenario_of_the_repository_goes_on_from_its_state() {
+    fn all(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension().and_then(|e| e.to_str()) {
+                _ if path.is_dir() => all(&path, found),
+                Some("toml") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    let mut files = Vec::new();
+    all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios"), &mut files);
+    files.sort();
+    let scenarios: Vec<_> = files.iter().filter_map(|f| Some((f, NetworkScenario::load(f, &[]).ok()?))).collect();
+    assert!(scenarios.len() > 30, "{} scenarios", scenarios.len());
+    let one = |nth: u64| {
+        let file = scenarios[nth as usize].0;
+        let mut s = NetworkScenario::load(file, &[]).unwrap();
+        s.until = s.until.min(xoff_units::Time::from_us(1000));
+        let how = HOWS[nth as usize % HOWS.len()];
+        same(&s, how, &mut Dice(nth), &file.display().to_string())
+    };
+    let cuts: usize = on_all_cores(0..scenarios.len() as u64, |nth| nth.map(one).sum::<usize>()).into_iter().sum();
+    assert!(cuts > scenarios.len(), "only {cuts} cuts");
+}

@@ -1,0 +1,127 @@
+//! A world in a checkpoint: everything that has changed since it was built.
+//!
+//! ```text
+//!   World::build -- run -- save --> bytes       the same scenario: World::build -- restore --> goes on where the other one was
+//! ```
+//!
+//! What a scenario decides is not written: it is built again. Fast-forward looks for a period anew, which changes no result. A world that
+//! is restored may have been built with other failures, if they lie in its future, and with other probes; see [`World::restore`].
+
+use xoff_units::save::{Broken, Reader, Value, Writer};
+
+use super::*;
+
+impl World {
+    /// Why its state cannot be saved.
+    fn unsaved(&self) -> Option<&'static str> {
+        let first = &self.partitions[0].core;
+        let rows = |p: &Partition| !p.core.monitor.rows.rows.is_empty() || p.core.outgoing.iter().any(|o| !o.is_empty());
+        let reasons = [
+            (self.outside, "nodes that act in real time"),
+            (self.others.exist() || self.share.is_some(), "a network that several processes share"),
+            (first.loses_by_other(), "frames lost in the order of another simulator"),
+            (self.partitions[0].starts.round_robin.is_some(), "flows in the order of another simulator"),
+            (first.monitor.histogram.is_some(), "a histogram of queues"),
+            (!self.layout.probes.frames.is_none(), "frames on wires that are recorded one by one"),
+            (self.partitions.iter().any(rows), "rows that have not been taken"),
+        ];
+        reasons.into_iter().find(|r| r.0).map(|r| r.1)
+    }
+
+    /// Its state, between two calls of [`World::run`].
+    ///
+    /// # Errors
+    /// What in it cannot be written: a part that comes from outside, or time that is not simulated.
+    pub fn save(&self) -> Result<Vec<u8>, String> {
+        if let Some(what) = self.unsaved() {
+            return Err(what.into());
+        }
+        let mut to = Writer::default();
+        #[rustfmt::skip]
+        let World {
+            // Built, or none of them exist here.
+            layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
+            deadlock_interval: _, stop_on_deadlock: _, outside: _,
+            // Found anew: caches, and what a search has seen.
+            noted: _, rerouting: _,
+            partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
+            failures, completions, ranks_left, deadlocks, samples, looks, checks, overdrawn,
+        } = self;
+        xoff_units::save::save_each(partitions.iter(), &mut to);
+        (*elsewhere, *met, *threads_pay, *now).write(&mut to);
+        global_events.write(&mut to);
+        (*events, *looked, *acted, *disturbed).write(&mut to);
+        (*skipped, *events_skipped, *failures).write(&mut to);
+        forward.as_ref().map(|f| f.done.clone()).write(&mut to);
+        completions.write(&mut to);
+        ranks_left.write(&mut to);
+        deadlocks.write(&mut to);
+        samples.write(&mut to);
+        looks.write(&mut to);
+        checks.write(&mut to);
+        overdrawn.write(&mut to);
+        to.end()
+    }
+
+    /// Becomes the state that [`World::save`] wrote. This world has been built from the same scenario and has not begun; it may differ in
+    /// failures of links after the time of the state and in its probes, and is then as if it had been built so from the start, but for
+    /// rows that the other one did not record.
+    ///
+    /// # Errors
+    /// The state is none of such a world; this one is then of no use.
+    pub fn restore(&mut self, state: &[u8]) -> Result<(), Broken> {
+        let mut from = Reader::new(state);
+        let planned = std::mem::take(&mut self.global_events);
+        xoff_units::save::restore_each(self.partitions.len(), self.partitions.iter_mut(), &mut from)?;
+        (self.elsewhere, self.met, self.threads_pay, self.now) = Value::read(&mut from)?;
+        let saved: BinaryHeap<Reverse<Event>> = Value::read(&mut from)?;
+        (self.events, self.looked, self.acted, self.disturbed) = Value::read(&mut from)?;
+        (self.skipped, self.events_skipped, self.failures) = Value::read(&mut from)?;
+        let done: Option<FastForwarded> = Value::read(&mut from)?;
+        self.completions = Value::read(&mut from)?;
+        self.ranks_left = Value::read(&mut from)?;
+        self.deadlocks = Value::read(&mut from)?;
+        self.samples = Value::read(&mut from)?;
+        self.looks = Value::read(&mut from)?;
+        self.checks = Value::read(&mut from)?;
+        self.overdrawn = Value::read(&mut from)?;
+        if !from.is_over() {
+            return Err(Broken("more than the state of a network"));
+        }
+        self.global_events = self.planned_from(planned, saved);
+        if let (Some(f), Some(done)) = (&mut self.forward, done) {
+            f.go_on_from(done, self.partitions.iter().map(|p| p.starts.begun).sum());
+        }
+        self.reroute_again();
+        Ok(())
+    }
+
+    /// What is planned for the whole network: looks and samples as they were saved, where this world has any; failures those of this
+    /// world that are still to come.
+    fn planned_from(&self, built: BinaryHeap<Reverse<Event>>, saved: BinaryHeap<Reverse<Event>>) -> BinaryHeap<Reverse<Event>> {
+        let (reached, skipped) = (self.now(), self.skipped);
+        let (failures, looks): (Vec<Event>, Vec<Event>) = built.into_iter().map(|Reverse(e)| e).partition(|e| e.kind() == Kind::LinkFails);
+        let fails_now = |e: &Event| saved.iter().any(|Reverse(s)| (s.time(), s.rank()) == (e.time() - skipped.0, e.rank()));
+        let to_come = |e: &Event| Time(e.time()) > reached || (Time(e.time()) == reached && fails_now(e));
+        let sooner = |e: Event| {
+            let key = EventKey { time: Time(e.time() - skipped.0), rank: e.rank() };
+            Event::new(key, e.kind(), e.port(), e.arg)
+        };
+        let failures: Vec<Event> = failures.into_iter().filter(to_come).map(sooner).collect();
+        let has = |e: &Event| e.kind() != Kind::LinkFails && looks.iter().any(|l| l.kind() == e.kind());
+        saved.into_iter().map(|Reverse(e)| e).filter(has).chain(failures).map(Reverse).collect()
+    }
+
+    /// Routes and links after the failures so far.
+    fn reroute_again(&mut self) {
+        let Some((topology, routing)) = self.rerouting.as_deref_mut() else { return };
+        if self.failures == 0 {
+            return;
+        }
+        for line in self.partitions[0].core.lines.iter().filter(|l| !l.up) {
+            topology.links[line.link as usize].up = false;
+        }
+        let routes = Arc::new(routing.routes(topology));
+        self.partitions.iter_mut().for_each(|p| p.core.set_routes(routes.clone()));
+    }
+}
