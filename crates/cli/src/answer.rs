@@ -35,20 +35,31 @@ impl From<Conclusion> for Exit {
 }
 
 /// What the user expects although the answer to it is "no".
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Allowed {
     /// Exit with 0 although this happened: `deadlock`, `loss` (frames dropped, lost or refused), or both, separated by a comma
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<Expected>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Expected {
     Deadlock,
     Loss,
 }
 
 impl Allowed {
+    /// These too.
+    #[must_use]
+    pub fn and(mut self, more: &[Allow]) -> Allowed {
+        self.allow.extend(more.iter().map(|allow| match allow {
+            Allow::Deadlock => Expected::Deadlock,
+            Allow::Loss => Expected::Loss,
+        }));
+        self.allow.dedup();
+        self
+    }
+
     /// As a verdict takes it.
     pub fn list(&self) -> Vec<Allow> {
         let one = |e: &Expected| match e {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::Manifest;
-use xoff_run::{Circle, Explanation, How, NetworkScenario, Root, explain};
+use xoff_run::{Circle, Explanation, How, NetworkScenario, Root, explain_in};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
@@ -41,7 +41,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     in_order(&[args.run.as_os_str(), args.port.as_ref(), args.time.as_ref()], "explain")?;
     let at = parse_time(&args.time)?;
     let scenario = load(&args.run)?;
-    let e = explain(&scenario, &args.port, at, args.priority, repeats(at)).map_err(|e| refused(&e))?;
+    let folder = Some(args.run.as_path()).filter(|run| run.is_dir());
+    let e = explain_in(&scenario, folder, &args.port, at, args.priority, repeats(at)).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
 }
 
@@ -90,11 +91,7 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
         return NetworkScenario::load(path, &[]);
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
-    let changed = xoff_output::changed_in(path);
-    if let Some(name) = changed.first() {
-        let what = format!("{} is not as the run left it", path.join(name).display());
-        return Err(Problem::new(what, "the folder was changed after the run: run it again").into());
-    }
+    unchanged(path)?;
     let owner = xoff_output::owner(path).unwrap_or_default();
     if let Some(real @ ("testbed" | "switch" | "host")) = owner.split_whitespace().next() {
         let what = format!("{} belongs to xoff {real}: its frames were real and do not come again", path.display());
@@ -107,6 +104,14 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
     }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
     NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
+}
+
+/// Refuses a folder whose results are not as the run left them.
+pub fn unchanged(folder: &Path) -> Result<(), Problem> {
+    let changed = xoff_output::changed_in(folder);
+    let Some(name) = changed.first() else { return Ok(()) };
+    let what = format!("{} is not as the run left it", folder.join(name).display());
+    Err(Problem::new(what, "the folder was changed after the run: run it again"))
 }
 
 /// A port that waits.

@@ -14,7 +14,7 @@ use xoff_run::{NetworkScenario, Processes, Scenario, Stopped, agree};
 use xoff_scenario::{Problem, Problems};
 
 use crate::answer::{self, Answer, Exit};
-use crate::run::{self, Args, COMMAND};
+use crate::run::{self, Args};
 use crate::{VERSION, interrupt, terminal};
 
 /// A laboratory for lossless networks: one run in several processes, started by mpirun.
@@ -92,7 +92,10 @@ fn load(args: &Args) -> Result<NetworkScenario, Problems> {
             .at(terminal::option("--threads", "N"))
             .into());
     }
-    match Scenario::load(&args.scenario, &run::settings(&args.set, args.seed)?)? {
+    let Some(file) = args.scenario() else {
+        return Err(Problem::new("a run is continued in one process", "use xoff run").into());
+    };
+    match Scenario::load(file, &args.settings()?)? {
         Scenario::Fabric(_) => Err(Problem::new("a scheduled fabric runs in one process", "use xoff run").into()),
         Scenario::Network(mut scenario) => {
             scenario.engine = args.engine.into();
@@ -109,7 +112,7 @@ fn among(args: &Args, mut processes: Box<dyn Processes>) -> Result<Option<Answer
         if first {
             terminal::problems(&scenario.warnings);
         }
-        let folder = if first { Some(args.out.claim(COMMAND)?) } else { None };
+        let folder = if first { Some(args.claim()?) } else { None };
         Ok((scenario, folder))
     });
     let (scenario, folder) = agree(&mut *processes, prepared).map_err(|s| problems(s, |p| p))?;
@@ -124,5 +127,5 @@ fn among(args: &Args, mut processes: Box<dyn Processes>) -> Result<Option<Answer
     if busy < all {
         terminal::note(&format!("{} of {all} processes have nothing to do: there are no more switches to share", all - busy));
     }
-    run::to_the_end(args, &scenario, running).map(Some)
+    run::to_the_end(&args.ending(), &scenario, running).map(Some)
 }

@@ -1,14 +1,15 @@
 //! `xoff run`: any scenario. That of a scheduled fabric goes on in [`fabric`].
 
+mod again;
 pub mod fabric;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::Allow;
-use xoff_record::{FORMATS, Format, Manifest, Sink, Verdict};
+use xoff_record::{FORMATS, Folder, Format, Manifest, Sink, Verdict};
 use xoff_run::{Finished, NetworkScenario, Progress, RunError, Running, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
@@ -16,7 +17,7 @@ use xoff_units::{Bytes, Rate, Span, grouped};
 
 use crate::answer::{Allowed, Answer, open_ends, refused, unwritten};
 use crate::interrupt;
-use crate::out::Out;
+use crate::out::{self, Force};
 use crate::progress::Bar;
 use crate::terminal;
 
@@ -28,13 +29,33 @@ use crate::terminal;
 /// host_flows.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff run scenarios/tutorial/ring.toml --out out/ring-gfc \\\n    --set flow_control=gfc-buffer --set switch.discipline=round-robin"
+    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff run scenarios/tutorial/ring.toml --out out/ring-gfc \\\n    --set flow_control=gfc-buffer --set switch.discipline=round-robin\n  xoff run scenarios/bench/websearch.toml --set run.duration=4ms \\\n    --out out/web --checkpoint 10min\n  xoff run --resume out/web  # after it was killed\n  xoff run --from out/web --at 3.2ms --set failure[0].link=A1-C1 \\\n    --set failure[0].at=3.2ms --out out/web-failed"
 )]
 pub struct Args {
     /// Scenario file
-    pub scenario: PathBuf,
+    #[arg(required_unless_present_any = ["resume", "from"], conflicts_with_all = ["resume", "from"])]
+    scenario: Option<PathBuf>,
+    /// Folder for the results; created if missing. Only results of the same subcommand are replaced
+    #[arg(long, value_name = "DIR", required_unless_present = "resume", conflicts_with = "resume")]
+    out: Option<PathBuf>,
     #[command(flatten)]
-    pub out: Out,
+    pub force: Force,
+    /// Continue the run in this folder, which was killed or interrupted, from its last checkpoint: same rows, same hash
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["seed", "set", "format", "threads", "engine", "no_report", "checkpoint", "from", "at"]
+    )]
+    resume: Option<PathBuf>,
+    /// Continue a copy of the run in this folder from the time --at with other settings: what if a link failed here?
+    #[arg(long, value_name = "DIR", requires = "at")]
+    from: Option<PathBuf>,
+    /// The time from which --from continues a run, such as 3.2ms
+    #[arg(long, value_name = "TIME", requires = "from")]
+    at: Option<String>,
+    /// Write a checkpoint every so often by the clock, such as 10min; replaces run.checkpoint
+    #[arg(long, value_name = "INTERVAL")]
+    checkpoint: Option<String>,
     /// Seed of every random stream; replaces run.seed
     #[arg(long)]
     pub seed: Option<u64>,
@@ -95,28 +116,78 @@ pub fn settings(set: &[String], seed: Option<u64>) -> Result<Vec<Override>, Prob
     Ok(settings)
 }
 
+impl Args {
+    /// The scenario file; `None`: a run is continued.
+    pub fn scenario(&self) -> Option<&Path> {
+        self.scenario.as_deref()
+    }
+
+    /// The folder of the results.
+    pub fn folder(&self) -> &Path {
+        self.out.as_deref().or(self.resume.as_deref()).unwrap_or(Path::new(""))
+    }
+
+    /// Claims it, before the work begins.
+    pub fn claim(&self) -> Result<Folder, Problems> {
+        out::claim(if self.resume.is_some() { "--resume" } else { "--out" }, self.folder(), COMMAND, &self.force)
+    }
+
+    /// What is laid over the scenario.
+    pub fn settings(&self) -> Result<Vec<Override>, Problems> {
+        let mut settings = settings(&self.set, self.seed)?;
+        if let Some(interval) = &self.checkpoint {
+            settings.push(Override::option("--checkpoint", "run.checkpoint", interval)?);
+        }
+        Ok(settings)
+    }
+
+    /// How the run answers.
+    pub fn ending(&self) -> Ending<'_> {
+        Ending { folder: self.folder(), report: !self.no_report, allowed: self.allowed.clone() }
+    }
+}
+
+/// How a run answers that has been started.
+pub struct Ending<'a> {
+    /// The folder of its results.
+    pub folder: &'a Path,
+    /// It ends with a page.
+    pub report: bool,
+    pub allowed: Allowed,
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let settings = settings(&args.set, args.seed)?;
-    let mut scenario = match Scenario::load(&args.scenario, &settings)? {
+    match (&args.resume, &args.from, &args.scenario) {
+        (Some(folder), ..) => again::resume(args, folder),
+        (_, Some(folder), _) => again::fork(args, folder),
+        (.., Some(file)) => begin(args, file),
+        _ => unreachable!("the parser requires one of them"),
+    }
+}
+
+/// Runs a scenario from its start.
+fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
+    let mut scenario = match Scenario::load(file, &args.settings()?)? {
         Scenario::Fabric(scenario) => return fabric::run(args, &scenario),
         Scenario::Network(scenario) => *scenario,
     };
     scenario.engine = args.engine.into();
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
-    let folder = args.out.claim(COMMAND)?;
+    let folder = args.claim()?;
     let running = scenario.start(Sink::Files(folder, args.format), args.threads.map(|n| n as usize)).map_err(problem)?;
     if let Some(asked) = args.threads {
         report_threads(asked as usize, running.threads(), running.unsplit());
     }
-    to_the_end(args, &scenario, running)
+    to_the_end(&args.ending(), &scenario, running)
 }
 
 /// Runs what has been started, with its page, and answers.
-pub fn to_the_end<'s>(args: &Args, scenario: &'s NetworkScenario, running: Running<'s>) -> Result<Answer, Problems> {
-    let name = args.out.display().to_string();
-    let running = if args.no_report { running } else { running.with_page(|f| Some(xoff_view::of_network(scenario, f, &name))) };
+pub fn to_the_end<'s>(ending: &Ending, scenario: &'s NetworkScenario, running: Running<'s>) -> Result<Answer, Problems> {
+    let name = ending.folder.display().to_string();
+    let running = running.noting(&again::note(&ending.allowed));
+    let running = if ending.report { running.with_page(|f| Some(xoff_view::of_network(scenario, f, &name))) } else { running };
     let bar = bar();
     let finished = running.run(|p| {
         show(&bar, p);
@@ -126,10 +197,10 @@ pub fn to_the_end<'s>(args: &Args, scenario: &'s NetworkScenario, running: Runni
     let finished = finished.map_err(problem)?;
     warn_since(&finished.manifest, &scenario.warnings);
     let verdict = verdict(&finished.manifest);
-    let exit = args.allowed.exit(verdict);
-    let headline = args.allowed.headline(&scenario.title, verdict);
-    let text = format!("{headline}\n\n{}", text(scenario, &finished, &args.out.folder));
-    Ok(Answer::new(text, &json(&finished, &args.allowed, &args.out.folder), exit))
+    let exit = ending.allowed.exit(verdict);
+    let headline = ending.allowed.headline(&scenario.title, verdict);
+    let text = format!("{headline}\n\n{}", text(scenario, &finished, ending.folder));
+    Ok(Answer::new(text, &json(&finished, &ending.allowed, ending.folder), exit))
 }
 
 /// Shows what a run has warned of since `shown`, which its scenario was read with.

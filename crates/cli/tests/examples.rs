@@ -26,6 +26,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs iperf3, /dev/net/tun and `tc`; crates/cli/tests/real has it",
     ),
     ("xoff testbed ", "needs user namespaces, and seconds by the clock; crates/cli/tests/real has them"),
+    ("xoff run --resume ", "needs a run that was killed; crates/cli/tests/checkpoint.rs has it"),
     ("xoff view ", "serves a page until Ctrl-C; python/tests/test_page.py has it"),
     ("xoff replay ", "needs the capture of a testbed; crates/cli/tests/real has it"),
 ];

@@ -120,6 +120,11 @@ impl Folder {
         Ok(())
     }
 
+    /// It was claimed with leave to replace whatever xoff wrote there.
+    pub fn may_replace_all(&self) -> bool {
+        self.claim.force
+    }
+
     /// Where it is.
     pub fn path(&self) -> PathBuf {
         self.claim.root.join(&self.prefix)

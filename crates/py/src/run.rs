@@ -92,11 +92,7 @@ pub fn run(
                 entered.map_err(|e| Failure::Run(RunError::Build(e)))?;
             }
             let mut running = scenario.start(sink()?, threads).map_err(Failure::Run)?;
-            let until = scenario.until;
-            let ended = running.world().drive(until, |w| {
-                let at = Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() };
-                !laws.fault.failed() && looker.look(&at)
-            });
+            let ended = running.drive(|at| !laws.fault.failed() && looker.look(at));
             // A law that raised leaves no result: what came after it is not what it would have done.
             if let Some(e) = laws.fault.take() {
                 return Err(Failure::Raised(e));

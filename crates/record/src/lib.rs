@@ -40,7 +40,7 @@ pub use arrow_array::RecordBatch;
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_schema::SchemaRef;
 /// Where the files go.
-pub use xoff_output::{Folder, OutputError};
+pub use xoff_output::{Folder, OutputError, owner};
 /// What the tables hold.
 pub use xoff_rows as rows;
 pub use xoff_rows::*;

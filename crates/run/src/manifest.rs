@@ -47,15 +47,34 @@ pub const RESOLVED: &str = "resolved.toml";
 
 /// The clocks of a run, for its manifest only.
 pub(crate) struct Clocks {
-    begun: SystemTime,
+    /// When the run began, as text.
+    begun: String,
     started: Instant,
     cpu: ProcessTime,
+    /// What it had taken before this process went on with it, on the clock and on the processors [s].
+    before: (f64, f64),
 }
 
 impl Clocks {
     /// They run from now on.
     pub fn start() -> Clocks {
-        Clocks { begun: SystemTime::now(), started: Instant::now(), cpu: ProcessTime::now() }
+        let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        Clocks { begun, started: Instant::now(), cpu: ProcessTime::now(), before: (0.0, 0.0) }
+    }
+
+    /// They go on from those of a run that began then and had taken so much [s].
+    pub fn go_on(&mut self, begun: &str, wall: f64, cpu: f64) {
+        (self.begun, self.before) = (begun.to_owned(), (wall, cpu));
+    }
+
+    /// When the run began, as text.
+    pub fn started(&self) -> String {
+        self.begun.clone()
+    }
+
+    /// What it has taken so far, on the clock and on the processors [s].
+    pub fn elapsed(&self) -> (f64, f64) {
+        (self.before.0 + self.started.elapsed().as_secs_f64(), self.before.1 + self.cpu.elapsed().as_secs_f64())
     }
 }
 
@@ -69,6 +88,7 @@ pub(crate) struct Source<'s> {
 
 /// The manifest of a run that ends now, as far as both kinds of run fill it in.
 pub(crate) fn manifest(of: &Source<'_>, clocks: &Clocks, tables: &Closed) -> Manifest {
+    let (wall_seconds, cpu_seconds) = clocks.elapsed();
     Manifest {
         xoff_version: crate::VERSION.into(),
         scenario: of.resolved.to_owned(),
@@ -77,9 +97,9 @@ pub(crate) fn manifest(of: &Source<'_>, clocks: &Clocks, tables: &Closed) -> Man
         threads: 1,
         processes: 1,
         result_hash: tables.hash.to_string(),
-        started: humantime::format_rfc3339_seconds(clocks.begun).to_string(),
-        wall_seconds: clocks.started.elapsed().as_secs_f64(),
-        cpu_seconds: clocks.cpu.elapsed().as_secs_f64(),
+        started: clocks.started(),
+        wall_seconds,
+        cpu_seconds,
         warnings: of.warnings.iter().map(|p| p.line()).collect(),
         files: tables.files.clone(),
         ..Manifest::default()

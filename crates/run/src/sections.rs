@@ -13,6 +13,12 @@ pub(crate) const RUN: &[ParamSpec] = &[
     ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
     ParamSpec::new("stop_when_done", Kind::Flag, "true", "end when all flows are complete", ""),
     ParamSpec::new("stop_on_deadlock", Kind::Flag, "false", "end when a deadlock is found", ""),
+    ParamSpec::optional(
+        "checkpoint",
+        Kind::Text,
+        "time on the clock between two checkpoints, `10min`, from which a run that was killed goes on (docs/checkpoints.md); default: none",
+        "",
+    ),
     ParamSpec::new("checks", Kind::Flag, "true", "hold the run to its promises: no loss, order, conservation", ""),
     ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0us: off", "")
         .renamed_from(&["watch"]),

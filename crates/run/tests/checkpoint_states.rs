@@ -135,3 +135,29 @@ fn every_scenario_of_the_repository_goes_on_from_its_state() {
     let cuts: usize = on_all_cores(0..scenarios.len() as u64, |nth| nth.map(one).sum::<usize>()).into_iter().sum();
     assert!(cuts > scenarios.len(), "only {cuts} cuts");
 }
+
+/// An explanation repeats no more of a run than what follows the checkpoint.
+#[test]
+fn an_explanation_begins_at_a_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = xoff_record::Folder::claim(&dir.path().join("out"), "run", false).unwrap();
+    let ring = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
+    let set = ["flow_control=gfc-buffer", "run.duration=100ms", "run.fast_forward=off", "run.checkpoint=10ms"];
+    let set: Vec<_> = set.iter().map(|s| xoff_scenario::document::Override::set(s).unwrap()).collect();
+    let s = NetworkScenario::load(&ring, &set).unwrap();
+    s.run(xoff_record::Sink::Files(folder, xoff_record::Format::find("parquet").unwrap())).unwrap();
+    let again = NetworkScenario::from_text("resolved.toml", &s.resolved, &[], Path::new("")).unwrap();
+    let at = xoff_units::Time::from_us(95_000);
+    let ask = |from: Option<&Path>| {
+        let mut first = None;
+        let look = |now| {
+            first.get_or_insert(now);
+            true
+        };
+        let e = xoff_run::explain_in(&again, from, "S2->S3", at, None, look).unwrap();
+        (e, first.expect("it took a while"))
+    };
+    let ((whole, from_zero), (short, from_checkpoint)) = (ask(None), ask(Some(&dir.path().join("out"))));
+    assert_eq!(whole, short);
+    assert!(from_checkpoint > from_zero, "{from_checkpoint} and {from_zero}");
+}

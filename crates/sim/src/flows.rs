@@ -131,12 +131,19 @@ pub(crate) struct FlowTable {
     pub acknowledged: Vec<u32>,
     /// Flows that are complete, in that order.
     pub completions: Vec<(EventKey, u32)>,
+    /// From this one on they are others than in the state that was restored.
+    pub others_from: u32,
+}
+
+/// Is it the same flow? When a message of a job begins, only the run knows.
+fn same(built: &Flow, saved: &Flow) -> bool {
+    built == saved || (built.start == Time::NEVER && *built == Flow { start: Time::NEVER, ..saved.clone() })
 }
 
 /// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it begins.
 impl Save for FlowTable {
     fn save(&self, to: &mut Writer) {
-        let FlowTable { records, ended, acknowledged, completions } = self;
+        let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;
         to.number(records.len() as u64);
         for record in records {
             record.flow.write(to);
@@ -148,12 +155,18 @@ impl Save for FlowTable {
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
-        self.records = (0..from.count()?)
-            .map(|_| {
-                let flow = Flow::read(from)?;
-                Ok(Seen::read(from)?.record(flow))
-            })
-            .collect::<Result<_, Broken>>()?;
+        let (n, listed) = (from.count()?, !self.records.is_empty());
+        self.others_from = u32::MAX;
+        for at in 0..n {
+            let (flow, seen) = (Flow::read(from)?, Seen::read(from)?);
+            match self.records.get_mut(at) {
+                None if !listed => self.records.push(seen.record(flow)),
+                Some(built) if same(&built.flow, &flow) => *built = seen.record(flow),
+                _ if !seen.is_nothing() => return Err(Broken("a flow has begun that is another one here")),
+                _ => self.others_from = self.others_from.min(at as u32),
+            }
+        }
+        self.others_from = if listed && self.records.len() > n { self.others_from.min(n as u32) } else { self.others_from };
         self.ended.restore(from)?;
         self.acknowledged.restore(from)?;
         self.completions.restore(from)

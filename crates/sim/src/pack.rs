@@ -280,6 +280,20 @@ impl Pack for Row {
     }
 }
 
+impl Row {
+    /// Appends it to bytes, for [`Row::take`].
+    pub fn put(&self, to: &mut Vec<u8>) {
+        self.pack(to);
+    }
+    /// Takes one from the front of what [`Row::put`] wrote; `None`: nothing is left.
+    ///
+    /// # Panics
+    /// The bytes are others: who keeps them has to know that they are whole.
+    pub fn take(from: &mut &[u8]) -> Option<Row> {
+        (!from.is_empty()).then(|| Row::unpack(from))
+    }
+}
+
 impl<T: Pack> Pack for Box<T> {
     fn pack(&self, to: &mut Vec<u8>) {
         (**self).pack(to);

@@ -416,7 +416,7 @@ impl<K: Value + Ord, V: Value> Value for BTreeMap<K, V> {
     }
 }
 
-/// By key: the order of a hash map is nobody's.
+/// By key: the order of a hash map means nothing.
 impl<K: Value + Ord + Hash, V: Value, S: BuildHasher + Default> Value for HashMap<K, V, S> {
     fn write(&self, to: &mut Writer) {
         to.number(self.len() as u64);
@@ -495,12 +495,12 @@ mod tests {
         what: What,
         table: HashMap<u32, f64>,
         #[save(each)]
-        parts: Vec<Part>,
+        parts: Vec<Piece>,
         state: Half,
     }
 
     #[derive(Debug, PartialEq, Save)]
-    struct Part {
+    struct Piece {
         #[save(built)]
         name: &'static str,
         count: i64,
@@ -508,14 +508,14 @@ mod tests {
 
     #[derive(Debug, PartialEq, Save)]
     enum Half {
-        On(Part),
+        On(Piece),
         Off,
         #[save(refused)]
         Outside,
     }
 
     fn machine(limit: u64, count: i64) -> Machine {
-        let part = |name| Part { name, count };
+        let part = |name| Piece { name, count };
         Machine {
             limit,
             held: u64::MAX,

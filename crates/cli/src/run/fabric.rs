@@ -9,7 +9,7 @@ use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
 use xoff_units::{Bytes, Rate, Span, grouped};
 
-use super::{Args, COMMAND, bar, problem, show, verdict, warn_since};
+use super::{Args, bar, problem, show, verdict, warn_since};
 use crate::answer::{Answer, open_ends};
 use crate::interrupt;
 use crate::terminal;
@@ -21,7 +21,7 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     if args.threads.is_some_and(|n| n > 1) {
         terminal::note("one thread: the events of a fabric are not split");
     }
-    let folder = args.out.claim(COMMAND)?;
+    let folder = args.claim()?;
     let bar = bar();
     let look = |p: &xoff_run::Progress| {
         show(&bar, p);
@@ -105,7 +105,7 @@ fn json<'a>(c: &Config, f: &'a FabricFinished, args: &Args) -> Json<'a> {
         reassembly_bytes_max: r.reassembly_max,
         control_share: control_share(f),
         allowed: args.allowed.list(),
-        out: args.out.folder.display().to_string(),
+        out: args.folder().display().to_string(),
     }
 }
 
@@ -146,10 +146,10 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
     if m.files.iter().any(|f| f.name == xoff_view::REPORT) {
-        row("Report", format!("{} (open it in a browser)", args.out.folder.join(xoff_view::REPORT).display()));
+        row("Report", format!("{} (open it in a browser)", args.folder().join(xoff_view::REPORT).display()));
     }
     let tables: Vec<_> = f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
-    row("Tables", format!("{} ({})", args.out.display(), tables.join(", ")));
+    row("Tables", format!("{} ({})", args.folder().display(), tables.join(", ")));
     format!("{headline}\n\n{}{}", terminal::draw(&t), flows(c, f))
 }
 

@@ -10,6 +10,7 @@
 //! depends on them, and what passed between two of them - bytes, time stopped, marks - is exact, however far they lie apart.
 
 use xoff_sim::{PortSample, SLICE, Waiter, World};
+use xoff_units::save::Value;
 use xoff_units::{Span, Time};
 
 /// Ports times looks that are kept at most: some 32 MB.
@@ -37,7 +38,7 @@ const FRAMES_FREE: u64 = 2_000_000;
 const SHARES_MAX: usize = 200_000;
 
 /// A look at all ports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Value)]
 pub struct PortLook {
     /// Time of the run.
     pub at: Time,
@@ -48,7 +49,7 @@ pub struct PortLook {
 }
 
 /// The course of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Value)]
 pub struct Course {
     /// In order of time, from the start of the run on.
     pub looks: Vec<PortLook>,

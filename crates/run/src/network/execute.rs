@@ -1,5 +1,7 @@
 //! Runs a scenario: world, tables, progress, interruption, manifest.
 
+use xoff_mech::rate_control::RateControlKind;
+use xoff_params::ParamError;
 use xoff_record::verdict::Parts;
 use xoff_record::{Closed, FastForward, Manifest, Names, Sink, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
@@ -7,6 +9,7 @@ use xoff_topology::PortNumbers;
 use xoff_units::Span;
 
 use super::NetworkScenario;
+use super::checkpoint::{self, Checkpoints};
 use super::course::Course;
 use super::jobs::JobSummary;
 use super::rows::write_rows;
@@ -23,7 +26,11 @@ pub struct Running<'s> {
     ports: PortNumbers,
     /// Nodes that run here, where others run elsewhere.
     here: Option<Vec<bool>>,
-    clocks: Clocks,
+    pub(super) clocks: Clocks,
+    /// Written now and then, if that was asked for.
+    checkpoints: Option<Checkpoints>,
+    /// The course so far of a run that goes on from a checkpoint.
+    pub(super) again: Option<Course>,
     /// Draws the page that goes beside the tables.
     page: Option<Page<'s>>,
     course: Option<Course>,
@@ -109,6 +116,35 @@ impl NetworkScenario {
     }
 
     pub(super) fn start_with(&self, sink: Sink, of: Whereabouts, tapped: Option<(Selection, FrameTap)>) -> Result<Running<'_>, RunError> {
+        if let Sink::Files(folder, _) = &sink {
+            checkpoint::refuse_unfinished(folder).map_err(RunError::Record)?;
+        }
+        let mut running = self.start_without_checkpoints(sink, of, tapped)?;
+        let Some(every) = self.checkpoint else { return Ok(running) };
+        let refused = match (&running.sink, &self.model.rate_control) {
+            (Sink::Files(..), RateControlKind::Custom(_)) => Some("a rate control from outside".to_owned()),
+            (Sink::Files(..), _) => running.world.save().err(),
+            _ => None,
+        };
+        if let Some(what) = refused {
+            let what = format!("{} was asked for, and {what} cannot be saved", humantime::format_duration(every));
+            return Err(RunError::Build(ParamError::new("run.checkpoint", what, "leave it out")));
+        }
+        if let Sink::Files(folder, format) = &running.sink
+            && let Some(checkpoints) = Checkpoints::begin(self, folder, format, running.world.threads(), &running.clocks)?
+        {
+            running.keep(checkpoints);
+        }
+        Ok(running)
+    }
+
+    /// The world with open tables, which writes no checkpoints.
+    pub(super) fn start_without_checkpoints(
+        &self,
+        sink: Sink,
+        of: Whereabouts,
+        tapped: Option<(Selection, FrameTap)>,
+    ) -> Result<Running<'_>, RunError> {
         let (frames, tap) = tapped.unzip();
         let mut world = self.build(&of, frames.unwrap_or_default())?;
         let ports = PortNumbers::new(&self.topology);
@@ -121,7 +157,8 @@ impl NetworkScenario {
         };
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.is_some()).with_tap(tap)));
-        Ok(Running { scenario: self, world, sink, ports, here: of.outside, clocks: Clocks::start(), page: None, course: None })
+        let (here, clocks) = (of.outside, Clocks::start());
+        Ok(Running { scenario: self, world, sink, ports, here, clocks, checkpoints: None, again: None, page: None, course: None })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -160,7 +197,9 @@ impl<'s> Running<'s> {
         self.page = Some(Box::new(page));
         // The ports of other processes are not seen while the run goes on.
         let alone = self.world.processes() == 1;
-        self.course = alone.then(|| Course::new(&self.world, self.ports.len(), self.scenario.until));
+        let begun = self.again.take();
+        self.course = begun.or_else(|| alone.then(|| Course::new(&self.world, self.ports.len(), self.scenario.until)));
+        self.checkpoints.iter_mut().for_each(Checkpoints::with_page);
         self
     }
 
@@ -168,29 +207,53 @@ impl<'s> Running<'s> {
     ///
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
-    pub fn run(mut self, mut look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
-        let until = self.scenario.until;
-        let mut look = |w: &World| look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() });
-        let ended = match &mut self.course {
-            None => self.world.drive(until, look),
-            Some(course) => {
-                let mut shown = 0;
-                let first = course.step(&self.world);
-                self.world.drive_by(until, first, |w| {
-                    course.note(w);
-                    let events = w.events_handled();
-                    if events >= shown + SLICE {
-                        shown = events;
-                        return look(w).then(|| course.step(w));
-                    }
-                    Some(course.step(w))
-                })
-            }
-        };
-        if let Some(course) = &mut self.course {
-            course.end(&self.world);
-        }
+    pub fn run(mut self, look: impl FnMut(&Progress) -> bool) -> Result<Finished, RunError> {
+        let ended = self.drive(look);
         self.finish(ended)
+    }
+
+    /// The same without the end: [`Self::finish`] closes it.
+    pub fn drive(&mut self, mut look: impl FnMut(&Progress) -> bool) -> Ended {
+        let until = self.scenario.until;
+        let Running { world, course, checkpoints, clocks, .. } = self;
+        let slice = world.slice();
+        let step = |course: &Option<Course>, w: &World| course.as_ref().map_or(slice, |c| c.step(w));
+        let mut shown = world.events_handled();
+        let first = step(course, world);
+        let ended = world.drive_by(until, first, |w| {
+            if let Some(course) = course {
+                course.note(w);
+                if w.events_handled() < shown + SLICE {
+                    return Some(course.step(w));
+                }
+                shown = w.events_handled();
+            }
+            let goes_on = look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() });
+            if let Some(checkpoints) = checkpoints.as_mut().filter(|c| !goes_on || c.are_due()) {
+                checkpoints.write(w, course.as_ref(), clocks);
+            }
+            goes_on.then(|| step(course, w))
+        });
+        if let Some(course) = course {
+            course.end(world);
+        }
+        ended
+    }
+
+    /// Writes checkpoints from now on.
+    pub(super) fn keep(&mut self, checkpoints: Checkpoints) {
+        if let Some(recorder) = self.world.take_recorder() {
+            let mut recorder = recorder.into_any().downcast::<TableRecorder>().expect("the world returns the recorder it was given");
+            recorder.log_to(checkpoints.log());
+            self.world.record_to(recorder);
+        }
+        self.checkpoints = Some(checkpoints);
+    }
+
+    /// What the command that began the run is to find in its checkpoints.
+    pub fn noting(mut self, note: &str) -> Self {
+        self.checkpoints.iter_mut().for_each(|c| c.note(note));
+        self
     }
 
     /// The world, for who drives it.
@@ -216,7 +279,7 @@ impl<'s> Running<'s> {
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
-        let Running { scenario, mut world, sink, ports, here, clocks, page, course } = self;
+        let Running { scenario, mut world, sink, ports, here, clocks, checkpoints, again: _, page, course } = self;
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
         let (processes, cpu_elsewhere) = (world.processes() as u32, world.sum_over_processes(0));
         let (outcome, recorder) = world.finish(ended);
@@ -239,7 +302,11 @@ impl<'s> Running<'s> {
         summary.took_effect.splice(0..0, jobs.iter().flat_map(|j| j.words(scenario, &outcome)));
         let NetworkScenario { resolved, parameters, warnings, seed, .. } = scenario;
         let source = Source { resolved, parameters, warnings, seed: *seed };
-        let of_all = manifest(&source, &clocks, &closed);
+        let mut of_all = manifest(&source, &clocks, &closed);
+        of_all.warnings.extend(match &checkpoints {
+            Some(c) => c.warning(),
+            None => scenario.checkpoint.map(|_| "no checkpoints were written: the results have no folder (run.checkpoint)".to_owned()),
+        });
         let manifest = Manifest {
             scenario_folder: scenario.folder.display().to_string(),
             threads,

@@ -1,7 +1,7 @@
 //! Why did this port stand still? The chain from a held port back to its root.
 //!
-//! A run is deterministic, so it needs no log: the explanation runs the scenario again up to the instant asked for,
-//! with the probe that notes who fills the buffer whenever a port is held or slowed down, and follows
+//! A run is deterministic, so it needs no log: the explanation runs the scenario again up to the instant asked for, from its start or from a
+//! checkpoint, with the probe that notes who fills the buffer whenever a port is held or slowed down, and follows
 //!
 //! ```text
 //!   port held since t0 -> the buffer it waits for, at t0 -> the egress most of it waits for -> held at t0? ...
@@ -11,8 +11,10 @@
 //! the buffer is that of a host.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use xoff_params::ParamError;
@@ -22,6 +24,7 @@ use xoff_topology::names::{What, find_port};
 use xoff_units::{Bytes, Rate, Time};
 
 use crate::network::NetworkScenario;
+use crate::network::checkpoint::Saved;
 
 /// A directed port.
 type PortId = (u32, u16);
@@ -108,6 +111,10 @@ type Share = (PortId, u32, Bytes);
 
 #[derive(Default)]
 struct Log {
+    /// Restraints that began before the checkpoint from which the run was repeated: since when, is not known.
+    older: BTreeSet<(PortId, u8)>,
+    /// Such a one was asked about.
+    incomplete: Cell<bool>,
     /// Changes by port and priority, in order of time.
     states: BTreeMap<(PortId, u8), Vec<Change>>,
     /// What filled the buffer waited for, by port, priority and time.
@@ -165,9 +172,13 @@ impl Log {
         let stopped = |h: Option<How>| matches!(h, Some(How::Stopped));
         let first = changes[..until].iter().rev().take_while(|(_, h)| h.is_some() && stopped(*h) == stopped(Some(how))).last()?;
         let since = match how {
-            How::Stopped => first.0,
-            How::Slowed(_) => changes[..until].last()?.0, // the latest stage is the best evidence
+            How::Stopped => first,
+            How::Slowed(_) => changes[..until].last()?, // the latest stage is the best evidence
         };
+        if self.older.contains(&(port, priority)) && std::ptr::eq(since, &raw const changes[0]) {
+            self.incomplete.set(true);
+        }
+        let since = since.0;
         Some((since, how))
     }
 
@@ -185,15 +196,58 @@ pub fn explain(
     port: &str,
     at: Time,
     priority: Option<u8>,
+    look: impl FnMut(Time) -> bool,
+) -> Result<Explanation, ParamError> {
+    explain_in(scenario, None, port, at, priority, look)
+}
+
+/// Checkpoints that are tried, the latest first: where a chain began before one, it is repeated from an earlier one.
+const TRIED_MAX: usize = 2;
+
+/// The same of a run in a folder: it is repeated from a checkpoint, if there is one and the answer does not depend on what was before.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_in(
+    scenario: &NetworkScenario,
+    folder: Option<&Path>,
+    port: &str,
+    at: Time,
+    priority: Option<u8>,
     mut look: impl FnMut(Time) -> bool,
 ) -> Result<Explanation, ParamError> {
     let start = find_port(&scenario.topology, "PORT", port, What::Port)?;
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
     }
-    let (mut outcome, log) = simulate(scenario, at, &mut look)?;
+    let mut before = at;
+    for _ in 0..TRIED_MAX {
+        // One that cannot be used is no reason not to explain.
+        let Some(saved) = folder.and_then(|f| Saved::of(scenario, f, before)) else { break };
+        before = Time(saved.time().0.saturating_sub(1));
+        if let Some(e) = explain_from(scenario, Some(&saved), start, at, priority, &mut look)? {
+            return Ok(e);
+        }
+    }
+    let e = explain_from(scenario, None, start, at, priority, &mut look)?;
+    Ok(e.expect("from the start of the run everything is known"))
+}
+
+/// `None`: it began before the checkpoint.
+fn explain_from(
+    scenario: &NetworkScenario,
+    from: Option<&Saved>,
+    start: PortId,
+    at: Time,
+    priority: Option<u8>,
+    look: &mut impl FnMut(Time) -> bool,
+) -> Result<Option<Explanation>, ParamError> {
+    let Some((mut outcome, log)) = simulate(scenario, from, at, look)? else { return Ok(None) };
     let priority = priority.or_else(|| (0..8).find(|&p| log.state(start, p, at).is_some())).unwrap_or(0);
     let mut e = follow(scenario, &log, &outcome.flows, start, priority, at);
+    if log.incomplete.get() {
+        return Ok(None);
+    }
     if let Root::Cycle { step, circle: Circle::Stopped } = e.root {
         let closed = |o: &Outcome| {
             let is_of_circle =
@@ -203,33 +257,54 @@ pub fn explain(
         // The detector looks now and then: its next look may be after the time that was asked about.
         let next_looks = (at + scenario.model.deadlock_interval + scenario.model.deadlock_interval).min(scenario.until);
         if !closed(&outcome) && next_looks > at {
-            outcome = simulate(scenario, next_looks, &mut look)?.0;
+            if let Some((later, _)) = simulate(scenario, from, next_looks, look)? {
+                outcome = later;
+            }
         }
         if closed(&outcome) {
             e.root = Root::Cycle { step, circle: Circle::Deadlock };
         }
     }
-    Ok(e)
+    Ok(Some(e))
 }
 
-/// Repeats the run up to a time, and writes down who waited for what.
-fn simulate(scenario: &NetworkScenario, until: Time, look: &mut impl FnMut(Time) -> bool) -> Result<(Outcome, Log), ParamError> {
+/// Repeats the run up to a time, from a checkpoint or from its start, and writes down who waited for what. `None`: the checkpoint does not fit.
+fn simulate(
+    scenario: &NetworkScenario,
+    from: Option<&Saved>,
+    until: Time,
+    look: &mut impl FnMut(Time) -> bool,
+) -> Result<Option<(Outcome, Log)>, ParamError> {
     let topology = &scenario.topology;
     let mut model = scenario.model();
     model.probes = Default::default();
     model.probes.rate_changes = Selection::All;
     model.probes.causes = true;
     model.fast_forward = false; // the state is read at a time of its own
+    if let Some(saved) = from {
+        (model.threads, model.engine) = (saved.threads(), saved.engine());
+    }
     let mut world = World::build(topology, scenario.flows.clone(), &mut model)?;
     drop(model);
-    let log = Arc::new(Mutex::new(Log::default()));
+    let mut log = Log::default();
+    if let Some(saved) = from {
+        if saved.restore(&mut world).is_err() {
+            return Ok(None);
+        }
+        for (port, priority, rate) in world.restrained() {
+            let how = if rate == Rate::ZERO { How::Stopped } else { How::Slowed(rate) };
+            log.older.insert((port, priority));
+            log.states.insert((port, priority), vec![(saved.time(), Some(how))]);
+        }
+    }
+    let log = Arc::new(Mutex::new(log));
     let ports = PortNumbers::new(topology);
     let lines = ports.places().iter().map(|&(n, p)| topology.link_at(n, p).rate).collect();
     world.record_to(Box::new(Collector { log: log.clone(), ports, lines }));
     world.drive(until, |w| look(w.now()));
     let (outcome, _) = world.finish(Ended::TimeUp);
     let log = std::mem::take(&mut *log.lock().unwrap_or_else(|e| e.into_inner()));
-    Ok((outcome, log))
+    Ok(Some((outcome, log)))
 }
 
 fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: PortId, priority: u8, at: Time) -> Explanation {

@@ -1,6 +1,8 @@
 //! A scenario of a network as a run: from its file to everything a world is built from.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
@@ -9,8 +11,8 @@ use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::{link_retry, watchdog};
 use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
 use xoff_params::ParamError;
-use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
+use xoff_scenario::{Problems, Source};
 use xoff_sim::{
     Engine, Faults, LinkErrors, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver,
     ideal_time,
@@ -21,6 +23,7 @@ use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Flow, Flows};
 
 pub(crate) mod boundary;
+pub(crate) mod checkpoint;
 mod conditions;
 mod course;
 mod derived;
@@ -81,6 +84,12 @@ pub struct NetworkScenario {
     pub boundary: Boundary,
     /// How its events are handled; never changes a result.
     pub engine: Engine,
+    /// Time on the clock between two checkpoints; `None`: none are written.
+    pub checkpoint: Option<Duration>,
+    /// As it was given: the text, and what was laid over it.
+    pub source: Arc<Source>,
+    /// What was laid over the text.
+    pub settings: Vec<Override>,
     pub(crate) model: ModelParts,
 }
 

@@ -37,7 +37,7 @@ impl NetworkScenario {
     }
 
     /// Of what is not written out in the resolved scenario: networks and flows from files. The same program gives the same digest.
-    fn digest(&self) -> u64 {
+    pub(super) fn digest(&self) -> u64 {
         let mut h = DefaultHasher::new();
         let t = &self.topology;
         t.nodes.iter().for_each(|n| h.write(n.name.as_bytes()));

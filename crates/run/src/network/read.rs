@@ -5,6 +5,7 @@
 //! ```
 
 use std::path::Path;
+use std::time::Duration;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, NetworkFacts, Place};
@@ -32,6 +33,7 @@ use xoff_sim::Engine;
 
 use crate::manifest::parameters;
 use crate::network::boundary::Boundary;
+use crate::network::checkpoint::read_interval;
 use crate::network::standstill::{self, Drains};
 use crate::network::{conditions, derived};
 use crate::{idle, sections};
@@ -46,6 +48,7 @@ struct RunSettings {
     checks: bool,
     deadlock_interval: Span,
     fast_forward: bool,
+    checkpoint: Option<Duration>,
 }
 
 fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
@@ -58,6 +61,7 @@ fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
         checks: s.flag("checks")?,
         deadlock_interval: s.span("deadlock_interval")?,
         fast_forward: s.text("fast_forward")? == "auto",
+        checkpoint: s.text_opt("checkpoint")?.map(|text| read_interval(&text)).transpose()?,
     })
 }
 
@@ -383,6 +387,9 @@ impl Complete {
             warnings,
             boundary: Boundary::default(),
             engine: Engine::default(),
+            checkpoint: run.checkpoint,
+            source: doc.source().clone(),
+            settings: doc.settings().to_vec(),
             model: ModelParts {
                 flow_control,
                 detection,

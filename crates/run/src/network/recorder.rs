@@ -1,7 +1,9 @@
 //! Rows of the simulator into tables.
 
 use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::checkpoint::RowLog;
 use super::jobs::Pauses;
 use xoff_record::{Late, PauseRow, Port, StoppedBy, Tables};
 use xoff_sim::{OnWire, PauseChange, Recorder, Row};
@@ -16,6 +18,8 @@ pub(crate) struct TableRecorder {
     pub kept: Option<Pauses>,
     /// Takes the frames of recorded ports; false: it failed, and the run stops.
     tap: Option<FrameTap>,
+    /// Keeps the rows beside the checkpoints of the run, if it writes any.
+    log: Option<Arc<Mutex<RowLog>>>,
 }
 
 /// Takes frames of a run as they are transmitted, in the order of time; returns false when the run should stop.
@@ -24,12 +28,17 @@ pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 impl TableRecorder {
     /// For a network of so many ports.
     pub fn new(tables: Tables, ports: usize) -> Self {
-        TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, tap: None }
+        TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, tap: None, log: None }
     }
 
     /// Frames go to `tap`.
     pub fn with_tap(self, tap: Option<FrameTap>) -> Self {
         TableRecorder { tap, ..self }
+    }
+
+    /// Rows go to this log too, from now on.
+    pub fn log_to(&mut self, log: Arc<Mutex<RowLog>>) {
+        self.log = Some(log);
     }
 
     /// Pauses that never ended, in port order.
@@ -71,6 +80,9 @@ impl TableRecorder {
 
 impl Recorder for TableRecorder {
     fn row(&mut self, row: &Row) {
+        if let Some(log) = &self.log {
+            log.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+        }
         let t = &mut self.tables;
         let pushed = match *row {
             Row::Queue(r) => t.queues.push(r),

@@ -44,6 +44,7 @@ use crate::{Place, Problem, Problems, Source, suggest};
 #[derive(Debug)]
 pub struct Document {
     source: Arc<Source>,
+    settings: Vec<Override>,
     root: Table,
     log: RefCell<Log>,
 }
@@ -108,7 +109,7 @@ impl Document {
                 problems.push(p);
             }
         }
-        problems.or(Document { source, root, log: RefCell::default() })
+        problems.or(Document { source, settings: settings.to_vec(), root, log: RefCell::default() })
     }
 
     /// Lets a setting name a kind directly: `flow_control=pfc` for `flow_control.kind=pfc`, also where the file has no
@@ -123,6 +124,11 @@ impl Document {
             entry.setting = None;
             entry.item = Item::Table(Table { entries: vec![(kinds.key.to_owned(), value)] });
         }
+    }
+
+    /// What was laid over the file.
+    pub fn settings(&self) -> &[Override] {
+        &self.settings
     }
 
     /// The text of the file.

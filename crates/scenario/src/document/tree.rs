@@ -226,6 +226,24 @@ impl Override {
         }
     }
 
+    /// Where it came from, such as `--set`, and the setting: what [`Override::option`] makes it from again.
+    pub fn origin(&self) -> (&str, &str) {
+        (self.source.name(), self.source.text())
+    }
+
+    /// The path that it sets, as it was given.
+    pub fn path(&self) -> &str {
+        &self.source.text()[..self.path_len]
+    }
+
+    /// From what [`Override::origin`] returned.
+    ///
+    /// # Errors
+    /// A text that is no setting.
+    pub fn from_origin(name: &str, text: &str) -> Result<Override, Problem> {
+        Override::named(name, text)
+    }
+
     /// The setting as a place, for problems that concern it as a whole.
     pub fn place(&self) -> Place {
         self.source.place(0..self.source.text().len())
@@ -322,7 +340,9 @@ fn descend(table: &mut Table, steps: &[(&str, Place)], setting: &Override) -> Re
         return Ok(());
     }
     let i = found.unwrap_or_else(|| {
-        let item = Item::Table(Table::default());
+        // `failure[0].at` where there is no such entry yet: the first of a list.
+        let list = rest[0].0 == "0";
+        let item = if list { Item::List(Vec::new()) } else { Item::Table(Table::default()) };
         table.entries.push(((*word).to_owned(), Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None }));
         table.entries.len() - 1
     });
@@ -336,6 +356,11 @@ fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting:
         Item::List(items) => {
             let ((word, place), rest) = rest.split_first().expect("checked by the caller");
             let count = items.len();
+            // The entry after the last one is a new one, where entries are sections.
+            if word.parse() == Ok(count) && items.iter().all(Entry::is_section) {
+                let item = Item::Table(Table::default());
+                items.push(Entry { key: place.clone(), place: place.clone(), item, setting: None, replaced: None });
+            }
             let Some(item) = word.parse::<usize>().ok().and_then(|i| items.get_mut(i)) else {
                 let hint = format!("'{name}' has {count} entries, numbered from 0, as in {name}[0]");
                 return Err(Problem::new(format!("'{word}' is not an entry of '{name}'"), hint).at(place.clone()));

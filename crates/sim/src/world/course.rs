@@ -125,6 +125,24 @@ impl World {
         all
     }
 
+    /// The ports that flow control stops or slows down, by node and port, each with its priority and the rate that it allows; 0: none.
+    pub fn restrained(&self) -> Vec<((u32, u16), u8, Rate)> {
+        let (layout, classes) = (&self.layout, self.layout.classes.len());
+        let mut all = Vec::new();
+        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+            let home = &self.partitions[layout.partition_of[node as usize] as usize];
+            let Some(out) = transmitter(&home.nodes[node as usize], port) else { continue };
+            for class in 0..classes {
+                let stopped = home.core.monitor.stopped_since(at * classes + class).is_some();
+                let rate = if stopped { Rate::ZERO } else { out.allowed_rate(self.now, class as u8) };
+                if rate < out.rate {
+                    all.push(((node, port), layout.classes.priority(class), rate));
+                }
+            }
+        }
+        all
+    }
+
     /// Data frames under way, in buffers and on wires.
     pub fn frames_under_way(&self) -> u64 {
         self.partitions.iter().map(|p| p.core.frames.live_data()).sum()

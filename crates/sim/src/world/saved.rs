@@ -88,6 +88,12 @@ impl World {
         if !from.is_over() {
             return Err(Broken("more than the state of a network"));
         }
+        let begins =
+            |p: &Partition| p.starts.own.get(..p.starts.next).is_some_and(|o| o.iter().all(|&f| f < p.core.monitor.flows.others_from));
+        if !self.partitions.iter().all(begins) {
+            return Err(Broken("a flow is about to begin that is another one here"));
+        }
+        self.partitions.iter_mut().for_each(Partition::replan_flow_start);
         self.global_events = self.planned_from(planned, saved);
         if let (Some(f), Some(done)) = (&mut self.forward, done) {
             f.go_on_from(done, self.partitions.iter().map(|p| p.starts.begun).sum());

@@ -1,0 +1,216 @@
+//! A run that is continued from a time with other settings: what if this link failed here?
+//!
+//! It is the run of the scenario with these settings from its start. Only such settings may change that change nothing before the time, so
+//! that a checkpoint of the other run before it is one of this run too.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use xoff_record::{Folder, Format, Manifest, Sink};
+use xoff_scenario::document::Override;
+use xoff_scenario::{Problem, Problems};
+use xoff_sim::classes_in_use;
+use xoff_units::Time;
+use xoff_workload::Flow;
+
+use super::go_on::{Saved, newest};
+use super::{FOLDER, is_finished};
+use crate::manifest::RunError;
+use crate::network::NetworkScenario;
+use crate::network::execute::Running;
+
+/// Keys that may change in the middle of a run; those in brackets are about entries after the time.
+const MAY_CHANGE: [&str; 4] = ["run.title", "run.duration", "run.checkpoint", "run.fast_forward"];
+const LISTS: [&str; 3] = ["failure", "flow", "workload"];
+const HINT: &str = "in the middle of a run may change: failure, flow and workload entries from that time on, run.duration, run.title, run.checkpoint, \
+     run.fast_forward; with another value here, run the scenario from its start";
+
+/// A run that continues another one from a time.
+pub struct Fork {
+    at: Time,
+    scenario: NetworkScenario,
+    saved: Option<Saved>,
+    /// Why it does not begin at a checkpoint although there is one.
+    notes: Vec<String>,
+}
+
+impl Fork {
+    /// Of the run in a folder.
+    ///
+    /// # Errors
+    /// There is no run, it never reached that time, or a setting cannot change then; each with the reason.
+    pub fn of(root: &Path, at: Time, settings: &[Override]) -> Result<Fork, Problems> {
+        let base = Base::of(root)?;
+        if at > base.reached {
+            let what = format!("the run in {} never reached {at}: {} at {}", root.display(), base.stopped, base.reached);
+            return Err(Problem::new(what, "choose an earlier time").into());
+        }
+        let name = root.join(crate::RESOLVED).display().to_string();
+        let before = NetworkScenario::from_text(&name, &base.resolved, &[], &base.folder)?;
+        let mut scenario = NetworkScenario::from_text(&name, &base.resolved, settings, &base.folder)?;
+        refuse(&before, &scenario, at, settings)?;
+        let (mut saved, mut notes) = (None, Vec::new());
+        // Strictly before: what is planned for the very time has not happened.
+        match Saved::before(root, Time(at.0.saturating_sub(1))) {
+            Ok(Some(s)) if s.resolved().0 == base.resolved => {
+                notes.extend(s.passed_over().iter().cloned());
+                scenario.engine = s.engine();
+                saved = Some(s);
+            }
+            Ok(_) => {}
+            Err(e) => notes.push(format!("{}; it begins at 0 instead", e.place_and_message())),
+        }
+        Ok(Fork { at, scenario, saved, notes })
+    }
+
+    /// The scenario with its settings.
+    pub fn read(&self) -> &NetworkScenario {
+        &self.scenario
+    }
+
+    /// Does it begin at a checkpoint? It runs on as many threads as that then, and with its engine.
+    pub fn begins_at_a_checkpoint(&self) -> bool {
+        self.saved.is_some()
+    }
+
+    /// The scenario with its settings, to choose how it is run.
+    pub fn scenario(&mut self) -> &mut NetworkScenario {
+        &mut self.scenario
+    }
+
+    /// What the user should know of where it begins.
+    pub fn notes(&self) -> Vec<String> {
+        let begins = match &self.saved {
+            Some(s) => format!("it continues from the checkpoint at {}", s.time()),
+            None => format!("there is no checkpoint before {}: it begins at 0", self.at),
+        };
+        self.notes.iter().cloned().chain([begins]).collect()
+    }
+
+    /// Puts it in motion, its results in a folder of their own.
+    ///
+    /// # Errors
+    /// The network cannot be built, or a table cannot be written.
+    pub fn start(&self, folder: Folder, format: &'static Format, threads: Option<usize>) -> Result<Running<'_>, Problems> {
+        if let Some(saved) = &self.saved {
+            // Other flows may share the network out otherwise; the run is the same from its start.
+            match saved.fork(&self.scenario, folder.clone(), format) {
+                Ok(running) => return Ok(running),
+                Err(problems) if self.is_like(saved) => return Err(problems),
+                Err(_) => {}
+            }
+        }
+        self.scenario.start(Sink::Files(folder, format), threads).map_err(|e| match e {
+            RunError::Build(e) => Problem::new(format!("{}: {}", e.key, e.what), e.hint).into(),
+            RunError::Record(e) => Problem::new(e.to_string(), e.hint).into(),
+        })
+    }
+
+    /// Are its flows those of the run?
+    fn is_like(&self, saved: &Saved) -> bool {
+        saved.digest() == self.scenario.digest()
+    }
+}
+
+/// The run that is continued.
+struct Base {
+    resolved: String,
+    folder: PathBuf,
+    reached: Time,
+    /// Why no further.
+    stopped: String,
+}
+
+impl Base {
+    fn of(root: &Path) -> Result<Base, Problems> {
+        let unfinished = newest(&root.join(FOLDER)).filter(|(_, header)| !is_finished(root, header));
+        let manifest = Manifest::read(root);
+        match (unfinished, manifest) {
+            // An interrupted run has a manifest, which is that of its last checkpoint.
+            (Some((_, h)), m) if !m.as_ref().is_ok_and(|m| m.started == h.started) => Ok(Base {
+                reached: Time(h.time_ps),
+                resolved: h.resolved,
+                folder: h.given.folder,
+                stopped: "it did not come to its end, and its last checkpoint is".into(),
+            }),
+            (_, Ok(m)) => {
+                let owner = xoff_record::owner(root).unwrap_or_default();
+                if !owner.is_empty() && owner != "run" {
+                    let what = format!("{} belongs to xoff {owner}", root.display());
+                    return Err(Problem::new(what, "give the folder of a run of xoff run").into());
+                }
+                Ok(Base {
+                    reached: Time((m.simulated_seconds * 1e12).round() as u64),
+                    stopped: format!("it ended ({})", m.ended_because),
+                    folder: m.scenario_folder.into(),
+                    resolved: m.scenario,
+                })
+            }
+            (_, Err(e)) => Err(Problem::new(e.to_string(), e.hint).into()),
+        }
+    }
+}
+
+/// Refuses settings that change something before the time.
+fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &[Override]) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let mut refuse = |key: &str, what: String| {
+        let of = |s: &&Override| key == s.path() || key.starts_with(&format!("{}.", s.path()));
+        let problem = Problem::new(what, HINT);
+        problems.push(match settings.iter().rfind(of) {
+            Some(s) => problem.at(s.place()),
+            None => problem,
+        });
+    };
+    let values = |s: &NetworkScenario| s.parameters.iter().map(|p| (p.path.clone(), p.value.clone())).collect::<BTreeMap<_, _>>();
+    let (old, new) = (values(before), values(now));
+    let changed = |key: &&String| old.get(*key) != new.get(*key);
+    let keys: Vec<&String> = old.keys().chain(new.keys().filter(|k| !old.contains_key(*k))).filter(changed).collect();
+    for key in keys {
+        let list = key.split(['[', '.']).next().unwrap_or_default();
+        if !MAY_CHANGE.contains(&key.as_str()) && !LISTS.contains(&list) {
+            refuse(key, format!("{key} cannot change at {at}: what waits and what is under way then was sent under another one"));
+        }
+    }
+    if now.until <= at {
+        refuse("run.duration", format!("run.duration ends the run before {at}"));
+    }
+    if failures(before, at) != failures(now, at) {
+        refuse("failure", format!("a failure before {at} is another one"));
+    }
+    let (old, new) = (flows(before), flows(now));
+    if old != new {
+        if !before.flows.loops.is_empty() || before.flows.jobs.is_some() || !now.flows.loops.is_empty() || now.flows.jobs.is_some() {
+            refuse("flow", "flows cannot change in the middle of a run with closed loops or jobs".into());
+        } else if begun(&old, at) != begun(&new, at) {
+            refuse("flow", format!("a flow that begins before {at} is another one"));
+        }
+        let classes = |s: &NetworkScenario| {
+            let all = classes_in_use(&s.flows, &s.model.host.transport, None);
+            (0..all.len()).map(|class| all.priority(class)).collect::<Vec<_>>()
+        };
+        if classes(before) != classes(now) {
+            refuse("flow", format!("the priorities in use are others: switches have no queues for them at {at}"));
+        }
+    }
+    problems.or(())
+}
+
+/// Links that fail before a time.
+fn failures(s: &NetworkScenario, at: Time) -> Vec<(Time, u32)> {
+    let mut all: Vec<_> = s.model.failures.iter().map(|f| (f.at, f.link)).filter(|f| f.0 < at).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The flows in the order of a run, each with its path.
+fn flows(s: &NetworkScenario) -> Vec<(&Flow, Option<&[(u32, u16)]>)> {
+    let mut all: Vec<&Flow> = s.flows.flows.iter().collect();
+    all.sort_by_key(|f| f.start);
+    all.into_iter().map(|f| (f, f.path.map(|p| s.flows.paths.hops(p)))).collect()
+}
+
+/// Those that begin before a time.
+fn begun<'f, P>(flows: &'f [(&'f Flow, P)], at: Time) -> &'f [(&'f Flow, P)] {
+    &flows[..flows.partition_point(|(f, _)| f.start < at)]
+}

@@ -1,0 +1,276 @@
+//! From checkpoints to a run that goes on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use xoff_record::{Folder, Format, OutputError, Sink};
+use xoff_scenario::document::Override;
+use xoff_scenario::{Problem, Problems};
+use xoff_sim::{Engine, World};
+use xoff_units::Time;
+use xoff_units::save::{Reader, Value};
+
+use super::file::{self, Header};
+use super::{Checkpoints, FOLDER, Kept, ROWS, RowLog, is_finished, owned, rows};
+use crate::manifest::RunError;
+use crate::network::execute::{ALONE, Running, Whereabouts};
+use crate::network::{Course, NetworkScenario};
+
+/// The files of checkpoints in a folder, and their places.
+pub(super) fn list(folder: &Path) -> Vec<(PathBuf, usize)> {
+    let place = |path: &Path| path.file_name()?.to_str()?.strip_suffix(".checkpoint")?.parse().ok();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
+    entries.filter_map(|path| place(&path).map(|slot| (path, slot))).collect()
+}
+
+/// The newest checkpoint with a header, whole or not.
+pub(super) fn newest(folder: &Path) -> Option<(PathBuf, Header)> {
+    let headers = list(folder).into_iter().filter_map(|(path, _)| file::header(&path).ok().map(|h| (path, h)));
+    headers.max_by_key(|(_, h)| h.events)
+}
+
+/// A checkpoint that a run can go on from.
+pub struct Saved {
+    /// The folder of checkpoints that it is in.
+    folder: PathBuf,
+    path: PathBuf,
+    header: Header,
+    state: Vec<u8>,
+    /// All that are in the folder and belong to the same run, by age.
+    kept: Vec<Kept>,
+    /// Newer ones that cannot be used, and why.
+    passed_over: Vec<String>,
+}
+
+impl Saved {
+    /// The newest checkpoint in the folder of a run that did not come to its end.
+    ///
+    /// # Errors
+    /// There is none, none can be used, or the run is finished; each with the reason.
+    pub fn newest(root: &Path) -> Result<Saved, Problem> {
+        let folder = root.join(FOLDER);
+        if let Some((_, header)) = newest(&folder)
+            && is_finished(root, &header)
+        {
+            let what = format!("the run in {} came to its end: there is nothing left to resume", root.display());
+            let hint = format!("xoff run --from {} --at TIME --out NEW continues a copy of it from a time", root.display());
+            return Err(Problem::new(what, hint));
+        }
+        let hint = "a run with run.checkpoint, or --checkpoint 10min, writes them";
+        Saved::before(root, Time::NEVER)?.ok_or_else(|| {
+            let what = match (root.is_dir(), root.join(xoff_record::manifest::MANIFEST).is_file()) {
+                (false, _) => format!("there is no folder {}", root.display()),
+                (true, true) => format!("the run in {} came to its end, and has no checkpoints", root.display()),
+                (true, false) => format!("there are no checkpoints in {}", folder.display()),
+            };
+            Problem::new(what, hint)
+        })
+    }
+
+    /// The newest checkpoint at or before a time that can be used; `None`: there is no checkpoint so early.
+    ///
+    /// # Errors
+    /// There are some, and none of them can be used: the reason.
+    pub(super) fn before(root: &Path, at: Time) -> Result<Option<Saved>, Problem> {
+        let folder = root.join(FOLDER);
+        let (mut unusable, mut all) = (Vec::new(), Vec::new());
+        for (path, slot) in list(&folder) {
+            match file::header(&path) {
+                Ok(header) => all.push((header, path, slot)),
+                Err(e) => unusable.push((path, e.to_string())),
+            }
+        }
+        all.sort_by_key(|(h, ..)| std::cmp::Reverse(h.events));
+        all.retain(|(h, ..)| Time(h.time_ps) <= at);
+        let kept: Vec<Kept> = all.iter().rev().map(|(h, _, slot)| Kept { slot: *slot, events: h.events }).collect();
+        for (header, path, _) in all {
+            let events = header.events;
+            match usable(header, &path) {
+                Ok((header, state)) => {
+                    let kept = kept.into_iter().filter(|k| k.events <= events).collect();
+                    let words = |(path, why): (PathBuf, String)| format!("{} was passed over: {why}", path.display());
+                    let passed_over = unusable.into_iter().map(words).collect();
+                    return Ok(Some(Saved { folder, path, header, state, kept, passed_over }));
+                }
+                Err(why) => unusable.push((path, why)),
+            }
+        }
+        match unusable.into_iter().next() {
+            None => Ok(None),
+            Some((path, why)) => Err(Problem::new(
+                format!("{} cannot be used: {why}", path.display()),
+                "run the scenario again; checkpoints are for the same build of xoff",
+            )),
+        }
+    }
+
+    /// The newest checkpoint of a run of this scenario at or before a time that can be used, if there is one.
+    pub(crate) fn of(s: &NetworkScenario, root: &Path, at: Time) -> Option<Saved> {
+        let saved = Saved::before(root, at).ok().flatten()?;
+        // Read from the results of the run, its text is the resolved one.
+        let same = [&*s.resolved, s.source.text()].contains(&&*saved.header.resolved);
+        (same && saved.header.digest == s.digest()).then_some(saved)
+    }
+
+    /// Why newer checkpoints were passed over.
+    pub fn passed_over(&self) -> &[String] {
+        &self.passed_over
+    }
+
+    /// Simulated time reached.
+    pub fn time(&self) -> Time {
+        Time(self.header.time_ps)
+    }
+
+    /// What the command that began the run left for itself.
+    pub fn note(&self) -> &str {
+        &self.header.note
+    }
+
+    /// The run ends with a page.
+    pub fn page(&self) -> bool {
+        self.header.page
+    }
+
+    /// The format of the tables.
+    pub fn format(&self) -> &'static Format {
+        Format::find(&self.header.format).unwrap_or_default()
+    }
+
+    /// The scenario as it was resolved, and where its files are.
+    pub(super) fn resolved(&self) -> (&str, &Path) {
+        (&self.header.resolved, &self.header.given.folder)
+    }
+
+    /// The scenario of the run, read again.
+    ///
+    /// # Errors
+    /// It cannot be read any more, or is another one by now.
+    pub fn scenario(&self) -> Result<NetworkScenario, Problems> {
+        let given = &self.header.given;
+        let changed = |what: String| {
+            let hint = format!(
+                "put it back as it was, or begin anew; xoff run --from continues a run with other settings ({})",
+                self.path.display()
+            );
+            Problems::from(Problem::new(what, hint))
+        };
+        if fs::read_to_string(&given.name).is_ok_and(|now| now != given.text) {
+            return Err(changed(format!("{} was changed since the run began", given.name)));
+        }
+        let settings = given.settings.iter().map(|(name, text)| Override::from_origin(name, text)).collect::<Result<Vec<_>, _>>()?;
+        let mut scenario = NetworkScenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
+        if scenario.resolved != self.header.resolved || scenario.digest() != self.header.digest {
+            return Err(changed(format!("files that {} names were changed since the run began", given.name)));
+        }
+        scenario.engine = self.engine();
+        Ok(scenario)
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        match self.header.engine.as_str() {
+            "windows" => Engine::Windows,
+            "events" => Engine::Events,
+            _ => Engine::Auto,
+        }
+    }
+
+    pub(super) fn digest(&self) -> u64 {
+        self.header.digest
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.header.threads
+    }
+
+    /// Gives a world the state.
+    pub(crate) fn restore(&self, world: &mut World) -> Result<Option<Course>, Problem> {
+        let mut from = Reader::new(&self.state);
+        let read = from.count().and_then(|n| {
+            world.restore(from.bytes(n)?)?;
+            Value::read(&mut from)
+        });
+        read.map_err(|broken| {
+            Problem::new(format!("{} does not fit the scenario: {broken}", self.path.display()), "run the scenario again")
+        })
+    }
+
+    /// A run that goes on from here, into the folder that it is in, or another one.
+    fn running<'s>(&self, s: &'s NetworkScenario, folder: Folder, format: &'static Format, goes_on: bool) -> Result<Running<'s>, Problems> {
+        let of = Whereabouts { threads: self.threads(), ..ALONE };
+        let sink = Sink::Files(folder.clone(), format);
+        let mut running = s.start_without_checkpoints(sink, of, None).map_err(problems)?;
+        if running.world.threads() != self.threads() {
+            return Err(Problem::new(
+                format!("{} was written by {} threads", self.path.display(), self.threads()),
+                "run the scenario again",
+            )
+            .into());
+        }
+        let course = self.restore(&mut running.world)?;
+        running.again = course.filter(|_| self.page());
+        let mut recorder = running.world.take_recorder();
+        let rows_at = self.folder.join(ROWS);
+        let fed = rows::read(&rows_at, self.header.rows, |row| recorder.iter_mut().for_each(|r| r.row(row)));
+        fed.map_err(|why| Problem::new(format!("{} cannot be used: {why}", rows_at.display()), "run the scenario again"))?;
+        if let Some(recorder) = recorder {
+            running.world.record_to(recorder);
+        }
+        if goes_on {
+            running.clocks.go_on(&self.header.started, self.header.wall_seconds, self.header.cpu_seconds);
+        }
+        if let Some(every) = s.checkpoint {
+            let sub = folder.sub(FOLDER).map_err(|e| written(&e))?;
+            let path = owned(&sub, ROWS).map_err(|e| problems(RunError::Record(e)))?;
+            let log = if goes_on { RowLog::go_on(&path, self.header.rows) } else { rows::copy(&rows_at, self.header.rows, &path) };
+            let log = log.map_err(|e| Problem::new(format!("cannot write {}: {e}", path.display()), ""))?;
+            let kept = if goes_on { self.kept.clone() } else { Vec::new() };
+            if !goes_on {
+                list(&sub.path()).iter().for_each(|(path, _)| _ = fs::remove_file(path)); // those of earlier results
+            }
+            for k in &kept {
+                owned(&sub, &super::name(k.slot)).map_err(|e| problems(RunError::Record(e)))?;
+            }
+            let mut header = s.header(format, self.threads(), &running.clocks);
+            header.build.clone_from(&self.header.build);
+            running.keep(Checkpoints::new(every, sub, header, log, kept));
+        }
+        Ok(running)
+    }
+
+    /// The run goes on in the folder in which it stopped.
+    ///
+    /// # Errors
+    /// The state is none of this scenario, rows are missing, or a table cannot be written.
+    pub fn resume<'s>(&self, s: &'s NetworkScenario, folder: Folder) -> Result<Running<'s>, Problems> {
+        self.running(s, folder, self.format(), true)
+    }
+
+    /// A run of another scenario goes on from here in a folder of its own; see [`Fork`](super::Fork).
+    pub(super) fn fork<'s>(&self, s: &'s NetworkScenario, folder: Folder, format: &'static Format) -> Result<Running<'s>, Problems> {
+        self.running(s, folder, format, false)
+    }
+}
+
+/// Header and state, if this build of xoff can use them.
+fn usable(header: Header, path: &Path) -> Result<(Header, Vec<u8>), String> {
+    if header.xoff != crate::VERSION {
+        return Err(format!("xoff {} wrote it, and this is xoff {}", header.xoff, crate::VERSION));
+    }
+    if header.build != file::build() {
+        return Err(format!("another build of xoff {} wrote it", header.xoff));
+    }
+    file::read(path).map_err(|e| e.to_string())
+}
+
+fn written(e: &OutputError) -> Problems {
+    Problem::new(e.what.clone(), e.hint.clone()).into()
+}
+
+/// A run that cannot begin, as problems.
+fn problems(e: RunError) -> Problems {
+    match e {
+        RunError::Build(e) => Problem::new(format!("{}: {}", e.key, e.what), e.hint).into(),
+        RunError::Record(e) => Problem::new(e.to_string(), e.hint).into(),
+    }
+}

@@ -1,0 +1,241 @@
+//! Checkpoints of a run: now and then its state is written beside its tables, so that it can go on from there.
+//!
+//! ```text
+//!   DIR/checkpoints/rows              every row so far, appended                                        rows.rs
+//!   DIR/checkpoints/00.checkpoint     header, state of the world, course of the page                    file.rs
+//!   DIR/checkpoints/01.checkpoint     ...; of many some are kept, spread over the run
+//!
+//!   Running::run -- every so often --> Checkpoints::write
+//!   resume: the newest one -- rows --> tables, -- state --> world --> Running                           go_on.rs
+//!   fork: the newest one before a time, into another folder, with what may change in the middle         fork.rs
+//! ```
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use xoff_params::ParamError;
+use xoff_record::{Folder, Format, Manifest, OutputError, RecordError};
+use xoff_sim::{Engine, World};
+use xoff_units::Time;
+use xoff_units::save::{Value, Writer};
+
+use super::{Course, NetworkScenario};
+use crate::manifest::{Clocks, RunError};
+use file::{Given, Header};
+pub(crate) use rows::RowLog;
+
+mod file;
+mod fork;
+mod go_on;
+mod rows;
+
+pub use fork::Fork;
+pub use go_on::Saved;
+
+/// The folder of checkpoints within that of a run.
+const FOLDER: &str = "checkpoints";
+/// The file of rows in it.
+const ROWS: &str = "rows";
+/// Checkpoints of a run that are kept: each is one more place from which it can be forked or explained.
+const KEPT_MAX: usize = 12;
+/// The shortest interval: one writes the whole state.
+const EVERY_MIN: Duration = Duration::from_millis(10);
+
+/// Reads the key `run.checkpoint`.
+pub(crate) fn read_interval(text: &str) -> Result<Duration, ParamError> {
+    let refuse =
+        |what: String| Err(ParamError::new("checkpoint", what, "expected a time on the clock, such as \"10min\", \"30s\" or \"2h\""));
+    match humantime::parse_duration(text.trim()) {
+        Ok(every) if every >= EVERY_MIN => Ok(every),
+        Ok(_) => refuse(format!("'{text}' is shorter than 10 ms")),
+        Err(e) => refuse(format!("'{text}' is no time: {e}")),
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A checkpoint that is kept, and its place in the folder.
+#[derive(Clone, Debug, PartialEq)]
+struct Kept {
+    slot: usize,
+    events: u64,
+}
+
+/// Writes the checkpoints of a run.
+pub(crate) struct Checkpoints {
+    every: Duration,
+    last: Instant,
+    folder: Folder,
+    /// All of the header but what changes.
+    header: Header,
+    log: Arc<Mutex<RowLog>>,
+    kept: Vec<Kept>,
+    /// What went wrong, each once.
+    warnings: BTreeSet<String>,
+    /// Those that were not written.
+    missed: u64,
+}
+
+impl Checkpoints {
+    /// Of a run that begins, or goes on with rows that are logged already, from a checkpoint in one of these places.
+    fn new(every: Duration, folder: Folder, header: Header, log: RowLog, kept: Vec<Kept>) -> Checkpoints {
+        let log = Arc::new(Mutex::new(log));
+        Checkpoints { every, last: Instant::now(), folder, header, log, kept, warnings: BTreeSet::new(), missed: 0 }
+    }
+
+    /// Of a run that begins, in the folder of its results. Checkpoints that are there belong to earlier results.
+    pub fn begin(
+        s: &NetworkScenario,
+        folder: &Folder,
+        format: &Format,
+        threads: usize,
+        clocks: &Clocks,
+    ) -> Result<Option<Checkpoints>, RunError> {
+        let Some(every) = s.checkpoint else { return Ok(None) };
+        let folder = folder.sub(FOLDER).map_err(|e| RunError::Record(e.into()))?;
+        for (path, _) in go_on::list(&folder.path()) {
+            let _ = std::fs::remove_file(path);
+        }
+        let log = owned(&folder, ROWS).and_then(|path| RowLog::create(&path).map_err(|e| RecordError::new("create", &path, e)));
+        let header = s.header(format, threads, clocks);
+        Ok(Some(Checkpoints::new(every, folder, header, log.map_err(RunError::Record)?, Vec::new())))
+    }
+
+    /// The log, for who records rows.
+    pub fn log(&self) -> Arc<Mutex<RowLog>> {
+        self.log.clone()
+    }
+
+    /// What the command that began the run wants back with a checkpoint.
+    pub fn note(&mut self, note: &str) {
+        self.header.note = note.to_owned();
+    }
+
+    /// The run ends with a page.
+    pub fn with_page(&mut self) {
+        self.header.page = true;
+    }
+
+    /// Is it time for one?
+    pub fn are_due(&self) -> bool {
+        self.last.elapsed() >= self.every
+    }
+
+    /// Writes one now. If that fails the run goes on, and so does the checkpoint before.
+    pub fn write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) {
+        if let Err(what) = self.try_write(world, course, clocks) {
+            self.missed += 1;
+            self.warnings.insert(what);
+        }
+        self.last = Instant::now();
+    }
+
+    fn try_write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) -> Result<(), String> {
+        let mut to = Writer::default();
+        let state = world.save()?;
+        to.number(state.len() as u64);
+        to.bytes(&state);
+        course.cloned().write(&mut to);
+        let rows = held(&self.log).mark()?;
+        let (wall_seconds, cpu_seconds) = clocks.elapsed();
+        if self.header.build.is_empty() {
+            self.header.build = file::build().into(); // reads the program, so not before it is needed
+        }
+        let (time_ps, events, threads) = (world.now().0, world.events(), world.threads());
+        self.header = Header { time_ps, events, rows, wall_seconds, cpu_seconds, threads, ..self.header.clone() };
+        let bytes = file::encode(&self.header, &to.end()?).map_err(|e| e.to_string())?;
+        let slot = (0..).find(|slot| self.kept.iter().all(|k| k.slot != *slot)).unwrap_or_default();
+        let path = owned(&self.folder, &name(slot)).map_err(|e| e.to_string())?;
+        file::put(&path, &bytes).map_err(|e| e.to_string())?;
+        self.kept.push(Kept { slot, events });
+        self.thin_out();
+        Ok(())
+    }
+
+    /// Takes the checkpoint away that leaves the smallest gap; never the newest, from which the run goes on, nor the oldest.
+    fn thin_out(&mut self) {
+        if self.kept.len() <= KEPT_MAX {
+            return;
+        }
+        let gap = |at: &usize| self.kept[at + 1].events - self.kept[at - 1].events;
+        let Some(at) = (1..self.kept.len() - 1).min_by_key(gap) else { return };
+        let gone = self.kept.remove(at);
+        let _ = std::fs::remove_file(self.folder.path().join(name(gone.slot)));
+    }
+
+    /// What the user should know of them.
+    pub fn warning(&self) -> Option<String> {
+        let why = self.warnings.iter().next()?;
+        let last = match self.kept.last() {
+            Some(k) => format!("the last one is that after {} events", xoff_units::grouped(k.events)),
+            None => "there is none".into(),
+        };
+        let n = self.missed;
+        Some(format!("{n} checkpoint{} could not be written: {why}; {last}", if n == 1 { "" } else { "s" }))
+    }
+}
+
+/// Name of the file in a place.
+fn name(slot: usize) -> String {
+    format!("{slot:02}.checkpoint")
+}
+
+/// A file that this run writes by itself.
+fn owned(folder: &Folder, name: &str) -> Result<PathBuf, RecordError> {
+    folder.own(name).map_err(|e: OutputError| e.into())
+}
+
+/// Refuses a folder in which a run did not come to its end and can go on.
+pub(crate) fn refuse_unfinished(folder: &Folder) -> Result<(), RecordError> {
+    let root = folder.path();
+    let Some((path, header)) = go_on::newest(&root.join(FOLDER)).filter(|_| !folder.may_replace_all()) else { return Ok(()) };
+    if is_finished(&root, &header) {
+        return Ok(());
+    }
+    let mut e =
+        RecordError::new("", &path, format!("{} holds a run that stopped at {} and can go on", root.display(), Time(header.time_ps)));
+    e.hint = format!("xoff run --resume {} goes on with it; --force begins anew and removes it", root.display());
+    Err(e)
+}
+
+/// Has the run of this checkpoint come to its end?
+fn is_finished(root: &Path, header: &Header) -> bool {
+    Manifest::read(root).is_ok_and(|m| m.started == header.started && m.scenario == header.resolved && !m.interrupted)
+}
+
+fn engine_word(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Auto => "auto",
+        Engine::Windows => "windows",
+        Engine::Events => "events",
+    }
+}
+
+impl NetworkScenario {
+    /// The header of the checkpoints of a run that begins.
+    fn header(&self, format: &Format, threads: usize, clocks: &Clocks) -> Header {
+        let settings = self.settings.iter().map(|s| s.origin()).map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        Header {
+            xoff: crate::VERSION.into(),
+            build: String::new(),
+            given: Given { name: self.source.name().into(), text: self.source.text().into(), settings, folder: self.folder.clone() },
+            resolved: self.resolved.clone(),
+            digest: self.digest(),
+            started: clocks.started(),
+            time_ps: 0,
+            events: 0,
+            wall_seconds: 0.0,
+            cpu_seconds: 0.0,
+            rows: Default::default(),
+            threads,
+            engine: engine_word(self.engine).into(),
+            format: format.name.into(),
+            page: false,
+            note: String::new(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The rows of a run so far, beside its checkpoints: tables are columns that are written at the end of a chunk, so what a killed run wrote of
+//! them is of no use. A run that goes on records these rows first, and its tables and its hash come out as if it had never stopped.
+//!
+//! ```text
+//!   block: length of the compressed rows u32 | XXH3-64 of them u64 | rows, zstd        about a MiB of rows each
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use xoff_sim::Row;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::file::Mark;
+
+/// Rows of a block, before they are compressed [bytes].
+const BLOCK: usize = 1 << 20;
+/// The longest block that is read [bytes].
+const BLOCK_MAX: u32 = 64 << 20;
+
+/// The file that the rows go to.
+pub(crate) struct RowLog {
+    file: File,
+    /// Rows that are not in the file yet.
+    waiting: Vec<u8>,
+    mark: Mark,
+    failed: Option<String>,
+}
+
+impl RowLog {
+    /// An empty one.
+    pub(super) fn create(path: &Path) -> io::Result<RowLog> {
+        let file = File::create(path)?;
+        Ok(RowLog { file, waiting: Vec::new(), mark: Mark::default(), failed: None })
+    }
+
+    /// One that goes on from a mark; what comes behind it is lost.
+    pub(super) fn go_on(path: &Path, mark: Mark) -> io::Result<RowLog> {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(mark.bytes)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(RowLog { file, waiting: Vec::new(), mark, failed: None })
+    }
+
+    /// A row was recorded.
+    pub fn push(&mut self, row: &Row) {
+        if self.failed.is_some() {
+            return;
+        }
+        row.put(&mut self.waiting);
+        self.mark.rows += 1;
+        if self.waiting.len() >= BLOCK {
+            self.pass_on();
+        }
+    }
+
+    /// Writes what waits. Once that fails, nothing more is written.
+    fn pass_on(&mut self) {
+        if self.waiting.is_empty() || self.failed.is_some() {
+            return;
+        }
+        let written = zstd::bulk::compress(&self.waiting, 1).and_then(|rows| {
+            let hash = xxh3_64(&rows);
+            self.file.write_all(&(rows.len() as u32).to_le_bytes())?;
+            self.file.write_all(&hash.to_le_bytes())?;
+            self.file.write_all(&rows)?;
+            Ok((rows.len() as u64, hash))
+        });
+        self.waiting.clear();
+        match written {
+            Ok((bytes, hash)) => {
+                self.mark.bytes += 12 + bytes;
+                self.mark.hash = chained(self.mark.hash, hash);
+            }
+            Err(e) => {
+                // Room for the checkpoints that are there; the last one names what comes before it only.
+                let _ = self.file.set_len(self.mark.bytes);
+                self.failed = Some(e.to_string());
+            }
+        }
+    }
+
+    /// Everything so far is on the disk.
+    pub(super) fn mark(&mut self) -> Result<Mark, String> {
+        self.pass_on();
+        if let Err(e) = self.file.sync_data() {
+            self.failed.get_or_insert(e.to_string());
+        }
+        self.failed.clone().map_or(Ok(self.mark), Err)
+    }
+}
+
+fn chained(before: u64, hash: u64) -> u64 {
+    let mut both = [0; 16];
+    both[..8].copy_from_slice(&before.to_le_bytes());
+    both[8..].copy_from_slice(&hash.to_le_bytes());
+    xxh3_64(&both)
+}
+
+/// Reads the rows up to a mark.
+///
+/// # Errors
+/// They are not those that were marked: cut off, or damaged.
+pub(super) fn read(path: &Path, mark: Mark, mut to: impl FnMut(&Row)) -> Result<(), String> {
+    let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
+    let (mut bytes, mut hash, mut rows) = (0, 0, 0);
+    let cut = |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { "it is cut off".to_owned() } else { e.to_string() };
+    let damaged = || "it is damaged: its checksum is another one".to_owned();
+    while bytes < mark.bytes {
+        let mut head = [0; 12];
+        file.read_exact(&mut head).map_err(cut)?;
+        let (length, expected) = head.split_at(4);
+        let length = u32::from_le_bytes(length.try_into().map_err(|_| damaged())?);
+        if length > BLOCK_MAX {
+            return Err(damaged());
+        }
+        let mut block = vec![0; length as usize];
+        file.read_exact(&mut block).map_err(cut)?;
+        if xxh3_64(&block).to_le_bytes() != expected {
+            return Err(damaged());
+        }
+        (bytes, hash) = (bytes + 12 + u64::from(length), chained(hash, xxh3_64(&block)));
+        if bytes == mark.bytes && hash != mark.hash {
+            return Err("it holds other rows than the checkpoint".into());
+        }
+        let all = zstd::stream::decode_all(&block[..]).map_err(|e| e.to_string())?;
+        let mut left = &all[..];
+        while let Some(row) = Row::take(&mut left) {
+            to(&row);
+            rows += 1;
+        }
+    }
+    if (bytes, rows) == (mark.bytes, mark.rows) { Ok(()) } else { Err("it holds other rows than the checkpoint".into()) }
+}
+
+/// Copies the rows up to a mark.
+pub(super) fn copy(from: &Path, mark: Mark, to: &Path) -> io::Result<RowLog> {
+    let mut file = File::create(to)?;
+    io::copy(&mut File::open(from)?.take(mark.bytes), &mut file)?;
+    Ok(RowLog { file, waiting: Vec::new(), mark, failed: None })
+}
