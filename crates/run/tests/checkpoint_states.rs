@@ -155,9 +155,10 @@ fn an_explanation_begins_at_a_checkpoint() {
             true
         };
         let e = xoff_run::explain_in(&again, from, "S2->S3", at, None, look).unwrap();
-        (e, first.expect("it took a while"))
+        (e, first)
     };
     let ((whole, from_zero), (short, from_checkpoint)) = (ask(None), ask(Some(&dir.path().join("out"))));
     assert_eq!(whole, short);
-    assert!(from_checkpoint > from_zero, "{from_checkpoint} and {from_zero}");
+    // Where so little is left to repeat that nothing was shown, it began late too.
+    assert!(from_checkpoint.is_none_or(|t| Some(t) > from_zero), "{from_checkpoint:?} and {from_zero:?}");
 }
