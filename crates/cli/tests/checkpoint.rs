@@ -399,11 +399,8 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     let base = dir.join("base");
     assert_eq!(ran(&run_args(&WEB, &base)).code, 0);
     assert!(!checkpoints(&base).is_empty());
-    let changes: [&[&str]; 3] = [
-        &["--set", "failure[0].link=A1-C1", "--set", "failure[0].at=1.7ms"],
-        &["--set", "run.duration=2.2ms", "--set", "flow=[{src=\"H3\", dst=\"H77\", size=\"3MB\", start=\"1.8ms\"}]"],
-        &[],
-    ];
+    let changes: [&[&str]; 3] =
+        [&["--set", "failure[0].link=A1-C1", "--set", "failure[0].at=1.7ms"], &["--set", "run.duration=2.2ms"], &[]];
     for (nth, change) in changes.iter().enumerate() {
         let (fork, whole) = (dir.join(format!("fork-{nth}")), dir.join(format!("whole-{nth}")));
         let mut args =
@@ -456,6 +453,22 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     let same_folder = xoff(&["run", "--from", base.to_str().unwrap(), "--at", "1ms", "--out", base.to_str().unwrap()]);
     assert_eq!(same_folder.code, 2);
     same_folder.complains(&["the run that is continued is in this folder"]);
+}
+
+#[test]
+fn a_flow_that_begins_later_can_be_added() {
+    let dir = folder("checkpoint-fork-flow");
+    let (base, fork, whole) = (dir.join("base"), dir.join("fork"), dir.join("whole"));
+    assert_eq!(ran(&run_args(RUNS[0], &base)).code, 0);
+    let settings = ["flow[3].src=H1", "flow[3].dst=H2", "flow[3].start=150ms", "flow[3].size=1MB"];
+    let more: Vec<&str> = settings.iter().flat_map(|s| ["--set", s]).collect();
+    let from = ["run", "--from", base.to_str().unwrap(), "--at", "150ms", "--out", fork.to_str().unwrap()];
+    let forked = xoff(&[&from[..], &more].concat());
+    assert_eq!(forked.code, 0, "{}", forked.err);
+    forked.complains(&["continues from the checkpoint at"]);
+    assert_eq!(ran(&run_args(&[RUNS[0], &more].concat(), &whole)).code, 0);
+    same_rows(&whole, &fork, "a flow more");
+    assert_ne!(tables(&base).1, tables(&fork).1);
 }
 
 /// With checkpoints and without, the answers are the same.
