@@ -22,7 +22,11 @@ class JudgedCheck:
     paper: str
     """What the paper has."""
     source: str
-    """Where the band is from."""
+    """Where the band is from: the paper, recomputed, a closed form, or ours."""
+    assumption: str
+    """What it takes that the paper does not state; empty if nothing."""
+    fails_at: str
+    """A value that would fail it."""
     holds: bool
     """It lies in it."""
 
@@ -41,10 +45,12 @@ class Entry:
     """When it counts as reproduced."""
     measured: str = ""
     """What was measured."""
-    verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced"] = ""
-    """Computed from :attr:`checks`; empty: it was only listed."""
+    verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced", "study"] = ""
+    """Computed from :attr:`checks`, or ``study``: no claim of the paper; empty: it was only listed."""
     assumptions: list[str] = field(default_factory=list)
     """Assumptions that it needs."""
+    changes: list[str] = field(default_factory=list)
+    """Changes of bands after data were seen, each with date and reason."""
     figure: str | None = None
     """Its figure, relative to the folder."""
     checks: list[JudgedCheck] = field(default_factory=list)
@@ -75,8 +81,9 @@ class Reproduction(Answer):
     @property
     def headline(self) -> str:
         """The verdicts in a line."""
-        names = ("reproduced", "reproduced under assumption", "not reproduced")
-        return f"{self.paper}: " + ", ".join(f"{sum(e.verdict == v for e in self.entries)} {v}" for v in names)
+        names = ("reproduced", "reproduced under assumption", "not reproduced", "study")
+        count = {v: sum(e.verdict == v for e in self.entries) for v in names}
+        return f"{self.paper}: " + ", ".join(f"{n} {v}" for v, n in count.items() if n or v != "study")
 
     def __bool__(self) -> bool:
         return self.answer == "yes"

@@ -19,7 +19,7 @@ use crate::{interrupt, terminal};
 /// Run the figures and tables of a paper and judge them.
 ///
 /// Each entry runs its scenario, draws its figure beside the paper's numbers and gets a verdict: reproduced, reproduced
-/// under assumption, or not reproduced, and why. A verdict is computed from checks. Entries that an earlier run into the
+/// under assumption, or not reproduced, and why; a study of ours gets none. A verdict is computed from checks. Entries that an earlier run into the
 /// same folder has judged are kept, so that an interrupted run goes on where it stopped.
 #[derive(clap::Args)]
 #[command(
@@ -47,7 +47,8 @@ pub struct Args {
     /// Threads; never changes a result [default: the number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Also write a page of the documentation: this Markdown file, and its figures in a folder beside it
+    /// Also write a page of the documentation: this Markdown file, and its figures in a folder beside it; some entries replace theirs in
+    /// a page of the same mode and seed
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
     /// Only the entries with real Ethernet frames, in network namespaces; in real time
@@ -145,6 +146,7 @@ fn verdict(e: &Judged) -> String {
         Verdict::Reproduced => terminal::good("reproduced"),
         Verdict::UnderAssumption => terminal::good("reproduced under assumption"),
         Verdict::NotReproduced => terminal::bad("not reproduced"),
+        Verdict::Study => "study".into(),
     }
 }
 
@@ -180,10 +182,11 @@ fn text(report: &Report) -> String {
     }
     let count = |v: Verdict| report.entries.iter().filter(|e| e.verdict == v).count();
     out.push_str(&format!(
-        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{}\nReport: {}\n",
+        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{}{}\nReport: {}\n",
         count(Verdict::Reproduced),
         count(Verdict::UnderAssumption),
         count(Verdict::NotReproduced),
+        if count(Verdict::Study) > 0 { format!("; {} studies of ours", count(Verdict::Study)) } else { String::new() },
         if report.interrupted { "; interrupted, the rest was not run" } else { "" },
         report.page.display()
     ));

@@ -21,6 +21,24 @@ const ENTRY: &[ParamSpec] = &[
         renamed_from: &[],
     },
     ParamSpec {
+        key: "kind",
+        kind: Kind::Choice(&["claim", "study"]),
+        default: Some("claim"),
+        optional: false,
+        doc: "claim: the paper's, judged; study: ours, with findings and outside the count",
+        source: "",
+        renamed_from: &[],
+    },
+    ParamSpec {
+        key: "changes",
+        kind: Kind::Texts,
+        default: None,
+        optional: true,
+        doc: "changes of bands after data were seen: the date, a colon, what changed and why",
+        source: "",
+        renamed_from: &[],
+    },
+    ParamSpec {
         key: "scenarios",
         kind: Kind::Texts,
         default: None,
@@ -42,8 +60,12 @@ pub struct Entry {
     pub paper: String,
     /// What is expected here, in words.
     pub band: String,
+    /// Ours: what it finds is no claim of the paper, and it has no part in the count.
+    pub is_study: bool,
     /// What the paper leaves open and how it is filled.
     pub assumptions: Vec<String>,
+    /// Changes of its bands after data were seen, each with date and reason.
+    pub changes: Vec<String>,
     /// Scenario files the entry runs.
     pub scenarios: Vec<String>,
 }
@@ -69,7 +91,9 @@ impl Item {
                 title: s.text("title")?,
                 paper: s.text("paper")?,
                 band: s.text("band")?,
+                is_study: s.text("kind")? == "study",
                 assumptions: s.texts("assumptions")?,
+                changes: s.texts("changes")?,
                 scenarios: s.texts("scenarios")?,
             })
         });

@@ -2,105 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_report::{Figure, Table, Unit};
+use xoff_report::{Figure, Table};
 
-/// Where an expected value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The paper states it.
-    Paper,
-    /// Recomputed from the paper's formulas and parameters.
-    Recomputed,
-    /// It takes an assumption that the paper does not state.
-    Assumption(String),
-}
-
-/// A measured value and the range in which it must lie.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Check {
-    /// What is measured.
-    pub what: String,
-    /// Measured value, base unit.
-    pub value: f64,
-    /// Its unit.
-    pub unit: Unit,
-    /// Smallest accepted value.
-    pub low: f64,
-    /// Largest accepted value.
-    pub high: f64,
-    /// The paper's value, where it has one.
-    pub paper: Option<f64>,
-    /// Where the range comes from.
-    pub source: Source,
-}
-
-impl Check {
-    /// A value that must lie in `low ..= high`.
-    pub fn new(what: impl Into<String>, unit: Unit, value: f64, low: f64, high: f64) -> Self {
-        Check { what: what.into(), value, unit, low, high, paper: None, source: Source::Recomputed }
-    }
-    /// A value that must lie within a share of another.
-    pub fn near(what: impl Into<String>, unit: Unit, value: f64, expected: f64, share: f64) -> Self {
-        let off = (expected * share).abs();
-        Check::new(what, unit, value, expected - off, expected + off)
-    }
-    /// A value that must be this one.
-    pub fn exact(what: impl Into<String>, unit: Unit, value: f64, expected: f64) -> Self {
-        Check::new(what, unit, value, expected, expected)
-    }
-    /// A count that must be zero.
-    pub fn none(what: impl Into<String>, of: &str, count: u64) -> Self {
-        Check::exact(what, Unit::Other(of.into()), count as f64, 0.0)
-    }
-    /// A count that must not be zero.
-    pub fn some(what: impl Into<String>, of: &str, count: u64) -> Self {
-        Check::new(what, Unit::Other(of.into()), count as f64, 1.0, f64::INFINITY)
-    }
-    /// With the paper's value, which is then the source.
-    pub fn paper(mut self, value: f64) -> Self {
-        self.paper = Some(value);
-        self.source = Source::Paper;
-        self
-    }
-    /// The paper claims it without a number.
-    pub fn claimed(mut self) -> Self {
-        self.source = Source::Paper;
-        self
-    }
-    /// With the paper's value beside a range that comes from elsewhere.
-    pub fn beside(mut self, value: f64) -> Self {
-        self.paper = Some(value);
-        self
-    }
-    /// Under an assumption that the paper does not state.
-    pub fn assuming(mut self, text: impl Into<String>) -> Self {
-        self.source = Source::Assumption(text.into());
-        self
-    }
-
-    /// Whether it holds. A value that is no number holds nowhere.
-    pub fn holds(&self) -> bool {
-        self.low <= self.value && self.value <= self.high
-    }
-
-    /// The accepted range in words.
-    pub fn range(&self) -> String {
-        let f = |v| self.unit.format(v);
-        match (self.low.is_finite(), self.high.is_finite()) {
-            _ if self.low == self.high => f(self.low),
-            (true, true) => format!("{} to {}", f(self.low), f(self.high)),
-            (true, false) => format!("{} or more", f(self.low)),
-            (false, true) => format!("{} or less", f(self.high)),
-            (false, false) => "any".into(),
-        }
-    }
-
-    /// One sentence.
-    pub fn sentence(&self) -> String {
-        let paper = self.paper.map(|p| format!(", paper {}", self.unit.format(p))).unwrap_or_default();
-        format!("{}: {}, expected {}{paper}", self.what, self.unit.format(self.value), self.range())
-    }
-}
+use crate::Check;
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -112,9 +16,12 @@ pub enum Verdict {
     /// All checks hold, some under an assumption that the paper does not state.
     #[serde(rename = "reproduced under assumption")]
     UnderAssumption,
-    /// A check does not hold, or there was nothing to check.
+    /// A check does not hold or cannot fail, or there was nothing to check.
     #[serde(rename = "not reproduced")]
     NotReproduced,
+    /// No claim of the paper: what we found, outside the count.
+    #[serde(rename = "study")]
+    Study,
 }
 
 impl Verdict {
@@ -124,6 +31,7 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::UnderAssumption => "reproduced under assumption",
             Verdict::NotReproduced => "not reproduced",
+            Verdict::Study => "study",
         }
     }
 }
@@ -146,7 +54,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// The verdict: no check failed; none needed an assumption.
+    /// The verdict on a claim: no check failed, each could have; none needed an assumption.
     pub fn verdict(&self) -> Verdict {
         if self.checks.is_empty() || self.failed().next().is_some() {
             Verdict::NotReproduced
@@ -157,16 +65,16 @@ impl Findings {
         }
     }
 
-    /// The checks that do not hold.
+    /// The checks that do not hold, or that no value fails.
     pub fn failed(&self) -> impl Iterator<Item = &Check> {
-        self.checks.iter().filter(|c| !c.holds())
+        self.checks.iter().filter(|c| !c.holds() || c.failing_example().is_none())
     }
 
     /// The assumptions that checks needed, each once.
     pub fn assumed(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for c in &self.checks {
-            if let Source::Assumption(text) = &c.source
+            if let Some(text) = &c.assumption
                 && !all.contains(text)
             {
                 all.push(text.clone());
@@ -179,6 +87,7 @@ impl Findings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xoff_report::Unit;
 
     fn with(checks: Vec<Check>) -> Verdict {
         Findings { checks, ..Findings::default() }.verdict()
@@ -197,28 +106,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_checked_is_nothing_reproduced() {
-        assert_eq!(with(vec![]), Verdict::NotReproduced);
+    fn a_check_that_cannot_fail_reproduces_nothing() {
+        assert_eq!(with(vec![good(), Check::new("share", Unit::Fraction, 0.5, 0.0, 1.0)]), Verdict::NotReproduced);
     }
 
     #[test]
-    fn bands_include_their_ends_and_no_nan() {
-        let c = |value| Check::new("x", Unit::None, value, 1.0, 2.0).holds();
-        assert!(c(1.0) && c(2.0) && c(1.5));
-        assert!(!c(0.999) && !c(2.001) && !c(f64::NAN));
-        assert!(Check::some("deadlocks", "deadlocks", 4).holds());
-        assert!(!Check::some("deadlocks", "deadlocks", 0).holds());
+    fn nothing_checked_is_nothing_reproduced() {
+        assert_eq!(with(vec![]), Verdict::NotReproduced);
     }
 
     #[test]
     fn each_assumption_is_named_once() {
         let f = Findings { checks: vec![good().assuming("a"), good().assuming("b"), good().assuming("a")], ..Findings::default() };
         assert_eq!(f.assumed(), ["a", "b"]);
-    }
-
-    #[test]
-    fn a_check_reads_as_a_sentence() {
-        let c = Check::new("queue", Unit::Bytes, 806e3, 750e3, 875e3).paper(840e3);
-        assert_eq!(c.sentence(), "queue: 806 KB, expected 750 KB to 875 KB, paper 840 KB");
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_report::{Align, Cell, Column, Table, Tone};
 
-use crate::{Check, Entry, Findings, Source, Verdict};
+use crate::{CANNOT_FAIL, Check, Entry, Findings, Verdict};
 
 /// A figure that was drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,14 +25,20 @@ pub struct Picture {
 pub struct JudgedCheck {
     /// What was measured.
     pub what: String,
-    /// Measured value with its unit.
+    /// Measured value with its unit; a mean with its 95 % interval, all of which must lie in the range.
     pub measured: String,
     /// Accepted range with its unit.
     pub expected: String,
     /// The paper's value with its unit; empty if it has none.
     pub paper: String,
-    /// Where the range comes from.
+    /// Where the range comes from: `paper`, `recomputed`, `closed form`, `ours, for the paper's words` or `ours`.
     pub source: String,
+    /// What it takes that the paper does not state; empty if nothing.
+    #[serde(default)]
+    pub assumption: String,
+    /// A value that would fail the check.
+    #[serde(default)]
+    pub fails_at: String,
     /// Whether it holds.
     pub holds: bool,
 }
@@ -41,14 +47,12 @@ impl From<&Check> for JudgedCheck {
     fn from(c: &Check) -> Self {
         JudgedCheck {
             what: c.what.clone(),
-            measured: c.unit.format(c.value),
+            measured: c.measured(),
             expected: c.range(),
             paper: c.paper.map(|p| c.unit.format(p)).unwrap_or_default(),
-            source: match &c.source {
-                Source::Paper => "paper".into(),
-                Source::Recomputed => "recomputed".into(),
-                Source::Assumption(text) => format!("assumption: {text}"),
-            },
+            source: c.source.name().into(),
+            assumption: c.assumption.clone().unwrap_or_default(),
+            fails_at: c.fails_at_words(),
             holds: c.holds(),
         }
     }
@@ -71,6 +75,9 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What the paper leaves open and how it is filled.
     pub assumptions: Vec<String>,
+    /// Changes of bands after data were seen, each with date and reason.
+    #[serde(default)]
+    pub changes: Vec<String>,
     /// Main figure, below the folder of the results.
     pub figure: Option<String>,
     /// All figures.
@@ -91,15 +98,19 @@ impl Judged {
     pub fn new(entry: &Entry, found: &Findings, figures: Vec<Picture>) -> Judged {
         let mut assumptions = entry.assumptions.clone();
         assumptions.extend(found.assumed().into_iter().filter(|a| !entry.assumptions.contains(a)));
-        let failed = found.failed().map(|c| format!("failed: {}", c.sentence()));
+        let failed = found.failed().map(|c| match c.failing_example() {
+            Some(_) => format!("failed: {}", c.sentence()),
+            None => format!("{CANNOT_FAIL}: {}", c.sentence()),
+        });
         Judged {
             id: entry.id.into(),
             title: entry.title.clone(),
             paper: entry.paper.clone(),
             measured: found.measured.clone(),
             band: entry.band.clone(),
-            verdict: found.verdict(),
+            verdict: if entry.is_study { Verdict::Study } else { found.verdict() },
             assumptions,
+            changes: entry.changes.clone(),
             figure: figures.first().map(|f| f.file.clone()),
             figures,
             checks: found.checks.iter().map(JudgedCheck::from).collect(),
@@ -115,22 +126,24 @@ impl Judged {
             Verdict::Reproduced => Tone::Good,
             Verdict::UnderAssumption => Tone::Caution,
             Verdict::NotReproduced => Tone::Bad,
+            Verdict::Study => Tone::Info,
         }
+    }
+
+    /// What its checks are called.
+    pub fn checks_name(&self) -> &'static str {
+        if self.verdict == Verdict::Study { "Findings" } else { "Checks" }
     }
 
     /// The checks as a table.
     pub fn checks_table(&self) -> Table {
-        let mut table = Table::new(["Checked", "Here", "Expected", "Paper", "Range from", "Holds"]).align([
-            Align::Left,
-            Align::Right,
-            Align::Right,
-            Align::Right,
-            Align::Left,
-            Align::Centre,
-        ]);
+        use Align::{Centre, Left, Right};
+        let columns = ["Checked", "Here", "Expected", "Paper", "Range from", "Would fail at", "Holds"];
+        let mut table = Table::new(columns).align([Left, Right, Right, Right, Left, Right, Centre]);
         for c in &self.checks {
             let holds = if c.holds { Cell::badge(Tone::Good, "yes") } else { Cell::badge(Tone::Bad, "no") };
-            let texts = [&c.what, &c.measured, &c.expected, &c.paper, &c.source].map(|t| Cell::Text(t.clone()));
+            let source = if c.assumption.is_empty() { c.source.clone() } else { format!("{}, assuming: {}", c.source, c.assumption) };
+            let texts = [&c.what, &c.measured, &c.expected, &c.paper, &source, &c.fails_at].map(|t| Cell::Text(t.clone()));
             table.push(texts.into_iter().chain([holds]));
         }
         table
@@ -207,8 +220,16 @@ mod tests {
 
     #[test]
     fn an_entry_comes_back_from_its_file() {
-        let entry =
-            Entry { id: "fig01", title: "t".into(), paper: "p".into(), band: "b".into(), assumptions: vec!["a".into()], scenarios: vec![] };
+        let mut entry = Entry {
+            id: "fig01",
+            title: "t".into(),
+            paper: "p".into(),
+            band: "b".into(),
+            is_study: false,
+            assumptions: vec!["a".into()],
+            changes: vec!["2026-11-23: c".into()],
+            scenarios: vec![],
+        };
         let table =
             Table::new(["x", "y"]).align([Align::Left, Align::Right]).row([Cell::code("1"), Cell::badge(Tone::Bad, "no")]).caption("c");
         let checks = vec![Check::none("lost", "frames", 2), Check::near("q", Unit::Bytes, 1e3, 1e3, 0.1).assuming("z")];
@@ -219,5 +240,7 @@ mod tests {
         assert_eq!(judged.assumptions, ["a", "z"]);
         let text = serde_json::to_string(&judged).unwrap();
         assert_eq!(serde_json::from_str::<Judged>(&text).unwrap(), judged);
+        entry.is_study = true;
+        assert_eq!(Judged::new(&entry, &found, vec![]).verdict, Verdict::Study);
     }
 }

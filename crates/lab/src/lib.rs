@@ -7,9 +7,10 @@
 //!                                                                        --> DIR/entries.json, DIR/<paper>.md
 //! ```
 //!
-//! A verdict is never written down: it follows from the checks of [`Findings`]. Every entry is written as soon as it
+//! A verdict is never written down: it follows from the checks of [`Findings`], and a check that no value fails is void. Every entry is written as soon as it
 //! is done, and a second run into the same folder goes on where the first one stopped.
 
+mod check;
 mod context;
 mod entry;
 mod error;
@@ -21,10 +22,11 @@ mod runner;
 pub mod stats;
 pub mod study;
 
+pub use check::{CANNOT_FAIL, Check, Source};
 pub use context::{Context, Mode, Progress, Silent};
 pub use entry::{Entry, Item};
 pub use error::ReproduceError;
-pub use findings::{Check, Findings, Source, Verdict};
+pub use findings::{Findings, Verdict};
 pub use judged::{Judged, JudgedCheck, Picture};
 pub use output::{JudgedEntry, Reproduced, check_docs, write_docs};
 pub use runner::{Paper, Report, TESTBED_SUFFIX, run_entries};

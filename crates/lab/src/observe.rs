@@ -235,6 +235,16 @@ impl Observed {
         xoff_run::verdict::losses(&self.outcome).total()
     }
 
+    /// Flows that stand still: begun, not complete, and no byte of them arrived in the last `at_least` of the run and up to its end. Unlike
+    /// a deadlock this can happen under any flow control, one that only slows ports down too. Needs the probe `flow_rates`, with
+    /// samples closer than `at_least`.
+    pub fn standing_still(&self, at_least: Span) -> u64 {
+        let since = ps(self.outcome.now) - at_least.0 as f64;
+        let moved = |f: u32| self.flow_rate(f, RateSource::Measured).iter().any(|p| p.0 > since && p.1 > 0.0);
+        let waits = |(f, o): &(usize, &xoff_sim::FlowRecord)| ps(o.flow.start) < since && o.received.is_none() && !moved(*f as u32);
+        self.outcome.flows.iter().enumerate().filter(waits).count() as u64
+    }
+
     /// Mean rate of every flow over the last `span` of the run, from the sampled arrivals.
     pub fn rates_at_end(&self, span: Span) -> Vec<f64> {
         let end = ps(self.outcome.now);

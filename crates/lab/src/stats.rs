@@ -40,6 +40,11 @@ impl Mean {
         Mean { mean: libm::exp(logs.mean), low: libm::exp(logs.low), high: libm::exp(logs.high), n: logs.n }
     }
 
+    /// The mean of the values, each with `more` added.
+    pub fn plus(self, more: f64) -> Mean {
+        Mean { mean: self.mean + more, low: self.low + more, high: self.high + more, n: self.n }
+    }
+
     /// In words: the value and its interval, each as `one` writes it.
     pub fn words(&self, one: impl Fn(f64) -> String) -> String {
         if self.n < 2 { one(self.mean) } else { format!("{} ({} to {})", one(self.mean), one(self.low), one(self.high)) }
@@ -113,6 +118,7 @@ mod tests {
     fn ratios_are_taken_pair_by_pair() {
         let m = Mean::ratio(&[2.0, 40.0, 6.0], &[1.0, 20.0, 3.0]);
         assert!((m.mean - 2.0).abs() < 1e-12 && (m.high - m.low).abs() < 1e-9);
+        assert_eq!((m.plus(-1.0).mean, m.plus(-1.0).n), (m.mean - 1.0, 3));
         let m = Mean::ratio(&[1.0, 4.0], &[1.0, 1.0]);
         assert!((m.mean - 2.0).abs() < 1e-12 && m.low < 1.0);
     }

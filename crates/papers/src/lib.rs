@@ -4,7 +4,7 @@
 //! band, the assumptions) and its scenarios are in `scenarios/papers/<paper>`.
 
 use xoff_lab::observe as lab;
-use xoff_lab::{Check, Context, Findings, Item, Mode, ReproduceError, Source, stats, study};
+use xoff_lab::{Check, Context, Findings, Item, Mode, ReproduceError, stats, study};
 
 /// An entry with its text: folder below `scenarios/papers`, short name, what runs it.
 macro_rules! item {

@@ -18,7 +18,10 @@ fn entries_give_their_verdicts() {
         let expected = match e.id.as_str() {
             // Four messages instead of two make 2.0 of the paper's 1.35; the paper's Mbytes have lost a decimal point.
             "table3" | "table3-bytes" => Verdict::NotReproduced,
-            "order" | "shared-queues" | "collisions" => Verdict::Reproduced,
+            // With windows that bind, mice are slower under PFFC.
+            "mice-tcp" => Verdict::NotReproduced,
+            "shared-queues" => Verdict::Reproduced,
+            "collisions" | "order" | "xoff" | "xon" => Verdict::Study,
             _ => Verdict::UnderAssumption,
         };
         assert_eq!(e.verdict, expected, "{}: {:?}", e.id, e.why);
@@ -31,6 +34,9 @@ fn entries_give_their_verdicts() {
     }
     assert!(!holds(find("table3"), "PFFC over PFC, the same thresholds"));
     assert!(!holds(find("table3-bytes"), "PFC: 156461 frames of 64 B"));
+    for n in 2..=4 {
+        assert!(holds(find("hops"), &format!("PFFC, N = {n}: times that the last switch stops a flow at the one before")));
+    }
 }
 
 #[test]

@@ -12,8 +12,14 @@ fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
 #[test]
 fn cheap_entries_give_their_verdicts() {
     let out = Folder::new("rg-cheap");
-    for e in judge(&out, &["fig2", "lemma-1", "fig3", "lemma-1-packets", "theorem-1", "fairness", "delays"], 2) {
-        assert_eq!(e.verdict, Verdict::Reproduced, "{}: {:?}", e.id, e.why);
+    for e in judge(&out, &["fig2", "lemma-1", "fig3", "lemma-1-packets", "theorem-1", "fairness", "sec4", "delays"], 2) {
+        let expected = match e.id.as_str() {
+            "lemma-1-packets" => Verdict::Study,
+            // Two of the printed numbers are not those of the parameters.
+            "sec4" => Verdict::NotReproduced,
+            _ => Verdict::Reproduced,
+        };
+        assert_eq!(e.verdict, expected, "{}: {:?}", e.id, e.why);
         assert!(e.figure.as_ref().is_none_or(|f| out.0.join(f).is_file()), "{}", e.id);
     }
 }

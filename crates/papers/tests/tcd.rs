@@ -17,8 +17,9 @@ fn micro_figures_give_their_verdicts() {
         ["fig03", "fig04", "same-evolution", "fig05", "fig08", "sec4.3", "fig12", "fig13", "covered-root", "alpha-1.2", "fig20a", "fig20b"];
     for e in judge(&out, &items, 2) {
         let expected = match e.id.as_str() {
-            // What the queue of a covered root does, and what TIMELY does above T_high, the paper does not speak of.
-            "covered-root" | "fig20b" => Verdict::NotReproduced,
+            // What TIMELY does above T_high the paper does not speak of; and the two queues of Figs. 3 and 4 are as long, but do not move together.
+            "fig20b" | "same-evolution" => Verdict::NotReproduced,
+            "covered-root" => Verdict::Study,
             "fig08" | "sec4.3" => Verdict::Reproduced,
             _ => Verdict::UnderAssumption,
         };

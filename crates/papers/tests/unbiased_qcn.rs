@@ -31,8 +31,8 @@ fn entries_give_their_verdicts() {
     let all = judge(&out, &items, 2);
     for e in &all {
         let expected = match e.id.as_str() {
-            // How much longer inputs take depends on what the paper leaves open.
-            "fig6" => Verdict::NotReproduced,
+            // How much longer inputs take depends on what the paper leaves open; the third phase of the fan-in is often fair.
+            "fig6" | "fig2b" | "fig2d" => Verdict::NotReproduced,
             "sampling-law" | "qfb" | "reaction-point" => Verdict::Reproduced,
             _ => Verdict::UnderAssumption,
         };
@@ -56,7 +56,9 @@ fn victims_give_their_verdicts() {
     // How far arrival sampling pulls the victim depends on what the paper leaves open.
     assert_eq!(all[0].verdict, Verdict::NotReproduced, "{:?}", all[0].why);
     assert!(holds(&all[0], "30 to 100 ms: f6, largest of all seeds"));
-    assert_eq!(all[1].verdict, Verdict::UnderAssumption, "{:?}", all[1].why);
+    // Arrival sampling leaves the victim more than PAUSE does.
+    assert_eq!(all[1].verdict, Verdict::NotReproduced, "{:?}", all[1].why);
+    assert!(!holds(&all[1], "arrival sampling at inputs: victim f7, mean of the seeds"));
     assert!(holds(&all[1], "PAUSE only: victim f7") && holds(&all[1], "random occupancy sampling: victim f7"));
 }
 

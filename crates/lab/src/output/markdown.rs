@@ -6,7 +6,7 @@ use std::path::Path;
 use xoff_output::Kind;
 use xoff_report::{Cell, Table};
 
-use crate::{Context, Judged, Mode, Report, ReproduceError};
+use crate::{Context, Judged, Mode, Paper, Report, ReproduceError};
 
 /// The page; figures are looked for in the folder `figures` beside it.
 pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside: Option<&str>) -> String {
@@ -40,7 +40,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside
 }
 
 fn section(e: &Judged, figures: &str) -> String {
-    let mut out = format!("\n## {}: {}\n\n**{}**\n", e.id, plain(&e.title), e.verdict.name());
+    let mut out = format!("{SECTION}{}: {}\n\n**{}**\n", e.id, plain(&e.title), e.verdict.name());
     list(
         &mut out,
         "Paper, here, expected",
@@ -56,8 +56,48 @@ fn section(e: &Judged, figures: &str) -> String {
     }
     list(&mut out, "Notes", &e.notes);
     list(&mut out, "What the paper leaves open, and how it is filled here", &e.assumptions);
-    let _ = write!(out, "\nChecks:\n\n{}", e.checks_table().to_markdown());
+    list(&mut out, "Changes of bands after data were seen", &e.changes);
+    let _ = write!(out, "\n{}:\n\n{}", e.checks_name(), e.checks_table().to_markdown());
     out
+}
+
+/// How the section of an entry begins.
+const SECTION: &str = "\n## ";
+/// How its line in the table begins.
+const ROW: &str = "| `";
+
+/// A page in parts: what comes before the entries, and of each entry its line in the table and its section.
+struct Parts<'a> {
+    head: String,
+    entries: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(page: &'a str) -> Parts<'a> {
+        let mut pieces = page.split(SECTION);
+        let first = pieces.next().unwrap_or_default();
+        let (rows, head): (Vec<&str>, Vec<&str>) = first.lines().partition(|l| l.starts_with(ROW));
+        Parts { head: head.join("\n") + "\n", entries: rows.into_iter().zip(pieces).collect() }
+    }
+
+    /// The line and the section of an entry, if both are of it.
+    fn find(&self, id: &str) -> Option<(&'a str, &'a str)> {
+        let of = |(row, section): &&(&str, &str)| row.starts_with(&format!("{ROW}{id}`")) && section.starts_with(&format!("{id}: "));
+        self.entries.iter().find(of).copied()
+    }
+}
+
+/// A page with some entries laid over one of the same command, mode and seed that has others; those keep what they say.
+fn merged(paper: &Paper, old: &str, new: &str) -> Option<String> {
+    let (old, new) = (Parts::of(old), Parts::of(new));
+    if old.head.trim_end() != new.head.trim_end() {
+        return None;
+    }
+    let entries: Vec<_> = paper.items.iter().filter_map(|i| new.find(i.id).or_else(|| old.find(i.id))).collect();
+    let mut out = new.head.trim_end().to_owned() + "\n";
+    entries.iter().for_each(|(row, _)| out.extend([row, "\n"]));
+    entries.iter().for_each(|(_, section)| out.extend([SECTION, section.trim_end_matches('\n'), "\n"]));
+    Some(out)
 }
 
 fn list(out: &mut String, name: &str, items: &[String]) {
@@ -101,7 +141,8 @@ pub fn check_docs(page_file: &Path, force: bool) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-/// Writes the page of the documentation, `docs/papers/gfc.md`, and its figures to a folder `gfc` beside it.
+/// Writes the page of the documentation, `docs/papers/gfc.md`, and its figures to a folder `gfc` beside it. A run of some entries
+/// replaces theirs in a page of the same mode and seed.
 pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(), ReproduceError> {
     let folder = page_file.with_extension("");
     std::fs::create_dir_all(&folder).map_err(|e| ReproduceError::file(&folder, e))?;
@@ -114,5 +155,40 @@ pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(),
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = format!("{}.md", report.paper.other());
     let beside = page_file.with_file_name(&beside).is_file().then_some(beside);
-    Ok(xoff_output::write(page_file, page(report, cx.mode, cx.seed, &name, beside.as_deref()).as_bytes())?)
+    let new = page(report, cx.mode, cx.seed, &name, beside.as_deref());
+    let old = std::fs::read_to_string(page_file).unwrap_or_default();
+    let whole = report.entries.len() == report.paper.items.len();
+    let text = if whole { None } else { merged(report.paper, &old, &new) }.unwrap_or(new);
+    Ok(xoff_output::write(page_file, text.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Findings, Item};
+
+    const PAPER: Paper = Paper {
+        id: "p",
+        title: "t",
+        items: &[
+            Item { id: "a", text: "", run: |_| Ok(Findings::default()) },
+            Item { id: "b", text: "", run: |_| Ok(Findings::default()) },
+        ],
+    };
+    fn page_of(entries: &[(&str, &str)], seed: u32) -> String {
+        let rows: String = entries.iter().map(|(id, text)| format!("| `{id}` | {text} |\n")).collect();
+        let sections: String = entries.iter().map(|(id, text)| format!("\n## {id}: {text}\n\n| x |\n")).collect();
+        format!("# t\n\nseed {seed}\n\n| Entry |\n| --- |\n{rows}{sections}")
+    }
+
+    #[test]
+    fn some_entries_replace_theirs_in_a_page_of_the_same_run() {
+        let old = page_of(&[("a", "old"), ("b", "old")], 1);
+        let both = |a, b| Some(page_of(&[("a", a), ("b", b)], 1));
+        assert_eq!(merged(&PAPER, &old, &page_of(&[("b", "new")], 1)), both("old", "new"));
+        assert_eq!(merged(&PAPER, &old, &page_of(&[("a", "new")], 1)), both("new", "old"));
+        assert_eq!(merged(&PAPER, &page_of(&[("b", "old")], 1), &page_of(&[("a", "new")], 1)), both("new", "old"));
+        assert_eq!(merged(&PAPER, &old, &page_of(&[("b", "new")], 2)), None, "another seed");
+        assert_eq!(merged(&PAPER, "", &page_of(&[("b", "new")], 1)), None);
+    }
 }

@@ -13,6 +13,7 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
             .note("the paper leaves something open")
             .tone(Tone::Caution),
         Card::new("Not reproduced", count(Verdict::NotReproduced)).note("with the reason").tone(Tone::Bad),
+        Card::new("Studies", count(Verdict::Study)).note("ours; no claim of the paper").tone(Tone::Info),
     ];
     let mut page = xoff_report::Report::new(report.paper.title)
         .lead("Each entry runs its scenario, measures, and compares with the paper. A verdict follows from the checks of the entry; it is nowhere written down.")
@@ -72,5 +73,8 @@ fn section(e: &Judged, cx: &Context) -> Result<Section, ReproduceError> {
             e.assumptions.iter().fold(Table::new(["What the paper leaves open, and how it is filled here"]), |t, a| t.row([a.as_str()]));
         s = s.table(table);
     }
-    Ok(s.details("Checks", e.checks_table()))
+    if !e.changes.is_empty() {
+        s = s.table(e.changes.iter().fold(Table::new(["Changes of bands after data were seen"]), |t, c| t.row([c.as_str()])));
+    }
+    Ok(s.details(e.checks_name(), e.checks_table()))
 }

@@ -35,12 +35,14 @@ pub struct JudgedEntry<'a> {
     pub measured: &'a str,
     /// What was expected here.
     pub band: &'a str,
-    /// The verdict; computed from the checks.
+    /// The verdict; computed from the checks, or `study`.
     pub verdict: Verdict,
     /// What the paper leaves open and how it is filled.
     pub assumptions: &'a [String],
     /// Main figure, below the folder of the results; null: it has none.
     pub figure: Option<&'a str>,
+    /// Changes of bands after data were seen, each with date and reason.
+    pub changes: &'a [String],
     /// What was checked.
     pub checks: &'a [JudgedCheck],
     /// Why it is not reproduced, or not the paper's value, with computed evidence.
@@ -67,6 +69,7 @@ impl<'a> JudgedEntry<'a> {
             band: &e.band,
             verdict: e.verdict,
             assumptions: &e.assumptions,
+            changes: &e.changes,
             figure: e.figure.as_deref(),
             checks: &e.checks,
             why: &e.why,

@@ -1,6 +1,10 @@
 //! The four flow controls of the paper, and the disciplines it leaves open.
 
 use xoff_report::Colour;
+use xoff_units::Span;
+
+use crate::Check;
+use crate::lab::Observed;
 
 /// A flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,13 @@ pub const FIFO: &str = "the egress serves frames in order of arrival, across ing
 pub const ROUND_ROBIN: &str = "the egress serves its ingresses in turn (the paper names no discipline)";
 /// Why GFC's buffer is larger than B_m.
 pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theorems are about a fluid, frames are not divisible";
+
+/// What GFC must not do. A deadlock is no check on it: it holds no port, so that no cycle of ports can wait for ever, whatever becomes of
+/// the flows.
+pub fn standstill(name: &str, runs: &[&Observed]) -> Check {
+    let what = format!("{name}: flows that stand still, not a byte for 1 ms and until the end");
+    Check::none(what, "flows", runs.iter().map(|r| r.standing_still(Span::from_ms(1))).sum()).claimed()
+}
 
 impl Scheme {
     /// Settings of a scenario for this scheme and a discipline. `slack`: the buffer to use under GFC, B_m + 2 MTU.

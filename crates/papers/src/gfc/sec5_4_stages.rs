@@ -41,8 +41,13 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     }
     let measured = format!("N = {} at 10/40/100 Gb/s", checks.iter().map(|c| format!("{:.0}", c.value)).collect::<Vec<_>>().join(" / "));
     let scaled: Vec<String> = PRINTED.iter().map(|(gbps, _)| format!("{:.1}", checks[0].value + (*gbps as f64 / 10.0).log2())).collect();
+    let range = |gbps: u64| {
+        let rate = Rate::from_gbps(gbps);
+        gfc_buffer::range(rate, link::tau(rate, Bytes(1500), Span::from_us(1), Span::from_us(3))).0 as f64
+    };
+    let grown = PRINTED.map(|(gbps, _)| range(gbps) / range(10));
     let why = vec![
-        format!("Scaling the 10 Gb/s value by the link rate alone gives {}; rounded up, the printed 16/18/20. But tau shrinks as the rate grows: 2 C tau at 40 and 100 Gb/s is only 3.0 and 7.1 times that at 10 Gb/s, not 4 and 10 times.", scaled.join(" / ")),
+        format!("Scaling the 10 Gb/s value by the link rate alone gives {}; rounded up, the printed 16/18/20. But tau shrinks as the rate grows: 2 C tau at 40 and 100 Gb/s is only {:.1} and {:.1} times that at 10 Gb/s, not 4 and 10 times.", scaled.join(" / "), grown[1], grown[2]),
         "No unit and no frame size in the table gives 18 and 20 together. More stages than needed do no harm: N from the formula is used everywhere here.".into(),
     ];
     Ok(Findings { measured, checks, tables: vec![table], why, ..Findings::default() })

@@ -30,7 +30,6 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let last = lab::mean(&rates, end - lab::ms(1.0), end);
         // How often a later sample allows more than the one before.
         let rises = rates.windows(2).filter(|w| w[1].1 > w[0].1 && w[0].0 > lab::ms(5.0)).count();
-        checks.push(Check::none(format!("{}: deadlocks", scheme.title), "deadlocks", run.outcome.deadlocks.len() as u64));
         checks.push(
             Check::new(
                 format!("{}: rate of the source in the last ms, share of the line", scheme.title),

@@ -17,6 +17,9 @@ const TWICE: usize = 3;
 /// Flows of PFFC, in all.
 const FLOWS: [u64; 4] = [4, 8, 16, 32];
 
+/// Under what condition PFFC loses nothing.
+const FIT: &str = "few flows: PFFC's flows x (Xoff_s + headroom) are within the buffer; the slides claim no loss without a condition";
+
 struct Job {
     name: String,
     scheme: Scheme,
@@ -52,7 +55,10 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::some("PFC, XOFFs four times the buffer: frames lost", "frames", runs[TWICE + 1].lost())
             .claimed()
             .assuming(super::run::SHAPE),
-        Check::none("PFFC, a flow of each sender: frames lost", "frames", runs[RATIOS.len()].lost()).claimed(),
+        Check::none("PFFC, a flow of each sender, which fit in the buffer: frames lost", "frames", runs[RATIOS.len()].lost())
+            .claimed()
+            .assuming(FIT),
+        Check::some("PFFC, eight flows, which do not fit: frames lost", "frames", runs[RATIOS.len() + 1].lost()),
         Check::none("PFC, XOFFs and headroom within the buffer: frames lost", "frames", runs[0].lost()),
         Check::new(
             "PFFC, a flow of each sender: largest egress queue",
@@ -94,7 +100,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
             .mark(Mark::bars(of().map(|(j, _)| j.name.replace(" of the buffer", "")), bars))
     };
     let figure = Figure::new("Four senders to one output, 160 KB")
-        .caption("Left: PFC by the sum of its ingress thresholds over the buffer. Right: PFFC by the number of flows. The slides claim loss for the one and none for the other, which holds for few flows.")
+        .caption("Left: PFC by the sum of its ingress thresholds over the buffer. Right: PFFC by the number of flows. The slides claim loss for the one and none for the other, which holds as long as the flows fit.")
         .panel(panel(PFC, "PFC, one flow of each sender"))
         .panel(panel(PFFC, "PFFC, Xoff_s = 18.5 KB"))
         .columns(2);

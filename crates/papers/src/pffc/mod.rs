@@ -9,7 +9,7 @@ mod order;
 pub(crate) mod run;
 mod shared_queues;
 mod spreading;
-mod table3;
+pub(crate) mod table3;
 mod thresholds;
 
 use crate::Item;

@@ -12,6 +12,7 @@ mod fig2;
 mod lemma_packets;
 mod reassembly;
 mod run;
+mod section_4;
 mod setups;
 mod slots;
 mod speedups;
@@ -36,6 +37,7 @@ pub const REQUEST_GRANT: &[Item] = &[
     item!("request-grant", "fig08", fig06::run_fig08),
     item!("request-grant", "fairness", reassembly::run_fairness),
     item!("request-grant", "reassembly", reassembly::run),
+    item!("request-grant", "sec4", section_4::run),
     item!("request-grant", "delays", delays::run),
     item!("request-grant", "fig11", fig11::run_fig11),
     item!("request-grant", "fig12", fig11::run_fig12),

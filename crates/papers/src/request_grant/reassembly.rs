@@ -161,12 +161,15 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
     let series = cases.map(|(_, fair, service)| plan.series(cx, seeds, &setups::during(large_and_small(fair, service), from, to)));
     let results = plan.run(cx)?;
     let large = |s: Series| results.mean(s, |r| r.by_input[0]);
-    let small = |s: Series| results.mean(s, |r| r.by_input[1..=SMALL as usize].iter().sum::<f64>() / f64::from(SMALL));
-    let ratio = |s: Series| large(s).mean / small(s).mean;
+    let of_small = |r: &Run| r.by_input[1..=SMALL as usize].iter().sum::<f64>() / f64::from(SMALL);
+    let small = |s: Series| results.mean(s, of_small);
+    let ratios = |s: Series| results.mean(s, |r| r.by_input[0] / of_small(r));
+    let ratio = |s: Series| ratios(s).mean;
     let checks = vec![
-        Check::new("rule, by segments: bytes of the large requester over those of a small one", Unit::None, ratio(series[0]), 0.95, 1.05)
+        Check::mean("rule, by segments: bytes of the large requester over those of a small one", Unit::None, ratios(series[0]), 0.95, 1.05)
             .claimed(),
-        Check::new("no rule, by segments: the same", Unit::None, ratio(series[1]), 0.0, 0.5).claimed(),
+        // The paper: inputs that request little may starve it.
+        Check::mean("no rule, by segments: the same", Unit::None, ratios(series[1]), 0.0, 1.0).claimed(),
         Check::new("rule, by segments: throughput of the output", Unit::Fraction, results.min(series[0], |r| r.by_output[63]), 0.9, 1.01),
         soundness(&results),
     ];

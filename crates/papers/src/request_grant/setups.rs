@@ -5,7 +5,7 @@ use xoff_mech::scheduled::request_grant::Admission;
 use xoff_report::Unit;
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::{Check, Context, Mode, Source};
+use crate::{Check, Context, Mode};
 
 /// Smallest packet, min_p [bytes].
 pub const MIN_P: Bytes = Bytes(40);
@@ -28,8 +28,8 @@ pub const CROSSBAR: &str = "the crossbar gives each output 2 L_F, also while a s
 
 /// Claims of the paper whose answer hangs on an assumption.
 pub fn assuming(checks: &mut [Check], text: &str) {
-    for c in checks.iter_mut().filter(|c| c.source == Source::Paper) {
-        c.source = Source::Assumption(text.to_owned());
+    for c in checks.iter_mut().filter(|c| c.source.is_claim()) {
+        c.assumption = Some(text.to_owned());
     }
 }
 

@@ -50,10 +50,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             -1.0,
             0.0,
         ));
-        f.checks.push(Check::new(format!("{name}: carried, in turn"), Unit::Fraction, carried(i, 0).mean, 0.9, 1.03));
+        f.checks.push(Check::mean(format!("{name}: carried, in turn"), Unit::Fraction, carried(i, 0), 0.9, 1.03));
     }
     let collapse = carried(2, 2);
-    f.checks.push(Check::new("one to one, load 0.9: carried with one path a flow", Unit::Fraction, collapse.mean, 0.0, 0.85));
+    f.checks.push(Check::mean("one to one, load 0.9: carried with one path a flow", Unit::Fraction, collapse, 0.0, 0.85));
     f.checks.push(soundness(&results));
     f.measured = loads()
         .iter()

@@ -70,14 +70,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.push(check("at inputs, random sampling: victim under AF-QCN", Unit::BitsPerSecond, rate(5).mean, 6.86e9, 7.14e9));
     checks.push(check("at outputs: victim under AF-QCN", Unit::BitsPerSecond, rate(AF_OUTPUTS).mean, 6.86e9, 7.14e9));
     let mut table =
-        Table::new(["Scheme", "Fastest over slowest", "Seeds at 1.3 and more", "STOPs", "Victim", "CNMs to f1", "to the victim"])
+        Table::new(["Scheme", "Fastest over slowest", "Seeds at 1.3 and more, by phase", "STOPs", "Victim", "CNMs to f1", "to the victim"])
             .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
             .caption(format!("Fan-in of Fig. 2, and with the victim of Fig. 5; {n} seeds, 95 % intervals."));
     for (k, (name, _)) in KINDS.iter().enumerate() {
         table.push([
             (*name).to_owned(),
             spread(k).words(|v| format!("{v:.2}")),
-            Unit::Fraction.format(unfair(fair(k))),
+            (0..PHASES.len()).map(|p| unfair(fair(k), p).of.to_string()).collect::<Vec<_>>().join(", "),
             format!("{:.0}", Mean::of(fair(k).iter().map(|r| r.stops as f64)).mean),
             rate(k).words(lab::rate),
             format!("{:.0}", notified(victim(k), 0)),

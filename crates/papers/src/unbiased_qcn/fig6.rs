@@ -113,13 +113,16 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let results = all.run(cx)?;
     let runs = |k: Kind| results.of(series[KINDS.iter().position(|x| *x == k).unwrap_or(0)]);
     let time = |k: Kind| times(runs(k));
+    let outputs = time(Kind::Outputs);
     let over = |k: Kind| time(k).mean / time(Kind::Outputs).mean;
     let factor = || Unit::Other("times".into());
     let claimed =
         |what: &str, unit: Unit, value: f64, low: f64, high: f64| Check::new(what, unit, value, low, high).claimed().assuming(SETTING);
     let mut checks = soundness(&results);
     checks.push(
-        claimed("(a) outputs", Unit::Picoseconds, lab::ms(time(Kind::Outputs).mean), lab::ms(7.0), lab::ms(20.0)).beside(lab::ms(15.0)),
+        claimed("(a) outputs", Unit::Picoseconds, lab::ms(outputs.mean), lab::ms(7.0), lab::ms(20.0))
+            .interval(lab::ms(outputs.low), lab::ms(outputs.high))
+            .beside(lab::ms(15.0)),
     );
     checks.push(claimed("(a) inputs over outputs", factor(), over(Kind::Inputs), 2.5, 6.0).beside(4.0));
     checks.push(claimed("(a) inputs with keep-alive over outputs", factor(), over(Kind::KeepAlive), 0.7, 1.5).beside(1.0));

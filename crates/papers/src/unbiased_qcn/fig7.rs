@@ -76,27 +76,18 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let runs = |k: usize| results.of(series[k]);
     let mut checks = soundness(&results);
     let share = 100e9 / f64::from(HOT);
-    let near = |what: &str, value: f64, expected: f64, paper: f64| {
-        Check::near(what, Unit::BitsPerSecond, value, expected, 0.05).paper(paper).assuming(SETTING)
+    let near = |what: &str, value: Mean, expected: f64, paper: f64| {
+        Check::mean(what, Unit::BitsPerSecond, value, expected * 0.95, expected * 1.05).paper(paper).assuming(SETTING)
     };
-    checks.push(near("PAUSE only: victim f7", rate(runs(PAUSE), VICTIM).mean, share, 16.6e9));
-    checks.push(
-        Check::near(
-            "arrival sampling at inputs: victim f7, mean of the seeds",
-            Unit::BitsPerSecond,
-            rate(runs(ARRIVAL), VICTIM).mean,
-            share,
-            0.2,
-        )
-        .paper(16.6e9)
-        .assuming(SETTING),
-    );
+    checks.push(near("PAUSE only: victim f7", rate(runs(PAUSE), VICTIM), share, 16.6e9));
+    checks.push(near("arrival sampling at inputs: victim f7, mean of the seeds", rate(runs(ARRIVAL), VICTIM), share, 16.6e9));
     for (k, name) in [(RANDOM, "random"), (LARGEST, "largest")] {
-        checks.push(near(&format!("{name} occupancy sampling: victim f7"), rate(runs(k), VICTIM).mean, 50e9, 50e9));
+        checks.push(near(&format!("{name} occupancy sampling: victim f7"), rate(runs(k), VICTIM), 50e9, 50e9));
     }
     let farthest = (0..VICTIM)
-        .map(|f| rate(runs(RANDOM), f).mean)
-        .fold(share, |worst, r| if (r - share).abs() > (worst - share).abs() { r } else { worst });
+        .map(|f| rate(runs(RANDOM), f))
+        .max_by(|a, b| (a.mean - share).abs().total_cmp(&(b.mean - share).abs()))
+        .expect("a hotspot has flows");
     checks.push(near("random occupancy sampling: f1 to f6, farthest", farthest, share, share));
     let bytes = |what: &str, value: f64, low: f64, high: f64| Check::new(what, Unit::Bytes, value, low, high).claimed().assuming(SETTING);
     checks.push(bytes("(c) input of f1 and f7, occupancy sampling at inputs", held(runs(RANDOM), true), 42e3, 78e3).beside(60e3));
@@ -135,6 +126,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::bytes(held(runs(OUTPUT), true)),
         lab::bytes(held(runs(OUTPUT), false))
     );
+    let arrival = rate(runs(ARRIVAL), VICTIM);
+    let why = vec![format!(
+        "Arrival sampling leaves the victim {} more than the {} that PAUSE does: CNMs go to f1 and f7 by what arrives of each, and f7 is cut less the lower its rate is.",
+        Unit::Fraction.format(arrival.mean / share - 1.0),
+        lab::rate(rate(runs(PAUSE), VICTIM).mean)
+    )];
     let notes = vec![
         format!(
             "With five flows at the hotspot, as the caption has it, PAUSE would give the victim {}: the text's six flows are meant.",
@@ -143,7 +140,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "QCN at outputs leaves the victim its 50 Gb/s too: an output never samples it. What it lacks is fairness among f1 to f6.".into(),
     ];
     let figure = figure(|k| &runs(k)[0]);
-    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, notes, ..Findings::default() })
 }
 
 /// Draws the first run of each kind.

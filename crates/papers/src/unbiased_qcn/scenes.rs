@@ -8,7 +8,7 @@ use xoff_units::{Rate, Span, Time};
 use xoff_workload::random;
 
 /// What the paper leaves open, and how it is filled: in every simulation.
-pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output, frames granted one by one in a circle and carried at 1.6 times the line, 0.78 us from input to output at 100 Gb/s and 1.46 us at 10 Gb/s (entry rack: the fabric of Fig. 1 gives the same); Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
+pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output, frames granted one by one in a circle and carried at 1.6 times the line, 0.78 us from input to output at 100 Gb/s and 1.46 us at 10 Gb/s (entry rack has the fabric of Fig. 1 beside it, but not with the victim of arrival sampling); Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
 /// What is a random stream for; see `xoff_workload::random`.
 const START: u64 = 3_001;
@@ -84,15 +84,23 @@ pub fn on_ideal(hosts: Hosts) -> Config {
     c
 }
 
+/// Within what time flows begin.
+pub const APART: Span = Span::from_us(100);
+
 /// The hosts of [`fan_in`].
 pub fn fan_in_hosts(signal: Signal, victim: bool, seed: u64) -> Hosts {
+    fan_in_within(signal, victim, seed, APART)
+}
+
+/// The hosts of [`fan_in`], whose flows begin within another time.
+pub fn fan_in_within(signal: Signal, victim: bool, seed: u64, within: Span) -> Hosts {
     let mut flows: Vec<HostFlow> = (0..4).map(|s| flow(s, HOT, G10, 0.0, 300.0)).collect();
     flows.push(flow(4, HOT, G10, 100.0, 200.0));
     if victim {
         flows[0].rate = Rate::from_gbps(3);
         flows.push(flow(0, COOL, Rate::from_gbps(7), 0.0, 300.0));
     }
-    stagger(&mut flows, seed, Span::from_us(100));
+    stagger(&mut flows, seed, within);
     Hosts::unbiased_qcn(flows, signal)
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use xoff_lab::{Context, Judged, Mode};
+use xoff_lab::{CANNOT_FAIL, Context, Judged, JudgedCheck, Mode, Source, Verdict};
 use xoff_papers::reproduce;
 
 /// A folder of its own, taken away at the end.
@@ -27,8 +27,28 @@ pub fn judge_of(paper: &str, out: &Folder, items: &[&str], threads: usize) -> Ve
     let items: Vec<String> = items.iter().map(|i| (*i).to_owned()).collect();
     let report = reproduce(paper, &items, &cx).unwrap_or_else(|e| panic!("{e}"));
     assert!(!report.interrupted);
+    for e in &report.entries {
+        judged_by_the_rules(e);
+    }
     report.entries
 }
+
+/// The rules of a check, for what an entry has judged: a value fails it, and its band has a source.
+pub fn judged_by_the_rules(e: &Judged) {
+    for c in &e.checks {
+        assert!(!c.fails_at.is_empty() && c.fails_at != CANNOT_FAIL, "{}: no value fails '{}', expected {}", e.id, c.what, c.expected);
+        assert!(SOURCES.contains(&c.source.as_str()), "{}: '{}' has its band from '{}'", e.id, c.what, c.source);
+    }
+    if e.verdict != Verdict::Study {
+        // "our words" judge no paper: a claim has a check that the paper, its formulas or a closed form stand behind.
+        let stated = |c: &&JudgedCheck| c.source != Source::Ours.name();
+        assert!(e.checks.iter().any(|c| stated(&c)), "{}: all bands are ours and judge no claim: this is a study", e.id);
+    }
+}
+
+/// Where bands may come from.
+pub const SOURCES: [&str; 5] =
+    [Source::Paper.name(), Source::Recomputed.name(), Source::ClosedForm.name(), Source::Words.name(), Source::Ours.name()];
 
 /// Does this check of the entry hold?
 pub fn holds(e: &Judged, what: &str) -> bool {

@@ -153,13 +153,13 @@ impl<'a> Runs<'a> {
         let mut checks = Vec::new();
         for &(bin, low, high, paper) in &s.expected {
             let what = format!("{}: mean completion time without TCD over that with it", s.bins[bin].0);
-            let check = Check::new(what, Unit::None, self.gain(BIN + bin).mean, low, high);
+            let check = Check::mean(what, Unit::None, self.gain(BIN + bin), low, high);
             checks.push(paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(&s.assuming));
         }
-        let overall = Check::new(
+        let overall = Check::mean(
             "all victims: mean completion time without TCD over that with it",
             Unit::None,
-            self.gain(VICTIMS).mean,
+            self.gain(VICTIMS),
             1.05,
             f64::INFINITY,
         );

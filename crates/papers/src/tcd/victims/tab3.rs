@@ -114,7 +114,7 @@ impl Runs {
         let mut checks = Vec::new();
         for (row, (low, high)) in [(0, (0.10, 0.40)), (2, (0.0, 0.005)), (3, (0.05, 0.25)), (4, (0.0, 0.005))] {
             let what = format!("{}: victims marked CE", ROWS[row].name);
-            let check = Check::new(what, Unit::Fraction, self.share_there(row).mean, low, high).paper(ROWS[row].paper.unwrap_or(f64::NAN));
+            let check = Check::mean(what, Unit::Fraction, self.share_there(row), low, high).paper(ROWS[row].paper.unwrap_or(f64::NAN));
             checks.push(check.assuming(LOAD));
         }
         checks.extend(self.results.soundness());
