@@ -221,3 +221,52 @@ fn accounting_that_differs_from_the_queues_is_seen() {
         assert!(violations[0].what.starts_with("S1 accounts for "), "{}", violations[0].what);
     }
 }
+
+/// What a run comes to that another world continues after 100 us, from its state, in which something is spoilt.
+fn continued(spoil: impl FnOnce(&mut World)) -> String {
+    let mut w = world();
+    w.run(Time::from_us(100), u64::MAX);
+    let state = w.save().unwrap();
+    let mut other = world();
+    other.restore(&state).unwrap();
+    spoil(&mut other);
+    let ended = other.run(Time::from_us(10_000), u64::MAX).unwrap();
+    format!("{:?}", other.finish(ended).0)
+}
+
+/// A field that is left out of a checkpoint has the value that it is built with.
+#[test]
+fn a_field_that_is_not_restored_is_seen() {
+    let mut w = world();
+    let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap();
+    let whole = format!("{:?}", w.finish(ended).0);
+    assert_eq!(continued(|_| {}), whole);
+    let left_out: [fn(&mut World); 6] = [
+        |w| w.partitions[0].core.lines[0].tx_bytes = 0,
+        |w| w.partitions[0].core.monitor.counts.frame_hops = 0,
+        |w| w.partitions[0].core.monitor.flows.records[0].delivered = 0,
+        |w| w.partitions[0].core.events = 0,
+        |w| w.partitions[0].core.frames = FrameStore::new(),
+        |w| w.partitions[0].nodes[S1] = world().partitions.remove(0).nodes.remove(S1),
+    ];
+    for (nth, leave_out) in left_out.into_iter().enumerate() {
+        // Some of it no run survives: that is seen too.
+        let came = std::panic::catch_unwind(|| continued(leave_out));
+        assert!(!came.is_ok_and(|o| o == whole), "field {nth} was left out, and the run is the same");
+    }
+}
+
+#[test]
+fn a_state_of_another_network_or_a_part_of_one_is_refused() {
+    let mut w = world();
+    w.run(Time::from_us(100), u64::MAX);
+    let state = w.save().unwrap();
+    for cut in (0..state.len()).step_by(7) {
+        assert!(world().restore(&state[..cut]).is_err(), "{cut} bytes");
+    }
+    assert!(world().restore(&[&state[..], &[0]].concat()).is_err());
+    let mut other = world_with(FlowControl::None, Bytes::from_kb(300));
+    assert!(other.restore(&state).is_err(), "a state of another flow control");
+    let custom = world_with(FlowControl::Custom(Arc::new(Spendthrift)), Bytes::from_kb(700));
+    assert_eq!(custom.save().unwrap_err(), "Tx::Custom");
+}
