@@ -22,6 +22,7 @@ pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
 pub use network::checkpoint::{Fork, Saved};
 pub use network::explain::{Circle, Explanation, How, Root, Step, explain, explain_in};
+pub use network::driven::{Driven, Happened, Message, What};
 pub use network::resources::cores;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};

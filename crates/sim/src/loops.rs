@@ -30,6 +30,9 @@ impl Partition {
         if self.jobs.is_some() {
             self.follow_jobs();
         }
+        if self.news.is_some() {
+            self.note_news();
+        }
         while let Some((flow, stage)) = self.core.monitor.flows.ended.pop() {
             let Some(index) = self.loop_of(flow) else { continue };
             match (self.starts.loops[index].next_after(), stage) {

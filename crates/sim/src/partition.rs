@@ -17,6 +17,7 @@ use crate::core::{Core, of_flow_timer};
 use crate::event::{Event, EventOrder, Kind};
 use crate::fault::StartOrder;
 use crate::flows::FlowRecord;
+use crate::handed_in::News;
 use crate::jobs::{JOB, Ranks};
 use crate::model::PathFacts;
 
@@ -90,6 +91,8 @@ pub(crate) struct Partition {
     /// Ranks of jobs at the hosts that are here.
     #[save(each)]
     pub jobs: Option<Box<Ranks>>,
+    /// What became of flows that were handed in, since that was last asked; `None`: nobody hands any in.
+    pub news: Option<Vec<News>>,
     /// Events prefetch the memory of their ports and nodes.
     #[save(built)]
     large: bool,
@@ -114,7 +117,7 @@ impl Partition {
         // network asking ahead costs more than it saves.
         const LARGE: usize = 4096;
         let large = core.layout.ports.len() > LARGE;
-        Partition { nodes, core, starts, jobs: None, large, acted: Time::ZERO, asked: 0 }
+        Partition { nodes, core, starts, jobs: None, news: None, large, acted: Time::ZERO, asked: 0 }
     }
 
     /// Handles events before `bound`, at most `events` of them.
@@ -123,6 +126,9 @@ impl Partition {
             return self.run_windows(bound, events, ROWS_MAX);
         }
         let stop = self.core.events.saturating_add(events);
+        if self.news.is_some() {
+            return self.run_to_news(bound, stop);
+        }
         while self.core.events < stop && !self.has_many_rows() {
             let Some(e) = self.core.next(bound) else { return };
             self.prefetch();

@@ -31,6 +31,7 @@ use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::fast_forward::{FastForward, FastForwarded, Plan, Routed};
 use crate::flows::FlowRecord;
+use crate::handed_in::QueuePairs;
 use crate::jobs::RANK_DONE;
 use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
@@ -107,9 +108,11 @@ pub struct World {
     /// Flows that are complete, in that order.
     completions: Vec<u32>,
     /// Flows of the list; closed loops have no end.
-    listed: usize,
+    pub(crate) listed: usize,
     /// Ranks of jobs that have not come to their end.
     ranks_left: usize,
+    /// Queue pairs of flows that are handed in.
+    pub(crate) queue_pairs: QueuePairs,
     jobs: Option<Arc<Jobs>>,
     pub(crate) deadlock_interval: Span,
     stop_on_deadlock: bool,
@@ -304,6 +307,9 @@ impl World {
                 }
             }
             self.put_in_order();
+            if self.has_news() {
+                return None;
+            }
             let failed = self.recorder.as_ref().is_some_and(|r| r.failed());
             if self.others.joined(failed, |a, b| a | b) {
                 return Some(Ended::RecorderFailed);
@@ -317,7 +323,8 @@ impl World {
 
     /// It has ended when something last happened.
     fn ended(&mut self, why: Ended) -> Option<Ended> {
-        if !self.outside {
+        let is_driven = self.partitions[0].news.is_some();
+        if !self.outside && !is_driven {
             let acted = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
             self.now = self.others.joined(acted, Time::max);
         }

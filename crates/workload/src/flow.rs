@@ -90,6 +90,8 @@ pub struct Flows {
     pub paths: ExplicitPaths,
     /// Sources that are asked for flows during the run.
     pub loops: Vec<ClosedLoop>,
+    /// Priorities of flows that whoever drives the run hands in while it goes on; empty: nobody does.
+    pub handed_in: Vec<u8>,
     /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then.
     pub jobs: Option<Arc<Jobs>>,
     /// Names of the workloads.
@@ -170,6 +172,6 @@ pub const PAIRS_MAX: u16 = 256;
 const SRC_PORTS: u16 = u16::MAX - FIRST_SRC_PORT;
 
 /// Source port of the `nth` flow of a series.
-pub(crate) fn src_port(nth: u64) -> u16 {
+pub fn src_port(nth: u64) -> u16 {
     FIRST_SRC_PORT + (nth % SRC_PORTS as u64) as u16
 }

@@ -20,7 +20,7 @@ pub mod repeat;
 mod select;
 
 pub use cdf::{CdfError, SizeCdf};
-pub use flow::{Flow, Flows, Generated, GivenPath, UNLIMITED};
+pub use flow::{DST_PORT, Flow, Flows, Generated, GivenPath, UNLIMITED, src_port};
 pub use generators::closed_loop::ClosedLoop;
 pub use generators::{Context, GENERATORS, Generator};
 pub use repeat::Repeat;

@@ -27,6 +27,7 @@ pub(crate) mod checkpoint;
 mod conditions;
 mod course;
 mod derived;
+pub(crate) mod driven;
 mod execute;
 pub(crate) mod explain;
 mod from_outside;
@@ -212,21 +213,29 @@ impl NetworkScenario {
     fn path_facts(&self) -> Option<PathFactsOf<'_>> {
         let m = &self.model;
         let window = m.host.window;
-        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.telemetry().is_some(), m.host.transport) else {
+        if m.rate_control.telemetry().is_none() || m.host.transport == Transport::None {
             return window.map(|_| -> PathFactsOf { Box::new(move |_, _| PathFacts { window, base_rtt: None }) });
-        };
+        }
         let routes = m.routing.routes(&self.topology);
-        Some(Box::new(move |src, dst| {
-            let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
-            let time = |key: FlowKey, payload: u32, header: u32| {
-                let path = trace_path(&self.topology, &routes, &m.routing.choice, &key)?;
-                let frame = Lone { size: payload as u64, rate: None, payload_max: payload, header };
-                Some(ideal_time(&self.topology, &path, &frame, m.switch.cut_through))
-            };
-            let there = time(key, m.host.payload_max, m.host.header);
-            let back = time(key.reversed(), ack_len, 0);
-            PathFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
-        }))
+        Some(Box::new(move |src, dst| self.facts_of_path(&routes, src, dst)))
+    }
+
+    /// Path facts of a flow between two hosts.
+    fn facts_of_path(&self, routes: &Routes, src: u32, dst: u32) -> PathFacts {
+        let m = &self.model;
+        let window = m.host.window;
+        let (true, Transport::Acks { ack_len, .. }) = (m.rate_control.telemetry().is_some(), m.host.transport) else {
+            return PathFacts { window, base_rtt: None };
+        };
+        let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
+        let time = |key: FlowKey, payload: u32, header: u32| {
+            let path = trace_path(&self.topology, routes, &m.routing.choice, &key)?;
+            let frame = Lone { size: payload as u64, rate: None, payload_max: payload, header };
+            Some(ideal_time(&self.topology, &path, &frame, m.switch.cut_through))
+        };
+        let there = time(key, m.host.payload_max, m.host.header);
+        let back = time(key.reversed(), ack_len, 0);
+        PathFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
     }
 
     /// The egress ports that a flow goes through, its host's first; `None`: there is no route, or it leads in a circle.

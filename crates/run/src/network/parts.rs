@@ -16,7 +16,7 @@ use xoff_scenario::document::{Document, Section};
 use xoff_sim::{PORT_PROBES, Probes, Selection};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time};
-use xoff_workload::{Context, Flows, Repeat, SizeCdf, generators};
+use xoff_workload::{Context, Flows, Generated, Repeat, SizeCdf, generators};
 
 use crate::network::jobs;
 use crate::{idle, sections};
@@ -353,7 +353,7 @@ pub(super) fn read_flow_control(
     Some((entry.name, all))
 }
 
-pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &Path) -> Option<Flows> {
+pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &Path, handed_in: &[u8]) -> Option<Flows> {
     let cdfs = |name: &str| -> Result<SizeCdf, ParamError> {
         let points = xoff_scenario::cdf::find(name, folder).map_err(|problems| {
             let (what, hint) = problems.iter().next().map(|p| (p.place_and_message(), p.hint.clone())).unwrap_or_default();
@@ -393,6 +393,9 @@ pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64,
         return None;
     }
     let jobs = doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective());
+    if !handed_in.is_empty() {
+        return driven_flows(doc, topology, labels, parts, handed_in);
+    }
     if parts.is_empty() && !jobs {
         // A section that is written wrongly has been reported.
         if !doc.has(&sections::flow()) && !doc.has(&sections::workload()) {
@@ -447,4 +450,21 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
         }
     }
     Ok(p)
+}
+
+/// The flows of a scenario to which others are handed in while it runs.
+fn driven_flows(doc: &Document, topology: &Topology, labels: Vec<String>, parts: Vec<Generated>, handed_in: &[u8]) -> Option<Flows> {
+    let place = || doc.source().place(0..0);
+    if doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective()) || parts.iter().any(|p| p.closed_loop.is_some()) {
+        let what = "the scenario has a job, a collective or a closed loop, and messages are handed in from outside";
+        doc.push(Problem::new(what, "leave them out: whoever hands in messages decides what is sent when").at(place()));
+        return None;
+    }
+    match Flows::new(topology, labels, parts) {
+        Ok(flows) => Some(Flows { handed_in: handed_in.to_vec(), ..flows }),
+        Err(e) => {
+            doc.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(place()));
+            None
+        }
+    }
 }

@@ -66,7 +66,12 @@ fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
 }
 
 /// Reads a document that has no section `[fabric]`; files that it names are looked up in `folder`.
-pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
+pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
+    read_driven(doc, folder, &[])
+}
+
+/// The same of a scenario to which flows of some priorities are handed in while it runs: it needs none of its own.
+pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
         return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
@@ -79,7 +84,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<NetworkScenario, 
     let topology = read_topology(doc, run.as_ref().map_or(1, |r| r.seed), folder);
     // Everything after this needs the network.
     let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
-    let mut sections = Sections::open(doc, &topology, (&run, &run_section), folder);
+    let mut sections = Sections::open(doc, &topology, (&run, &run_section), folder, handed_in);
     sections.read_flow_control();
     sections.agree();
     doc.finish()?;
@@ -126,7 +131,13 @@ struct Sections<'d> {
 
 impl<'d> Sections<'d> {
     /// Reads every section by itself but that of the flow control.
-    fn open(doc: &'d Document, topology: &'d Topology, (run, run_section): (&RunSettings, &Section<'d>), folder: &Path) -> Sections<'d> {
+    fn open(
+        doc: &'d Document,
+        topology: &'d Topology,
+        (run, run_section): (&RunSettings, &Section<'d>),
+        folder: &Path,
+        handed_in: &[u8],
+    ) -> Sections<'d> {
         let routing = doc.open(&sections::routing()).take(|s| {
             let rule = Routing::named(&s.text("kind")?, run.seed).and_then(|rule| rule.fits(topology).map(|()| rule));
             rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
@@ -152,7 +163,7 @@ impl<'d> Sections<'d> {
         });
         let mut watchdog_section = doc.open(&sections::watchdog());
         let watchdog = watchdog_section.take(|s| read_watchdog(s, run.duration));
-        let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder);
+        let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder, handed_in);
         let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, None));
         if let (Some(switch), Some(classes)) = (&switch, &classes) {
             switch_section.take(|_| every_class_is_served(switch, classes));

@@ -29,6 +29,7 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
         _ if m.outside.is_some() => "its frames go through real ports",
         _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
         _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
+        _ if !flows.handed_in.is_empty() => "flows are handed in while it goes on",
         _ if flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().any(|j| j.sends_inside())) => {
             "ranks of one node exchange messages without a cable between them"
         }
@@ -105,7 +106,7 @@ pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>
         Transport::Acks { class, .. } => class,
         Transport::None => None,
     };
-    let listed = flows.flows.iter().map(|f| f.priority);
+    let listed = flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied());
     Classes::with_unpaused_class(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), unpaused)
 }
 
@@ -404,7 +405,7 @@ impl World {
             probes: m.probes.clone(),
             detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
-            loops: !flows.loops.is_empty(),
+            loops: !flows.loops.is_empty() || !flows.handed_in.is_empty(),
             jobs: flows.jobs.is_some(),
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
@@ -417,6 +418,7 @@ impl World {
         // Messages of jobs are the last ones, and begin when their ranks send them.
         let planned = flows.flows.partition_point(|f| f.start < Time::NEVER) as u32;
         let (listed, path_facts) = (Arc::new(flows.flows), Arc::new(path_facts));
+        let is_driven = !flows.handed_in.is_empty();
         let checks = Checks::new(m.checks);
         let partitions = nodes.len();
         let partition = |(partition, nodes): (usize, Vec<Node>)| {
@@ -433,7 +435,9 @@ impl World {
             };
             let destinations = m.share.map_or(partitions + outside as usize, |s| s.count);
             let core = Core::new(partition as u16, destinations, pending, m.order, routes.clone(), ports.lines.clone(), monitor);
-            Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()))
+            let mut partition = Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
+            partition.news = is_driven.then(Vec::new);
+            partition
         };
         let partitions = nodes.into_iter().enumerate().map(partition).collect();
 
@@ -464,6 +468,7 @@ impl World {
             completions: Vec::new(),
             listed: listed.len(),
             ranks_left: flows.jobs.as_ref().map_or(0, |j| j.ranks()),
+            queue_pairs: QueuePairs::new(),
             jobs: flows.jobs.clone(),
             deadlock_interval: m.deadlock_interval,
             stop_on_deadlock: m.stop_on_deadlock,
@@ -547,6 +552,7 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
         (m.watchdog.is_some(), "a watchdog looks at the queues by the clock"),
         (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
         (flows.jobs.is_some(), "the ranks of a job send when they have received"),
+        (!flows.handed_in.is_empty(), "flows are handed in while it goes on"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }

@@ -1,0 +1,195 @@
+use super::*;
+use xoff_record::Sink;
+
+/// Hosts around one switch: 100 Gb/s, 1 us, frames of 1000 B payload and 48 B header.
+fn star(hosts: u32, more: &str) -> String {
+    format!(
+        "[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{more}"
+    )
+}
+
+fn driven(text: &str) -> Driven {
+    Driven::new("driven.toml", text, &[], Path::new("."), &[3]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn message(src: u32, dst: u32, bytes: u64, tag: u64) -> Message {
+    Message { src, dst, bytes, priority: 3, queue_pair: None, tag }
+}
+
+/// A frame of 1048 B at 100 Gb/s, and a cable [ps].
+const TX: u64 = 83_840;
+const D: u64 = 1_000_000;
+
+#[test]
+fn a_message_takes_what_the_closed_form_gives_and_nothing_follows() {
+    let mut d = driven(&star(3, ""));
+    let (a, b) = (d.host("H0").unwrap(), d.host("H1").unwrap());
+    let id = d.send(&message(a, b, 100_000, 7)).unwrap();
+    let sent = Happened { what: What::Sent, at: Time(99 * TX), id, tag: 7 };
+    let delivered = Happened { what: What::Delivered, at: Time(101 * TX + 2 * D), id, tag: 7 };
+    assert_eq!([d.next(Time::NEVER), d.next(Time::NEVER), d.next(Time::NEVER)], [Some(sent), Some(delivered), None]);
+    assert_eq!((d.now(), d.lost_frames()), (delivered.at, 0));
+    // It goes on from there, at any later time.
+    d.schedule(Span(500), 1);
+    assert_eq!(d.next(Time::NEVER).map(|h| (h.what, h.at)), Some((What::Timer, Time(delivered.at.0 + 500))));
+    d.send(&message(b, a, 1000, 8)).unwrap();
+    let ends: Vec<_> = std::iter::from_fn(|| d.next(Time::NEVER)).map(|h| h.at.0 - delivered.at.0 - 500).collect();
+    assert_eq!(ends, [0, 2 * TX + 2 * D]);
+}
+
+/// A rank sends its next part as soon as one has arrived: the collective of the scenario, from outside.
+#[test]
+fn a_ring_all_reduce_driven_from_outside_ends_when_the_collective_does() {
+    const RANKS: u32 = 8;
+    for control in ["", "[rate_control]\nkind = \"dcqcn\"\n[detection]\nkind = \"red\"\n", "[host.acks]\n"] {
+        let text = star(RANKS, if control.starts_with("[host") { "" } else { control });
+        let mut d = driven(&text);
+        let hosts: Vec<u32> = d.hosts().collect();
+        let next = |r: u32| hosts[((r + 1) % RANKS) as usize];
+        for r in 0..RANKS {
+            d.send(&Message { queue_pair: Some(0), ..message(hosts[r as usize], next(r), 100_000, 0) }).unwrap();
+        }
+        let mut steps = [0; RANKS as usize];
+        let mut end = Time::ZERO;
+        let mut from: HashMap<u64, u32> = (0..RANKS).map(|r| (r as u64, r)).collect();
+        while let Some(h) = d.next(Time::NEVER) {
+            if h.what != What::Delivered {
+                continue;
+            }
+            let to = (from[&h.id] + 1) % RANKS;
+            steps[to as usize] += 1;
+            end = h.at;
+            if steps[to as usize] < 2 * (RANKS - 1) {
+                let id = d.send(&Message { queue_pair: Some(0), ..message(hosts[to as usize], next(to), 100_000, h.tag + 1) }).unwrap();
+                from.insert(id, to);
+            }
+        }
+        let job = format!("[run]\nduration = \"200ms\"\n{text}[[job]]\n[[collective]]\nkind = \"all-reduce\"\nsize = \"800KB\"\n");
+        let s = NetworkScenario::from_text("job.toml", &job, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let f = s.run(Sink::Nothing).unwrap();
+        let ends = f.outcome.ranks[0].iter().map(|r| r.log.iterations[0].1.expect("an end"));
+        assert_eq!(Some(end), ends.max(), "{control}");
+        if control.is_empty() {
+            assert_eq!(end, Time(146_549_760));
+        }
+    }
+}
+
+/// Messages that are handed in at times of timers are flows that begin then.
+#[test]
+fn random_messages_arrive_when_the_same_flows_of_a_scenario_do() {
+    for (case, control) in ["pfc", "cbfc", "gfc-buffer", "gfc-time", "pffc"].into_iter().enumerate() {
+        let text = format!(
+            "[run]\nduration = \"5ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[flow_control]\nkind = \"{control}\"\n"
+        );
+        let mut seed = 17 + case as u64;
+        let mut draw = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % n
+        };
+        let flows: Vec<(u64, u64, u64, u64)> = (0..60)
+            .map(|i| {
+                let src = draw(9);
+                (src, (src + 1 + draw(8)) % 9, 1 + draw(300_000), i * 700 + draw(600))
+            })
+            .collect();
+        let list: String = flows
+            .iter()
+            .map(|(a, b, size, ns)| {
+                format!("[[flow]]\nsrc = \"H{a}\"\ndst = \"H{b}\"\nsize = \"{size}B\"\nstart = \"{ns}ns\"\npriority = 3\n")
+            })
+            .collect();
+        let s = NetworkScenario::from_text("s.toml", &format!("{text}{list}"), &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+        let wanted: Vec<Option<Time>> = s.run(Sink::Nothing).unwrap().outcome.flows.iter().map(|f| f.received).collect();
+        assert!(wanted.iter().all(Option::is_some), "{control}");
+
+        let mut d = driven(&text);
+        let hosts: Vec<u32> = (0..9).map(|i| d.host(&format!("H{i}")).unwrap()).collect();
+        flows.iter().enumerate().for_each(|(i, f)| {
+            d.schedule(Span(f.3 * 1000), i as u64);
+        });
+        let mut arrived = vec![None; flows.len()];
+        while let Some(h) = d.next(Time::from_us(5000)) {
+            match h.what {
+                What::Timer => {
+                    let (a, b, size, _) = flows[h.tag as usize];
+                    d.send(&message(hosts[a as usize], hosts[b as usize], size, h.tag)).unwrap();
+                }
+                What::Delivered => arrived[h.tag as usize] = Some(h.at),
+                _ => {}
+            }
+        }
+        assert_eq!(arrived, wanted, "{control}");
+        assert_eq!(d.now(), Time::from_us(5000), "a wait with a limit ends there");
+    }
+}
+
+#[test]
+fn messages_of_a_queue_pair_leave_one_after_the_other() {
+    let ends = |pair: Option<u16>| -> Vec<u64> {
+        let mut d = driven(&star(3, ""));
+        let hosts: Vec<u32> = d.hosts().collect();
+        for tag in 0..2 {
+            d.send(&Message { queue_pair: pair, ..message(hosts[0], hosts[1], 100_000, tag) }).unwrap();
+        }
+        std::iter::from_fn(|| d.next(Time::NEVER)).filter(|h| h.what == What::Delivered).map(|h| h.at.0).collect()
+    };
+    assert_eq!(ends(Some(5)), [101 * TX + 2 * D, 201 * TX + 2 * D]);
+    // Side by side they share the wire.
+    assert_eq!(ends(None), [200 * TX + 2 * D, 201 * TX + 2 * D]);
+}
+
+#[test]
+fn flows_of_the_scenario_run_beside_and_are_not_reported() {
+    let with = star(3, "[[flow]]\nsrc = \"H2\"\ndst = \"H1\"\nsize = \"100KB\"\npriority = 3\n");
+    let mut d = driven(&with);
+    let hosts: Vec<u32> = d.hosts().collect();
+    let id = d.send(&message(hosts[0], hosts[1], 100_000, 7)).unwrap();
+    let all: Vec<Happened> = std::iter::from_fn(|| d.next(Time::NEVER)).collect();
+    assert_eq!(all.iter().map(|h| (h.what, h.id)).collect::<Vec<_>>(), [(What::Sent, id), (What::Delivered, id)]);
+    assert!(all[1].at.0 > 101 * TX + 2 * D + 90 * TX, "they share the receiver's wire: {:?}", all[1].at);
+}
+
+#[test]
+fn a_deadlock_ends_a_wait_without_a_limit() {
+    let text = "[topology]\nkind = \"ring\"\nswitches = 5\nrate = \"10Gbps\"\ndelay = \"1us\"\n[switch]\nbuffer = \"1MB\"\n[flow_control]\nkind = \"pfc\"\n\
+                [flow_control.pfc]\nxoff = \"800KB\"\nxon = \"797KB\"\n[control_delay]\nprocessing = \"81.6us\"\n";
+    let mut d = driven(text);
+    let hosts: Vec<u32> = d.hosts().collect();
+    // Everybody to the host two switches on: each link of the ring carries two flows.
+    for i in 0..5 {
+        d.send(&message(hosts[i], hosts[(i + 2) % 5], 1 << 40, i as u64)).unwrap();
+    }
+    let first = d.next(Time::NEVER).expect("a deadlock");
+    assert_eq!((first.what, first.tag), (What::Deadlock, 0));
+    assert_eq!(d.next(Time::NEVER).map(|h| h.what), Some(What::Deadlock), "again, instead of for ever");
+    let later = Time(first.at.0 + 1_000_000_000);
+    assert_eq!((d.next(later), d.now(), d.lost_frames()), (None, later, 0));
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_with_the_argument() {
+    let mut d = driven(&star(3, ""));
+    let hosts: Vec<u32> = d.hosts().collect();
+    let (a, b) = (hosts[0], hosts[1]);
+    let switch = (0..4).find(|n| !hosts.contains(n)).unwrap();
+    for (m, key) in [
+        (message(99, b, 1, 0), "src"),
+        (message(switch, b, 1, 0), "src"),
+        (message(a, switch, 1, 0), "dst"),
+        (message(a, a, 1, 0), "dst"),
+        (message(a, b, 0, 0), "bytes"),
+        (message(a, b, u64::MAX, 0), "bytes"),
+        (Message { priority: 4, ..message(a, b, 1, 0) }, "priority"),
+    ] {
+        assert_eq!(d.send(&m).unwrap_err().key, key, "{m:?}");
+    }
+    assert_eq!(d.next(Time::NEVER), None);
+    let refused =
+        |text: &str, priorities: &[u8]| Driven::new("d.toml", text, &[], Path::new("."), priorities).err().expect("refused").to_string();
+    assert!(refused(&star(3, ""), &[]).contains("expected one or more from 0 to 7"));
+    assert!(refused(&star(3, ""), &[8]).contains("expected one or more from 0 to 7"));
+    assert!(refused("[topology]\nkind = \"stra\"\n", &[3]).contains("d.toml:2"));
+    assert!(refused(&star(3, "[[job]]\n[[collective]]\nsize = \"1MB\"\n"), &[3]).contains("decides what is sent when"));
+}

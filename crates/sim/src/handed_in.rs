@@ -1,0 +1,108 @@
+//! Flows that are handed in while the run goes on, by a program that decides what is sent next when it hears what has arrived: the network
+//! beneath another simulator.
+//!
+//! ```text
+//!   driver --World::hand_in--> flow begins now          World::run --returns--> World::news: sent, delivered --> driver
+//! ```
+//!
+//! The run stops after the very event that is news, before anything else happens, so what is handed in then begins as if its host had
+//! decided so itself: the ranks of a job do the same.
+
+use std::collections::BTreeMap;
+
+use xoff_node::EventKey;
+use xoff_units::Time;
+use xoff_workload::Flow;
+
+use crate::event::FLOWS_MAX;
+use crate::flows::FlowRecord;
+use crate::loops::Stage;
+use crate::model::PathFacts;
+use crate::partition::Partition;
+use crate::world::World;
+
+/// What has become of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct News {
+    /// When.
+    pub at: Time,
+    /// Its number.
+    pub flow: u32,
+    /// Its last byte has arrived in order; false: it has left its source.
+    pub delivered: bool,
+}
+
+impl Partition {
+    /// [`Self::run`] that stops at news; `stop`: events handled by then at most.
+    pub(crate) fn run_to_news(&mut self, bound: EventKey, stop: u64) {
+        while self.core.events < stop && !self.has_many_rows() && self.news.as_ref().is_some_and(Vec::is_empty) {
+            let Some(e) = self.core.next(bound) else { return };
+            self.handle(e);
+        }
+    }
+
+    /// Flows have come further.
+    #[cold]
+    pub(crate) fn note_news(&mut self) {
+        let at = self.core.clock.now;
+        for (flow, stage) in std::mem::take(&mut self.core.monitor.flows.ended) {
+            let delivered = match stage {
+                Stage::Sent => false,
+                Stage::Delivered | Stage::Arrived => true,
+                Stage::Acknowledged => continue,
+            };
+            self.news.get_or_insert_default().push(News { at, flow, delivered });
+        }
+    }
+}
+
+/// Queue pairs of a source, by destination and number, counted in the order of their first use.
+pub(crate) type QueuePairs = BTreeMap<(u32, u32, u16), u32>;
+
+impl World {
+    /// A flow begins now. Messages of one queue pair leave one after the other and share their congestion state; `None`: it has its own.
+    /// Returns its number. Only of a world whose flows may be handed in
+    /// ([`xoff_workload::Flows::handed_in`]), of a priority named there, between hosts that have a route.
+    pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u16>) -> u32 {
+        flow.start = self.now();
+        let pair = queue_pair.map(|number| {
+            let next = self.queue_pairs.range((flow.src, 0, 0)..(flow.src + 1, 0, 0)).count() as u32;
+            *self.queue_pairs.entry((flow.src, flow.dst, number)).or_insert(next)
+        });
+        let only = &mut self.partitions[0];
+        let number = only.core.monitor.flows.records.len() as u32;
+        only.core.monitor.flows.records.push(FlowRecord::new(flow, 0));
+        only.begin_in(number, facts, pair);
+        only.note_news();
+        number
+    }
+
+    /// As many flows can be handed in: more could not be distinguished.
+    pub fn flows_max(&self) -> u64 {
+        (FLOWS_MAX - self.listed) as u64
+    }
+
+    /// What has become of flows since this was last asked, in the order in which it happened; those of the scenario among them.
+    pub fn news(&mut self) -> Vec<News> {
+        self.partitions[0].news.as_mut().map_or(Vec::new(), std::mem::take)
+    }
+
+    /// Has something become of flows that has not been asked for?
+    pub(crate) fn has_news(&self) -> bool {
+        self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
+    }
+
+    /// Nothing happens until then: what is handed in next begins at that time. Everything that is due by then must have been handled, by
+    /// [`World::run`].
+    pub fn wait_until(&mut self, time: Time) {
+        debug_assert!(time >= self.now());
+        self.now = time;
+        self.partitions.iter_mut().for_each(|p| p.core.clock.reach(EventKey { time, rank: u64::MAX }));
+    }
+
+    /// Frames that were lost until now, of every kind: dropped by nodes or lost on links.
+    pub fn lost_frames(&self) -> u64 {
+        let lost = |p: &Partition| p.core.monitor.counts.lost.dropped().total() + p.core.monitor.counts.lost.on_links().total();
+        self.partitions.iter().map(lost).sum()
+    }
+}
