@@ -1,0 +1,89 @@
+/* A lossless network beneath another simulator.
+ *
+ * The caller hands in messages and timers and takes out what becomes of them, one after the other; simulated time goes on no further than
+ * the last one taken. What is sent then begins at that time, as if the host had decided so itself.
+ *
+ *     xoff *net = xoff_new(scenario, NULL, 1 << 3);
+ *     if (!net) { fputs(xoff_error(NULL), stderr); exit(2); }
+ *     xoff_send(net, a, b, 1000000, 3, XOFF_OWN_PAIR, 42);
+ *     for (xoff_event e; xoff_next(net, XOFF_FOREVER, &e) == 1;)
+ *         if (e.what == XOFF_DELIVERED) ...
+ *     xoff_free(net);
+ *
+ * Times are picoseconds since the start. Nothing here is random but for the seed of the scenario: the same calls give the same answers.
+ * A network may be used by one thread at a time.
+ */
+#ifndef XOFF_H
+#define XOFF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface. It changes when a program that was compiled for an older one would no longer work. */
+#define XOFF_ABI 1
+uint32_t xoff_abi(void);
+
+/* A network. */
+typedef struct xoff xoff;
+
+enum xoff_what {
+    XOFF_SENT = 1,      /* the source has begun to put the last frame of a message on its wire */
+    XOFF_DELIVERED = 2, /* the last byte of a message has arrived, and all before it */
+    XOFF_TIMER = 3,     /* a time that was asked for has come */
+    XOFF_DEADLOCK = 4   /* ports that can never send again; from then on each wait without a limit ends so */
+};
+
+typedef struct {
+    uint64_t time_ps; /* when */
+    uint64_t id;      /* number of the message or the timer, as xoff_send or xoff_schedule returned it */
+    uint64_t tag;     /* the tag that was given with it */
+    uint32_t what;    /* one of enum xoff_what */
+    uint32_t reserved;
+} xoff_event;
+
+/* A wait without a limit. */
+#define XOFF_FOREVER UINT64_MAX
+/* A message with a queue pair of its own. */
+#define XOFF_OWN_PAIR UINT32_MAX
+
+/* A network at rest, from the text of a scenario: [topology], [flow_control], [switch], [host] and so on. It needs no flows; those that it
+ * has run as usual and are not reported. Files that it names are looked up in `folder` (NULL: the working directory). Bit n of `priorities`:
+ * messages may have priority n. NULL: it is wrong, and xoff_error(NULL) says how. */
+xoff *xoff_new(const char *scenario, const char *folder, uint8_t priorities);
+void xoff_free(xoff *net);
+
+/* What was wrong with the last call that failed: of `net`, or, for NULL, of the last xoff_new of this thread. With file, line, column and a
+ * hint where it is about the scenario. The text stays until the next call. Empty: nothing was. */
+const char *xoff_error(const xoff *net);
+
+/* Number of the host with a name; -1: there is none. */
+int64_t xoff_host(const xoff *net, const char *name);
+/* Writes the numbers of the first `room` hosts, in their order; returns how many there are. */
+size_t xoff_hosts(const xoff *net, uint32_t *numbers, size_t room);
+
+/* How far time has come [ps]. */
+uint64_t xoff_now(const xoff *net);
+/* Frames that were lost until now, of every kind. */
+uint64_t xoff_lost_frames(const xoff *net);
+
+/* A message begins now: `bytes` of payload, at least 1. Messages of one `queue_pair` (0 to 65535, counted for each source and destination)
+ * leave one after the other, by one way, and share their congestion state; XOFF_OWN_PAIR: it shares nothing. Returns the number of the
+ * message; -1: it cannot be sent. */
+int64_t xoff_send(xoff *net, uint32_t src, uint32_t dst, uint64_t bytes, uint8_t priority, uint32_t queue_pair, uint64_t tag);
+
+/* XOFF_TIMER comes so long from now [ps]. Returns the number of the timer; -1: that failed. */
+int64_t xoff_schedule(xoff *net, uint64_t after_ps, uint64_t tag);
+
+/* What happens next: 1 with `event`; 0: nothing until `until_ps`, which is now then, or, for XOFF_FOREVER, nothing ever; -1: that failed. At
+ * equal times the network comes first, then timers in the order in which they were made. */
+int xoff_next(xoff *net, uint64_t until_ps, xoff_event *event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,58 @@
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "xoff.h"
+
+#define CHECK(what)                                             \
+    do {                                                        \
+        if (!(what)) {                                          \
+            printf("line %d: %s\n", __LINE__, #what);           \
+            return 1;                                           \
+        }                                                       \
+    } while (0)
+
+#define HEAD "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n[flow_control]\nkind = \"pfc\"\n"
+
+int main(void) {
+    CHECK(sizeof(xoff_event) == 32 && offsetof(xoff_event, what) == 24 && xoff_abi() == XOFF_ABI);
+    /* What is wrong with a scenario, with its place. */
+    CHECK(!xoff_new(NULL, NULL, 8) && strstr(xoff_error(NULL), "NULL"));
+    CHECK(!xoff_new("[topology]\nkind = \"stra\"\n", NULL, 8) && strstr(xoff_error(NULL), "scenario:2:8") && strstr(xoff_error(NULL), "star"));
+    CHECK(!xoff_new(HEAD, NULL, 0) && strstr(xoff_error(NULL), "priorities"));
+    CHECK(!xoff_new("\xff", NULL, 8) && strstr(xoff_error(NULL), "UTF-8"));
+    xoff *net = xoff_new(HEAD, NULL, 1 << 3 | 1 << 5);
+    CHECK(net && !*xoff_error(NULL));
+    uint32_t hosts[5] = {99, 99, 99, 99, 99};
+    CHECK(xoff_hosts(net, NULL, 0) == 3 && xoff_hosts(net, hosts, 2) == 3 && hosts[2] == 99);
+    CHECK(xoff_hosts(net, hosts, 5) == 3 && hosts[2] != 99 && hosts[3] == 99);
+    CHECK(xoff_host(net, "H1") == hosts[1] && xoff_host(net, "H9") == -1 && xoff_host(net, NULL) == -1 && xoff_host(net, "") == -1);
+    /* What cannot be sent. */
+    CHECK(xoff_send(net, hosts[0], hosts[0], 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "dst"));
+    CHECK(xoff_send(net, 77, hosts[0], 1, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "src"));
+    CHECK(xoff_send(net, hosts[0], hosts[1], 0, 3, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "bytes"));
+    CHECK(xoff_send(net, hosts[0], hosts[1], 1, 4, XOFF_OWN_PAIR, 0) == -1 && strstr(xoff_error(net), "[3, 5]"));
+    CHECK(xoff_send(net, hosts[0], hosts[1], 1, 3, 65536, 0) == -1 && strstr(xoff_error(net), "queue_pair"));
+    /* Nothing has happened by that. */
+    xoff_event e;
+    memset(&e, 0x55, sizeof e);
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == 0 && xoff_now(net) == 0 && e.what == 0x55555555);
+    CHECK(xoff_next(net, 500, &e) == 0 && xoff_now(net) == 500);
+    /* A limit that lies in the past is now. */
+    CHECK(xoff_next(net, 100, &e) == 0 && xoff_now(net) == 500);
+    CHECK(xoff_schedule(net, 1000, 5) == 0 && xoff_schedule(net, 1000, 6) == 1 && xoff_schedule(net, UINT64_MAX, 7) == 2);
+    int64_t id = xoff_send(net, hosts[0], hosts[1], 1000, 5, XOFF_OWN_PAIR, 42);
+    CHECK(id == 0);
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_SENT && e.time_ps == 500 && e.tag == 42 && e.id == 0 && e.reserved == 0);
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_TIMER && e.time_ps == 1500 && e.tag == 5 && e.id == 0);
+    CHECK(xoff_next(net, XOFF_FOREVER, NULL) == 1);
+    CHECK(xoff_next(net, XOFF_FOREVER, &e) == 1 && e.what == XOFF_DELIVERED && e.tag == 42 && xoff_now(net) == e.time_ps);
+    CHECK(xoff_lost_frames(net) == 0);
+    xoff_free(net);
+    /* NULL everywhere. */
+    xoff_free(NULL);
+    CHECK(xoff_next(NULL, 0, &e) == -1 && xoff_send(NULL, 0, 1, 1, 0, 0, 0) == -1 && xoff_schedule(NULL, 0, 0) == -1);
+    CHECK(xoff_now(NULL) == 0 && xoff_hosts(NULL, NULL, 0) == 0 && xoff_lost_frames(NULL) == 0 && xoff_host(NULL, "H0") == -1);
+    printf("ok\n");
+    return 0;
+}

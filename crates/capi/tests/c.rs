@@ -1,0 +1,56 @@
+//! The header, the library and the examples fit each other: they are compiled and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The folder with the shared library, which is built beside the tests.
+fn library() -> PathBuf {
+    let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    assert!(folder.join("libxoff_c.so").is_file(), "no libxoff_c.so in {}", folder.display());
+    folder
+}
+
+fn run(c: &mut Command) -> Output {
+    c.output().unwrap_or_else(|e| panic!("{c:?}: {e}"))
+}
+
+fn compile(source: &Path, to: &Path) {
+    let folder = library();
+    let rpath = format!("-Wl,-rpath,{}", folder.display());
+    let flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"];
+    let include = here("include");
+    let mut c = Command::new("cc");
+    c.args(flags).arg("-I").arg(include).arg(source).arg("-L").arg(folder).args(["-lxoff_c", &rpath, "-o"]).arg(to);
+    let made = run(&mut c);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+fn printed(o: &Output) -> String {
+    assert!(o.status.success(), "{}{}", String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+    String::from_utf8_lossy(&o.stdout).into_owned()
+}
+
+/// 14 steps of 100 frames: 14 ((100 + 1) 83.84 ns + 2 us), as the collective of a scenario.
+#[test]
+fn the_examples_in_c_and_python_give_the_closed_form() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let program = dir.path().join("ring");
+    compile(&here("examples/ring.c"), &program);
+    assert_eq!(printed(&run(&mut Command::new(program))), "14 steps, 146549760 ps, 0 frames lost\n");
+    let python = run(Command::new("python3").arg(here("examples/ring.py")).arg(library().join("libxoff_c.so")));
+    assert_eq!(printed(&python), "14 steps, 146549760 ps\n");
+}
+
+/// Sizes and places of what crosses the border, and what becomes of every mistake that a caller can make.
+#[test]
+fn the_interface_is_that_of_the_header() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (source, program) = (dir.path().join("abi.c"), dir.path().join("abi"));
+    std::fs::write(&source, include_str!("abi.c")).unwrap();
+    compile(&source, &program);
+    assert_eq!(printed(&run(&mut Command::new(program))), "ok\n");
+}
