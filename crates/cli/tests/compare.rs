@@ -176,3 +176,56 @@ fn an_interrupted_run_is_compared_with_a_note() {
     assert!(ran.out.contains("was interrupted at 2.0000 ms"), "{}", ran.out);
     assert!(ran.out.contains("duration 1ms -> duration 2ms"), "{}", ran.out);
 }
+
+/// Three times one result is one result: no interval, no certainty.
+#[test]
+fn seeds_that_change_nothing_count_once() {
+    let dir = folder("compare-same-seeds");
+    let side = |control: &str| {
+        let folders: Vec<String> = ["1", "2", "3"]
+            .map(|seed| {
+                let out = path(&dir, &format!("{control}-{seed}"));
+                let set = format!("flow_control={control}");
+                assert!(xoff(&["run", &scenario("tutorial/ring.toml"), "--out", &out, "--seed", seed, "--set", &set]).code < 2);
+                out
+            })
+            .into();
+        folders.join(",")
+    };
+    let (pfc, gfc) = (side("pfc"), side("gfc-buffer"));
+    let answer = xoff(&["--json", "compare", &pfc, &gfc]).json();
+    assert!(answer["notes"].to_string().contains("its 3 seeds give the same result"), "{}", answer["notes"]);
+    assert!(!answer["headline"].to_string().contains("beyond chance"), "{}", answer["headline"]);
+    for m in answer["measures"].as_array().unwrap() {
+        assert!(m["low"].is_null() && m["runs"] == 1 && m["difference"].get("low").is_none_or(|low| low.is_null()), "{m}");
+    }
+    // What is no scenario with several seeds is named; a share of runs stays one, and is uncertain.
+    let mixed = format!("{},{}", path(&dir, "pfc-1"), path(&dir, "gfc-buffer-2"));
+    let answer = xoff(&["--json", "compare", &mixed, &gfc]).json();
+    assert!(answer["notes"].to_string().contains("they differ in flow_control.kind"), "{}", answer["notes"]);
+    let deadlocks = answer["measures"].as_array().unwrap().iter().find(|m| m["measure"] == "deadlocks").unwrap();
+    let number = |key: &str| deadlocks[key].as_f64().unwrap();
+    // Wilson's interval of one in two.
+    assert_eq!((number("mean"), number("low") > 0.09, number("high") < 0.91), (0.5, true, true), "{deadlocks}");
+}
+
+/// Credits stop ports too, and what differs is in the headline whatever it is.
+#[test]
+fn the_headline_names_what_differs() {
+    let dir = folder("compare-headline");
+    let file = path(&dir, "s.toml");
+    let text = "[run]\nduration = \"200us\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\n[flow_control]\nkind = \"cbfc\"\n";
+    let flow = |i: u32| format!("[[flow]]\nsrc = \"H{i}\"\ndst = \"H0\"\n");
+    std::fs::write(&file, format!("{text}{}{}{}", flow(1), flow(2), flow(3))).unwrap();
+    let run = |name: &str, set: &[&str]| {
+        let out = path(&dir, name);
+        let all: Vec<&str> = ["run", &file, "--out", &out].into_iter().chain(set.iter().copied()).collect();
+        assert_eq!(xoff(&all).code, 0);
+        out
+    };
+    let (a, b) = (run("a", &[]), run("b", &["--set", "switch.buffer=40KB"]));
+    let headline = xoff(&["--json", "compare", &a, &b]).json()["headline"].to_string();
+    assert!(headline.contains("time held"), "{headline}");
+    let same = xoff(&["--json", "compare", &a, &a, "--names", "x,y"]).json()["headline"].to_string();
+    assert!(same.contains("no measure differs"), "{same}");
+}

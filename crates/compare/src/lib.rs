@@ -36,7 +36,8 @@ pub use victims::Victim;
 pub struct Estimate {
     /// The mean; null: no run has a value.
     pub mean: Option<f64>,
-    /// Lower end of its 95 % interval (Student's t over the runs); null: fewer than two runs have a value.
+    /// Lower end of its 95 % interval (Student's t over the runs; of a share of runs, Wilson's); null: fewer than two runs have a value, or the
+    /// runs of a side all have the same result.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -57,6 +58,19 @@ impl Estimate {
     pub fn of_at_least(values: &[f64], least: f64) -> Estimate {
         let e = Estimate::of(values);
         Estimate { low: e.low.map(|low| low.max(least)), ..e }
+    }
+
+    /// Of what is true (1) or not (0) of some runs; the interval is Wilson's, which knows that few runs say little.
+    pub fn of_share(values: &[f64]) -> Estimate {
+        let share = xoff_lab::stats::Share { of: values.iter().filter(|v| **v > 0.0).count(), n: values.len() };
+        match values.len() {
+            0 => Estimate::default(),
+            1 => Estimate { mean: Some(share.value()), low: None, high: None },
+            _ => {
+                let (low, high) = share.interval();
+                Estimate { mean: Some(share.value()), low: Some(low), high: Some(high) }
+            }
+        }
     }
 
     /// The interval lies on one side of zero.
@@ -122,13 +136,15 @@ pub fn compare(sides: &Sides, bins: &Bins) -> Result<Comparison, CompareError> {
     let names = names::choose(sides.names.as_deref(), &parameters)?;
     let starts = bins.starts(sides.runs.iter().flatten())?;
     let facts: Vec<SideFacts> = names.iter().zip(&sides.runs).map(|(name, runs)| side_facts(name, runs)).collect();
-    let measures = measures::all(&names, &sides.runs);
+    // The same result several times is one result: no interval comes of it.
+    let distinct: Vec<&[Run]> = sides.runs.iter().map(|runs| if is_one(runs) { &runs[..1] } else { runs }).collect();
+    let measures = measures::all(&names, &distinct);
     let victims = victims::all(&sides.runs);
     Ok(Comparison {
         headline: words::headline(&facts, &measures),
-        notes: notes(&facts, &sides.runs),
+        notes: notes(&facts, &sides.runs, &parameters),
         parameters: names::differing(&parameters),
-        slowdown: slowdown::by_size(&names, &sides.runs, &starts),
+        slowdown: slowdown::by_size(&names, &distinct, &starts),
         pauses: pauses::all(&sides.runs),
         victims_total: victims.len() as u64,
         sides: facts,
@@ -160,8 +176,26 @@ fn side_facts(name: &str, runs: &[Run]) -> SideFacts {
     }
 }
 
-fn notes(facts: &[SideFacts], sides: &[Vec<Run>]) -> Vec<String> {
+/// Do several seeds give one result, to the last row?
+fn is_one(runs: &[Run]) -> bool {
+    runs.len() > 1 && runs.iter().all(|r| r.manifest.result_hash == runs[0].manifest.result_hash)
+}
+
+fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameters]) -> Vec<String> {
     let mut notes = Vec::new();
+    for (side, of) in facts.iter().zip(parameters) {
+        let mixed: Vec<&str> = of.iter().filter(|p| p.values.len() > 1).map(|p| p.path.as_str()).collect();
+        if !mixed.is_empty() {
+            notes.push(format!("{}: its runs are not one scenario with several seeds, they differ in {}", side.name, mixed.join(", ")));
+        }
+    }
+    for (side, runs) in facts.iter().zip(sides).filter(|(_, runs)| is_one(runs)) {
+        notes.push(format!(
+            "{}: its {} seeds give the same result, nothing in it is drawn at random; it counts once, without an interval",
+            side.name,
+            runs.len()
+        ));
+    }
     for (side, runs) in facts.iter().zip(sides) {
         for run in runs.iter().filter(|r| r.manifest.interrupted) {
             let seconds = run.manifest.simulated_seconds * 1e3;
@@ -195,7 +229,8 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>]) -> Vec<String> {
     let unfinished = |runs: &[Run]| runs.iter().flat_map(|r| &r.flows).filter(|f| f.is_sized() && f.slowdown.is_none()).count();
     let late: Vec<usize> = sides.iter().map(|runs| unfinished(runs)).collect();
     if late.iter().any(|n| *n > 0) {
-        let list: Vec<String> = facts.iter().zip(&late).map(|(f, n)| format!("{n} ({})", f.name)).collect();
+        let of = |f: &SideFacts| if f.seeds.len() == 1 { String::new() } else { format!(" in {} runs", f.seeds.len()) };
+        let list: Vec<String> = facts.iter().zip(&late).map(|(f, n)| format!("{n}{} ({})", of(f), f.name)).collect();
         notes.push(format!(
             "unfinished flows count with their age, so that slowdowns are lower bounds (≥); unfinished: {}",
             list.join(", ")

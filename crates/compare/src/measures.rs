@@ -27,6 +27,8 @@ pub struct Measure {
     pub difference: Option<Estimate>,
 }
 
+/// Unit of what is true of a run or not.
+const SHARE: &str = "share of runs";
 /// Measures that are shown although all sides have zero: no news is news.
 const ALWAYS: [&str; 2] = ["deadlocks", "lost frames"];
 
@@ -41,7 +43,7 @@ fn measured(run: &Run) -> [Measured; 13] {
     let unfinished = m.verdict.as_ref().map_or(0, |v| v.parts().work.incomplete);
     let undetermined = run.flows.iter().filter(|f| f.ue_frames > 0 && f.ce_frames == 0).count();
     [
-        ("deadlocks", "share of runs", Some(f64::from(u8::from(m.deadlock.is_some())))),
+        ("deadlocks", SHARE, Some(f64::from(u8::from(m.deadlock.is_some())))),
         ("lost frames", "frames", Some(m.lost_frames as f64)),
         ("flows unfinished", "flows", Some(unfinished as f64)),
         ("slowdown, mean", "", slowdown(|s| s.mean)),
@@ -58,7 +60,7 @@ fn measured(run: &Run) -> [Measured; 13] {
 }
 
 /// All measures that are not zero on every side.
-pub(crate) fn all(names: &[String], sides: &[Vec<Run>]) -> Vec<Measure> {
+pub(crate) fn all(names: &[String], sides: &[&[Run]]) -> Vec<Measure> {
     let of: Vec<Vec<(u64, [Measured; 13])>> =
         sides.iter().map(|runs| runs.iter().map(|r| (r.manifest.seed, measured(r))).collect()).collect();
     let mut rows = Vec::new();
@@ -76,10 +78,18 @@ pub(crate) fn all(names: &[String], sides: &[Vec<Run>]) -> Vec<Measure> {
                 measure: measure.into(),
                 unit: unit.into(),
                 side: name.clone(),
-                value: Estimate::of_at_least(&known, if is_slowdown { 1.0 } else { 0.0 }),
+                value: match unit {
+                    SHARE => Estimate::of_share(&known),
+                    _ => Estimate::of_at_least(&known, if is_slowdown { 1.0 } else { 0.0 }),
+                },
                 runs: known.len() as u64,
-                at_least: bounds(&sides[s]),
-                difference: (s > 0).then(|| if bounds(&sides[0]) { Estimate::default() } else { difference(&values[0], here) }),
+                at_least: bounds(sides[s]),
+                difference: (s > 0).then(|| match difference(&values[0], here) {
+                    _ if bounds(sides[0]) => Estimate::default(),
+                    // The interval of Student is none of shares.
+                    Estimate { mean, .. } if unit == SHARE => Estimate { mean, ..Estimate::default() },
+                    of => of,
+                }),
             });
         }
     }

@@ -26,41 +26,53 @@ pub struct Difference {
     pub values: Vec<Option<String>>,
 }
 
-/// The parameters of a side in their order. Values that differ among its runs stand together.
-pub(crate) fn parameters(side: &[Run]) -> Vec<(String, String)> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+/// A parameter of a side, and the values that its runs have.
+pub(crate) struct Parameter {
+    pub path: String,
+    pub values: Vec<String>,
+    /// The values together.
+    text: String,
+}
+
+/// The parameters of a side in their order.
+pub(crate) type Parameters = Vec<Parameter>;
+
+/// Of these runs. Values that differ among them stand together.
+pub(crate) fn parameters(side: &[Run]) -> Parameters {
+    let mut found: Parameters = Vec::new();
     let mut places = std::collections::HashMap::new();
     for p in side.iter().flat_map(|r| &r.manifest.parameters).filter(|p| !NOT_COMPARED.contains(&p.path.as_str())) {
         let at = *places.entry(p.path.clone()).or_insert_with(|| {
-            found.push((p.path.clone(), Vec::new()));
+            found.push(Parameter { path: p.path.clone(), values: Vec::new(), text: String::new() });
             found.len() - 1
         });
-        if !found[at].1.contains(&p.value) {
-            found[at].1.push(p.value.clone());
+        if !found[at].values.contains(&p.value) {
+            found[at].values.push(p.value.clone());
         }
     }
-    found.into_iter().map(|(path, values)| (path, values.join(" | "))).collect()
+    found.iter_mut().for_each(|p| p.text = p.values.join(" | "));
+    found
 }
 
-fn value<'p>(of: &'p [(String, String)], path: &str) -> Option<&'p str> {
-    of.iter().find(|(p, _)| p == path).map(|(_, v)| v.as_str())
+fn value<'p>(of: &'p [Parameter], path: &str) -> Option<&'p str> {
+    of.iter().find(|p| p.path == path).map(|p| p.text.as_str())
 }
 
 /// All paths, in the order in which they come.
-fn paths(sides: &[Vec<(String, String)>]) -> Vec<&str> {
+fn paths(sides: &[Parameters]) -> Vec<&str> {
     let mut seen = std::collections::HashSet::new();
-    sides.iter().flatten().map(|(path, _)| path.as_str()).filter(|p| seen.insert(*p)).collect()
+    sides.iter().flatten().map(|p| p.path.as_str()).filter(|p| seen.insert(*p)).collect()
 }
 
 /// Parameters that differ.
-pub(crate) fn differing(sides: &[Vec<(String, String)>]) -> Vec<Difference> {
+pub(crate) fn differing(sides: &[Parameters]) -> Vec<Difference> {
     let row =
         |path: &str| Difference { path: path.to_owned(), values: sides.iter().map(|of| value(of, path).map(str::to_owned)).collect() };
     paths(sides).into_iter().map(row).filter(|d| d.values.iter().any(|v| *v != d.values[0])).collect()
 }
 
 /// The names of sides: those given, or the values of a parameter that differs on all of them.
-pub(crate) fn choose(given: Option<&[String]>, sides: &[Vec<(String, String)>]) -> Result<Vec<String>, CompareError> {
+pub(crate) fn choose(given: Option<&[String]>, sides: &[Parameters]) -> Result<Vec<String>, CompareError> {
     if let Some(names) = given {
         if names.len() != sides.len() || !all_differ(names) {
             let what = format!("names: expected {} different names, not {names:?}", sides.len());

@@ -6,7 +6,10 @@ use crate::words::{bound, significant, words};
 use crate::{Comparison, Estimate, Measure};
 
 /// What intervals are, for a caption.
-pub const INTERVALS: &str = "Means over the runs of a side, with the 95 % interval of Student's t where there are several.";
+pub const INTERVALS: &str =
+    "Means over the runs of a side, with the 95 % interval of Student's t where there are several; of shares of runs, that of Wilson.";
+/// Characters of a parameter's value in a table.
+const VALUE_MAX: usize = 120;
 /// Rows of a table of the page that may have one for each flow or port.
 const ROWS_MAX: usize = 200;
 
@@ -16,6 +19,14 @@ pub fn in_words(e: &Estimate, unit: &str) -> String {
         (None, ..) => "-".into(),
         (Some(mean), Some(low), Some(high)) => format!("{} ({} to {})", words(mean, unit), words(low, unit), words(high, unit)),
         (Some(mean), ..) => words(mean, unit),
+    }
+}
+
+/// A value of a parameter as far as a table has room for it: a list of three hundred hosts says no more.
+fn short(value: &str) -> String {
+    match value.char_indices().nth(VALUE_MAX) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{}... ({} characters)", &value[..end], value.chars().count()),
     }
 }
 
@@ -34,7 +45,7 @@ impl Comparison {
     pub fn parameter_table(&self) -> Table {
         let mut t = Table::new(std::iter::once("parameter".to_owned()).chain(self.names()));
         for d in &self.parameters {
-            t.push(std::iter::once(d.path.clone()).chain(d.values.iter().map(|v| v.clone().unwrap_or_else(|| "-".into()))));
+            t.push(std::iter::once(d.path.clone()).chain(d.values.iter().map(|v| v.as_deref().map_or("-".into(), short))));
         }
         t
     }
@@ -107,11 +118,13 @@ impl Comparison {
         let panel = |title: &str, of: fn(&crate::SizeBin) -> &Estimate| {
             let group = |side: String| {
                 let bars = sizes.iter().map(|size| {
-                    let bin = self.slowdown.iter().find(|b| b.size == *size && b.side == side).map(of);
-                    match bin.copied().unwrap_or_default() {
+                    // Where no flow finished, a bound says nothing.
+                    let bin = self.slowdown.iter().find(|b| b.size == *size && b.side == side && b.unfinished < b.flows);
+                    let bar = match bin.map(of).copied().unwrap_or_default() {
                         Estimate { mean: Some(mean), low: Some(low), high: Some(high) } => Bar::with_interval(mean, low.max(0.0), high),
                         Estimate { mean, .. } => Bar::new(mean.unwrap_or(f64::NAN)),
-                    }
+                    };
+                    bar.at_least(bin.is_some_and(|b| b.unfinished > 0))
                 });
                 BarGroup::new(side.clone(), bars.collect::<Vec<_>>())
             };
@@ -121,7 +134,7 @@ impl Comparison {
         };
         (!sizes.is_empty()).then(|| {
             Figure::new("Slowdown by size")
-                .caption("Unfinished flows count with their age; error bars are 95 % intervals over the runs of a side.")
+                .caption("Unfinished flows count with their age (≥: a lower bound); n/a: no flow of that size finished. Error bars are 95 % intervals over the runs of a side.")
                 .panel(panel("Median", |b| &b.p50))
                 .panel(panel("99th percentile", |b| &b.p99))
         })

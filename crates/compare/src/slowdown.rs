@@ -31,7 +31,7 @@ pub struct SizeBin {
 }
 
 /// A row for each bin and side with flows.
-pub(crate) fn by_size(names: &[String], sides: &[Vec<Run>], starts: &[u64]) -> Vec<SizeBin> {
+pub(crate) fn by_size(names: &[String], sides: &[&[Run]], starts: &[u64]) -> Vec<SizeBin> {
     let mut rows = Vec::new();
     for (i, &from) in starts.iter().enumerate() {
         let to = starts.get(i + 1).copied();

@@ -5,13 +5,19 @@ use xoff_units::grouped;
 use crate::size::size;
 use crate::{Measure, SideFacts};
 
+const PAUSED: &str = "time paused, all ports";
+const HELD: &str = "time held, all ports";
 /// Measures of the headline, and what they are called in it.
-const HEADLINE: [(&str, &str); 4] = [
+const HEADLINE: [(&str, &str); 6] = [
     ("lost frames", "frames lost"),
+    ("flows unfinished", "flows unfinished"),
     ("slowdown, 99th percentile", "99th percentile of slowdown"),
-    ("time paused, all ports", "time paused"),
+    (PAUSED, "time paused"),
+    (HELD, "time held"),
     ("fullest ingress", "fullest ingress"),
 ];
+/// Other measures in it, where none of those differs.
+const OTHERS_MAX: usize = 2;
 
 /// `pfc -> gfc-buffer: deadlock in 1 of 1 (pfc), 0 of 1 (gfc-buffer); time paused 1.043e+05 us -> 0 us`.
 pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
@@ -20,24 +26,38 @@ pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
         let of: Vec<String> = sides.iter().map(|s| format!("{} of {} ({})", s.deadlocks, s.seeds.len(), s.name)).collect();
         parts.push(format!("deadlock in {}", of.join(", ")));
     }
-    for (measure, name) in HEADLINE {
-        let rows: Vec<&Measure> = measures.iter().filter(|m| m.measure == measure).collect();
-        let values: Option<Vec<f64>> = rows.iter().map(|m| m.value.mean).collect();
-        let Some(values) = values.filter(|v| v.len() == sides.len() && v.iter().any(|x| *x != v[0])) else { continue };
-        let last = rows[rows.len() - 1];
-        let sure = match last.difference.as_ref().and_then(crate::Estimate::is_beyond_chance) {
-            None => "",
-            // Of a lower bound the interval says nothing.
-            Some(_) if last.at_least => "",
-            Some(true) => " (beyond chance at 95 %)",
-            Some(false) => " (within chance at 95 %)",
-        };
-        let shown: Vec<String> = rows.iter().zip(&values).map(|(m, v)| format!("{}{}", bound(m.at_least), words(*v, &last.unit))).collect();
-        parts.push(format!("{name} {}{sure}", shown.join(" -> ")));
+    // Under PFC frames are held while ports are paused, which need not be shown twice; credits hold without a pause.
+    let of = |measure: &str| -> Vec<f64> { measures.iter().filter(|m| m.measure == measure).filter_map(|m| m.value.mean).collect() };
+    let (paused, held) = (of(PAUSED), of(HELD));
+    let without_pause = held.iter().enumerate().any(|(i, h)| *h > 0.0 && paused.get(i).is_none_or(|p| *p == 0.0));
+    let in_it = HEADLINE.iter().filter(|(measure, _)| *measure != HELD || without_pause);
+    parts.extend(in_it.filter_map(|(measure, name)| change(measures, sides.len(), measure, name)));
+    if parts.is_empty() {
+        let all = measures.chunk_by(|a, b| a.measure == b.measure).map(|rows| rows[0].measure.as_str());
+        parts.extend(all.filter_map(|measure| change(measures, sides.len(), measure, measure)).take(OTHERS_MAX));
     }
     let head: Vec<&str> = sides.iter().map(|s| s.name.as_str()).collect();
-    let what = if parts.is_empty() { "no difference in deadlocks, losses, slowdown, pauses and queues".into() } else { parts.join("; ") };
+    let what = if parts.is_empty() { "no measure differs".into() } else { parts.join("; ") };
     format!("{}: {what}", head.join(" -> "))
+}
+
+/// How a measure differs between so many sides, in words; `None`: it does not.
+fn change(measures: &[Measure], sides: usize, measure: &str, name: &str) -> Option<String> {
+    let rows: Vec<&Measure> = measures.iter().filter(|m| m.measure == measure).collect();
+    let values: Vec<f64> = rows.iter().map(|m| m.value.mean).collect::<Option<_>>()?;
+    if values.len() != sides || values.iter().all(|v| *v == values[0]) {
+        return None;
+    }
+    let last = rows.last()?;
+    let sure = match last.difference.as_ref().and_then(crate::Estimate::is_beyond_chance) {
+        None => "",
+        // Of a lower bound the interval says nothing.
+        Some(_) if last.at_least => "",
+        Some(true) => " (beyond chance at 95 %)",
+        Some(false) => " (within chance at 95 %)",
+    };
+    let shown: Vec<String> = rows.iter().zip(&values).map(|(m, v)| format!("{}{}", bound(m.at_least), words(*v, &last.unit))).collect();
+    Some(format!("{name} {}{sure}", shown.join(" -> ")))
 }
 
 /// In front of a value that is a lower bound.

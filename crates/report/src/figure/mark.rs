@@ -12,17 +12,26 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
     /// A value to compare with, e.g. the paper's: a hollow diamond. [`Mark::bar_reference`] names it in the legend.
     pub reference: Option<f64>,
+    /// The value is a lower bound, and says so.
+    pub at_least: bool,
 }
 
 impl Bar {
     /// A bar without an interval.
     pub fn new(value: f64) -> Self {
-        Bar { value, interval: None, reference: None }
+        Bar { value, interval: None, reference: None, at_least: false }
     }
 
     /// A bar with an error bar from `low` to `high`.
     pub fn with_interval(value: f64, low: f64, high: f64) -> Self {
-        Bar { value, interval: Some((low, high)), reference: None }
+        Bar { value, interval: Some((low, high)), reference: None, at_least: false }
+    }
+
+    /// The value is a lower bound.
+    #[must_use]
+    pub fn at_least(mut self, is_bound: bool) -> Self {
+        self.at_least = is_bound;
+        self
     }
 
     /// Adds a value to compare with.
