@@ -79,7 +79,7 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
             Some(t) => Err((format!("unknown choice '{}'", suggest::clip(t)), suggest::hint(t, "choices", words))),
             None => wrong_type(),
         },
-        Kind::Text => text.map_or_else(wrong_type, |t| Ok(t.to_owned())),
+        Kind::Text => text.map_or_else(wrong_type, plain),
         Kind::Texts => match &entry.item {
             Item::List(items) => list(items).map_or_else(wrong_type, Ok),
             // `--set names=a` is a list of one.
@@ -104,7 +104,7 @@ fn list(items: &[Entry]) -> Option<String> {
     let texts: Option<Vec<&str>> = items
         .iter()
         .map(|i| match &i.item {
-            Item::Text(s) if !s.contains('\n') => Some(s.as_str()),
+            Item::Text(s) if plain(s).is_ok() => Some(s.as_str()),
             _ => None,
         })
         .collect();
@@ -139,4 +139,13 @@ fn quote(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// A text as it may be shown anywhere: without what moves the cursor of a terminal, breaks a line or turns the direction of writing.
+fn plain(text: &str) -> Result<String, (String, String)> {
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    match text.chars().find(|c| c.is_control() || turns(*c)) {
+        None => Ok(text.to_owned()),
+        Some(c) => Err((format!("a text with the character U+{:04X}", c as u32), "expected one line of printable characters".into())),
+    }
 }
