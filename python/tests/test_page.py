@@ -184,6 +184,88 @@ def test_a_click_on_a_link_shows_its_port(browser: Any, ring_page: Path) -> None
         assert sent == row["tx_bytes"]
 
 
+def free_roots(page: Any) -> list[str]:
+    """Looks at which the page calls a port free to send that was stopped all the time, by its own data."""
+    return list(page.evaluate("""(() => {
+      const [c, wrong] = [page.data.course, []];
+      const n = c.times.length;
+      for (let i = 0; i < n; i++) {
+        page.go(i);
+        for (const li of document.querySelectorAll('#tree li')) {
+          const [name, what] = [li.querySelector('.port').textContent, li.querySelector('.note').textContent];
+          const p = page.names.indexOf(name);
+          if (what === 'free to send' && c.stopped[p * n + i] === 10000 && c.limit[p * n + i] === 0) wrong.push(`${i}: ${name}`);
+        }
+      }
+      return wrong;
+    })()"""))
+
+
+def test_a_host_that_stops_its_switch_is_the_root(browser: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    xoff("run", str(ROOT / "scenarios/operation/broken-nic.toml"), "--out", str(out))
+    with Opened(browser, (out / "report.html").as_uri()) as o:
+        assert free_roots(o.page) == []
+        o.page.evaluate("page.go(page.lookAt(733e6)); page.choose(page.names.indexOf('H0->L1'))")
+        assert "L4->H7 has been stopped since 101.1 us" in o.page.inner_text("#chain")
+        assert "H7 itself is the cause" in o.page.inner_text("#chain")
+        o.page.evaluate("page.choose(page.names.indexOf('L4->H7'))")
+        assert "H7 itself is the cause" in o.page.inner_text("#chain")
+        assert "L4->H7 stopped since 101.1 us by H7, which holds nothing of it" in o.page.inner_text("#tree")
+    # The command has the same root at the same instant.
+    explained = xoff("explain", str(out), "H0:L1", "733us").stdout
+    assert "L4->H7" in explained and "H7 held nothing of what it had sent" in explained, explained
+
+
+def test_two_priorities_of_a_port_wait_in_two_trees(browser: Any, tmp_path: Path) -> None:
+    scenario, out = tmp_path / "s.toml", tmp_path / "out"
+    flows = "".join(f"[[flow]]\nsrc = 'src'\ndst = '{d}'\npriority = {p}\n" for d, p in (("dA", 3), ("dB", 5)))
+    links = "'src S1 100Gbps', 'S1 dA 10Gbps', 'S1 dB 1Gbps'"
+    scenario.write_text(f"[run]\nduration = '2ms'\n[topology]\nkind = 'custom'\nrate = '100Gbps'\nhosts = ['src', 'dA', 'dB']\nlinks = [{links}]\n[flow_control]\nkind = 'pfc'\n{flows}")
+    ran = xoff("run", str(scenario), "--out", str(out))
+    assert ran.returncode == 0, ran.stderr
+    with Opened(browser, (out / "report.html").as_uri()) as o:
+        look = o.page.evaluate("page.data.course.waiters.findIndex((w) => w && w.filter((x) => x[3].length).length === 2)")
+        assert look > 0
+        o.page.evaluate(f"page.go({look}); page.choose(page.names.indexOf('src->S1'))")
+        tree, chain = o.page.inner_text("#tree"), o.page.inner_text("#chain")
+        for text in ("S1->dA priority 3 free to send", "S1->dB priority 5 free to send", "src->S1 priority 3 stopped", "src->S1 priority 5 stopped"):
+            assert text in tree, tree
+        assert "(priority 3)" in chain and "(priority 5)" in chain and chain.count("Root: ") == 2, chain
+        shares = o.page.evaluate("[...document.querySelectorAll('#ports tbody td:nth-child(5)')].map((e) => parseFloat(e.textContent))")
+        assert max(shares) <= 100, shares
+
+
+def test_marks_are_those_of_the_table(browser: Any, tmp_path: Path) -> None:
+    import polars
+
+    out = tmp_path / "out"
+    ran = xoff("run", str(ROOT / "scenarios/mechanisms/tcd.toml"), "--out", str(out))
+    assert ran.returncode == 0, ran.stderr
+    table = polars.read_parquet(out / "ports.parquet")
+    assert int(table["marked_ue"].sum()) > 0
+    with Opened(browser, (out / "report.html").as_uri()) as o:
+        names, ce, ue = o.page.evaluate("[page.names, [...page.data.totals.marked], [...page.data.totals.marked_ue]]")
+        of = {port: (c, u) for port, c, u in table.select(polars.col("port").cast(polars.String), "marked", "marked_ue").rows()}
+        assert {name: (c, u) for name, c, u in zip(names, ce, ue, strict=True)} == of
+
+
+def test_a_deadlock_of_many_ports_is_readable(browser: Any, tmp_path: Path) -> None:
+    scenario, out = tmp_path / "s.toml", tmp_path / "out"
+    flows = "".join(f"[[flow]]\nsrc = 'H{i + 1}'\ndst = 'H{(i + 2) % 23 + 1}'\n" for i in range(23))
+    scenario.write_text(f"[run]\nduration = '20ms'\n[topology]\nkind = 'ring'\nswitches = 23\nrate = '10Gbps'\n[flow_control]\nkind = 'pfc'\n[switch]\ndiscipline = 'fifo'\n{flows}")
+    ran = xoff("run", str(scenario), "--out", str(out))
+    assert ran.returncode == 1, ran.stderr + ran.stdout
+    with Opened(browser, (out / "report.html").as_uri()) as o:
+        boxes = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg rect')].map((r) => ['x', 'y', 'width', 'height'].map((k) => Number(r.getAttribute(k))))")
+        x0, y0, w, h = (float(v) for v in o.page.get_attribute("#deadlocks svg", "viewBox").split())
+        assert len(boxes) == 23
+        assert all(x0 <= x and x + bw <= x0 + w and y0 <= y and y + bh <= y0 + h for x, y, bw, bh in boxes)
+        apart = [abs(a[0] - b[0]) >= a[2] or abs(a[1] - b[1]) >= a[3] for i, a in enumerate(boxes) for b in boxes[:i]]
+        assert all(apart)
+        assert "and 9 more steps" in o.page.inner_text("#chain")
+
+
 def test_zooming_one_time_axis_zooms_all(browser: Any, ring_page: Path) -> None:
     with Opened(browser, ring_page.as_uri()) as o:
         page = o.page

@@ -164,11 +164,12 @@ table! {
         ingress_bytes_max: u64 ["bytes"],
         /// How often a message of its far end stopped it; a lack of credits counts under `holds`.
         pauses: u64,
-        /// Time it was stopped so, any priority, open pauses included, expired ones up to their end.
+        /// Time it was stopped so, open pauses included, expired ones up to their end; the times of its priorities are added up, so that two
+        /// that are stopped for the same microsecond count two.
         pause_ps_total: u64 ["ps"],
         /// How often flow control held a frame at the head of its queue: by a pause, or for lack of credits.
         holds: u64,
-        /// Time that such frames waited, any priority, open holds included.
+        /// Time that such frames waited, open holds included; the times of its priorities are added up.
         hold_ps_total: u64 ["ps"],
         /// Smallest rate its far end allowed; null: no message set one.
         allowed_rate_min: Option<u64> ["bit/s"],

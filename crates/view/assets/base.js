@@ -16,7 +16,7 @@ const xoff = (() => {
   const bytes = (b) => scaled(b, BYTES);
   const rate = (r) => scaled(r, RATE);
   const percent = (part) => (part === null ? "-" : `${Number((100 * part).toPrecision(3))} %`);
-  const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, " ");
+  const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 
   // The largest of many: as arguments of Math.max a few hundred thousand are more than a stack holds.
   const largest = (values, least = -Infinity) => {

@@ -82,6 +82,8 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
   const widthOf = (text, letter) => text.length * letter * 0.6 + letter;
   // Where the name of a host stands: below it, or above where the drawing goes on below.
   const beside = (y, r, letter) => (net.tiers || y >= size.height / 2 ? 1 : -1) * (r + letter * 0.75);
+  // The middle of a name that is not cut off by the edge of the drawing, if its node is in it.
+  const inside = (x, half) => (x < 0 || x > size.width ? x : Math.max(half - 4, Math.min(size.width - half + 4, x)));
   // As much of a name as there is room for, its end at least, in which it differs from its neighbours.
   const shortened = (text, letters) => {
     const most = Math.max(letters, 9);
@@ -108,7 +110,8 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
       const text = shortened(nodes.name[i], letters);
       const middle = nodes.host[i] ? y + beside(y, r, letter) : y;
       const [half, high] = [widthOf(text, letter) / 2, letter * (nodes.host[i] ? 0.5 : 0.8)];
-      const box = [x - half, x + half, middle - high, middle + high];
+      const centre = nodes.host[i] ? inside(x, half) : x;
+      const box = [centre - half, centre + half, middle - high, middle + high];
       if (!free(...box)) continue;
       free(...box, true);
       names[i] = text;
@@ -150,7 +153,11 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
     };
     for (const p of cycles()) strong(p, colour("bad-line"), width + 2.5);
     if (hovered >= 0) strong(hovered, colour("fg"), width + 1);
-    if (selected >= 0) strong(selected, colour("accent"), width + 2);
+    // What is chosen has a rim, so that its own colour stays.
+    if (selected >= 0) {
+      strong(selected, colour("accent"), width + 5);
+      strong(selected, scheme[level(value(selected))], width + 1);
+    }
     const letter = Math.max(12, rem() * 0.75);
     c.font = `${letter}px system-ui, sans-serif`;
     c.textAlign = "center";
@@ -171,7 +178,7 @@ xoff.network = (net, { value, tooltip, pick, cycles, name }) => {
         c.fill();
         if (named) {
           c.fillStyle = colour("fg");
-          c.fillText(text, x, y + beside(y, r, letter));
+          c.fillText(text, inside(x, wide / 2), y + beside(y, r, letter));
         }
       } else {
         const [w, h] = named ? [wide, letter * 1.6] : [Math.max(4, Math.min(wide, room[i] * unit[0] * view.scale * 0.7, 12)), 7];

@@ -27,13 +27,15 @@ xoff.run = async () => {
   const rateAt = (p, i) => (i > 0 ? (of(course.sent, p, i) * 8e12) / (course.times[i] - course.times[i - 1]) : 0);
   const used = (p, i) => Math.min(1, rateAt(p, i) / ports.rate[p]);
   const share = (part, whole) => (whole > 0 ? part / whole : 0);
+  // Times of several priorities are added up, so they may be more than all.
+  const stoppedOfAll = (p) => Math.min(1, share(Math.max(totals.pause_ps[p], totals.hold_ps[p]), data.end_ps));
   // Over the whole run. A frame counts when it begins: in a short run the last one would make it more than all.
   const usedOfAll = (p) => Math.min(1, share(totals.tx[p] * 8e12, data.end_ps * ports.rate[p]));
   const metrics = {
     stopped: {
       label: "Flow control",
       value: (p) => (course ? Math.max(of(course.stopped, p, state.look), 10000 - of(course.limit, p, state.look)) / 1e4
-        : share(Math.max(totals.pause_ps[p], totals.hold_ps[p]), data.end_ps)),
+        : stoppedOfAll(p)),
       legend: () => ["free to send", course ? "stopped all the time, or slowed down to nothing" : "stopped all the time, whole run"],
     },
     rate: {
@@ -50,7 +52,7 @@ xoff.run = async () => {
   const words = (p) => {
     if (!course) return `${names[p]}: ${bytes(totals.tx[p])} sent, stopped for ${time(Math.max(totals.pause_ps[p], totals.hold_ps[p]), 3)}`;
     const i = state.look;
-    const parts = [`${names[p]}: ${rate(rateAt(p, i))} of ${rate(ports.rate[p])}`];
+    const parts = [`${names[p]}: ${rate(Math.min(rateAt(p, i), ports.rate[p]))} of ${rate(ports.rate[p])}`];
     if (of(course.stopped, p, i)) parts.push(`stopped ${percent(of(course.stopped, p, i) / 1e4)} of the interval`);
     if (of(course.limit, p, i) < 10000 && of(course.limit, p, i) > 0) parts.push(`slowed down to ${rate((of(course.limit, p, i) / 1e4) * ports.rate[p])}`);
     parts.push(`${bytes(of(course.egress, p, i))} wait to leave, ${bytes(of(course.ingress, p, i))} in the buffer at its far end`);
@@ -141,10 +143,10 @@ xoff.run = async () => {
     const rows = [
       ["Line", rate(ports.rate[p])],
       ["Sent", `${bytes(totals.tx[p])}, ${percent(usedOfAll(p))} of the line`],
-      ["Stopped", totals.pauses[p] ? `${count(totals.pauses[p])} times, ${time(totals.pause_ps[p], 3)} in all` : "never by a message"],
+      ["Stopped", totals.pauses[p] ? `${count(totals.pauses[p])} times, ${time(totals.pause_ps[p], 3)} in all${totals.pause_ps[p] > data.end_ps ? ", priorities added up" : ""}` : "never by a message"],
       ["Head frames held", totals.holds[p] ? `${count(totals.holds[p])} times, ${time(totals.hold_ps[p], 3)} in all` : "never"],
       ["Largest queue", `${bytes(totals.egress_max[p])} to leave, ${bytes(totals.ingress_max[p])} at its far end (one priority)`],
-      ["Marked", totals.marked[p] ? `${count(totals.marked[p])} frames` : "none"],
+      ["Marked", totals.marked[p] + totals.marked_ue[p] ? [totals.marked[p] ? `${count(totals.marked[p])} CE` : "", totals.marked_ue[p] ? `${count(totals.marked_ue[p])} UE` : ""].filter(Boolean).join(", ") : "none"],
       ["Dropped at its far end", totals.dropped[p] ? `${count(totals.dropped[p])} frames` : "none"],
     ];
     return el("dl.facts", {}, rows.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v))));
@@ -179,7 +181,7 @@ xoff.run = async () => {
         { name: "stopped", axis: 2, x: xsTime, y: seriesOf(course.stopped, p, (s) => s / 100), shape: "vh", colour: "orange", fill: true, hover: "%{y:.3r} %" },
       ];
       portChart.set({ series, shapes: cursor(), title: `${names[p]} in the course of time`,
-        range: portChart.range, note: `Rates and stops are means between two looks, buffers are as they stood. ${marks.some((m) => m) ? `Marked frames: ${count(marks.reduce((a, b) => a + b, 0))}.` : ""}` });
+        range: portChart.range, note: `Rates and stops are means between two looks, buffers are as they stood. A frame counts when it begins, so a short step may show more than the line carries. ${marks.some((m) => m) ? `Marked frames, CE and UE: ${count(marks.reduce((a, b) => a + b, 0))}.` : ""}` });
     }
     portChart.element.hidden = !course;
     explain();
@@ -210,8 +212,8 @@ xoff.run = async () => {
   // ---- pause trees -------------------------------------------------------------------------------------------------------
   // The last look at or before the present one that knows who waits.
   const waitersNow = () => {
-    for (let i = state.look; course && i >= 0; i--) if (course.waiters[i]) return { at: course.times[i], list: course.waiters[i] };
-    return { at: 0, list: [] };
+    for (let i = state.look; course && i >= 0; i--) if (course.waiters[i]) return { at: course.times[i], look: i, list: course.waiters[i] };
+    return { at: 0, look: 0, list: [] };
   };
   const flowName = (f) => (data.flows.ends[f] ? `flow ${f} (${nodes.name[data.flows.ends[f][0]]} to ${nodes.name[data.flows.ends[f][1]]})` : `flow ${f}`);
   const sums = (behind, which) => {
@@ -220,42 +222,52 @@ xoff.run = async () => {
     return [...by].sort((a, b) => b[1] - a[1]);
   };
   const command = (p, at) => el("code.command", {}, `xoff explain ${quoted(data.folder)} ${typed(p)} ${time(at, 9).replace(" ", "")}`);
-  const explain = () => {
-    const p = state.port;
-    if (p < 0) return;
-    const { at, list } = waitersNow();
+  const several = (list) => new Set(list.map((w) => w[1])).size > 1;
+  const since = (w) => (w[2] === null ? "is slowed down" : `has been stopped since ${time(w[2], 4)}`);
+  const STEPS_MAX = 14;
+  // From a port that waits to the root, for one of its priorities.
+  const chainOf = (list, first) => {
     const steps = [];
     const seen = [];
-    let [here, priority, slowed] = [p, null, false];
-    for (;;) {
-      const w = list.find((x) => x[0] === here && (priority === null || x[1] === priority));
-      if (!w || seen.includes(here)) break;
+    let [w, here, slowed] = [first, first[0], false];
+    while (w && w[3].length && !seen.includes(here)) {
       seen.push(here);
       slowed ||= w[2] === null;
-      priority = w[1];
       const [outs, flows] = [sums(w[3], 0), sums(w[3], 1)];
       const far = nodes.name[ports.node[ports.peer[here]]];
       const held = w[3].reduce((a, s) => a + s[2], 0);
-      steps.push(el("li", {}, portName(here), w[2] === null ? ` is slowed down (priority ${w[1]}). ` : ` has been stopped since ${time(w[2], 4)} (priority ${w[1]}). `,
+      steps.push(el("li", {}, portName(here), ` ${since(w)} (priority ${w[1]}). `,
         `${far} holds ${bytes(held)} of what it sent, waiting for `, outs.slice(0, 3).flatMap(([o, b], i) => [i ? ", " : "", portName(o), ` (${bytes(b)})`]), outs.length > 3 ? ` and ${outs.length - 3} more` : "",
         el("div.note", {}, `from ${flows.slice(0, 3).map(([f, b]) => `${flowName(f)}: ${bytes(b)}`).join(", ")}${flows.length > 3 ? ` and ${flows.length - 3} more` : ""}`)));
       here = outs[0][0];
+      w = list.find((x) => x[0] === here && x[1] === first[1]);
     }
-    // The instant of what is shown here, so that the command says the same. Real frames do not come again.
-    const then = steps.length ? at : course ? course.times[state.look] : data.end_ps;
-    const rest = data.real ? "" : el("p.note", {}, "The whole chain from the run repeated, with each buffer as it was when its port was stopped: ", command(p, then));
-    const answer = el("div", { id: "explained" });
-    if (data.served && !data.real) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, then, answer) }, "run it here"));
-    if (!steps.length) {
-      chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(then, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
-      return;
-    }
+    const far = nodes.name[ports.node[ports.peer[here]]];
     const root = seen.includes(here) && slowed
       ? el("p.root", {}, "Root: these ports slow each other down in a circle, beginning with ", portName(here), "; all that are slowed still send.")
       : seen.includes(here)
       ? el("p.root.bad", {}, "Root: these ports wait for each other in a circle, beginning with ", portName(here), ".")
+      : w
+      ? el("p.root.bad", {}, "Root: ", portName(here), ` ${since(w)} (priority ${w[1]}) by ${far}, which holds nothing of what it sent: ${far} itself is the cause.`)
       : el("p.root", {}, "Root: ", portName(here), " was free to send; it is asked for more than it can carry.");
-    chain.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}, the buffers too.`), el("ol", {}, steps), root, rest, answer);
+    const rest = steps.length - STEPS_MAX;
+    return [el("ol", {}, steps.slice(0, STEPS_MAX)), rest > 0 ? el("p.note", {}, `and ${rest} more steps`) : "", root];
+  };
+  const explain = () => {
+    const p = state.port;
+    if (p < 0) return;
+    const { at, list } = waitersNow();
+    const own = list.filter((w) => w[0] === p);
+    // The instant of what is shown here, so that the command says the same. Real frames do not come again.
+    const then = own.length ? at : course ? course.times[state.look] : data.end_ps;
+    const rest = data.real ? "" : el("p.note", {}, "The whole chain from the run repeated, with each buffer as it was when its port was stopped: ", command(p, then));
+    const answer = el("div", { id: "explained" });
+    if (data.served && !data.real) rest.append(" ", el("button", { type: "button", onclick: () => fetchExplanation(p, then, answer) }, "run it here"));
+    if (!own.length) {
+      chain.replaceChildren(el("p", {}, !course ? "Waiting ports were not noted in the course of this run." : `At ${time(then, 4)} flow control neither stops it nor slows it down while its far end holds frames of it.`), rest, answer);
+      return;
+    }
+    chain.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}, the buffers too.`), ...own.flatMap((w) => chainOf(list, w)), rest, answer);
   };
   const fetchExplanation = async (p, then, into) => {
     into.replaceChildren(el("p.note", {}, "The run is repeated up to then ..."));
@@ -264,28 +276,40 @@ xoff.run = async () => {
   };
   const tree = el("div.tree", { id: "tree" });
   const drawTree = () => {
-    const { at, list } = waitersNow();
+    const { at, look, list } = waitersNow();
     if (!list.length) {
       tree.replaceChildren(el("p", {}, course ? `At ${time(course.times[state.look], 4)} flow control stops or slows down no port whose far end holds frames of it.` : "Waiting ports were not noted in the course of this run."));
       return;
     }
-    const parent = new Map(list.map((w) => [w[0], sums(w[3], 0)[0][0]]));
+    // A place is a port and a priority: what waits for one of its priorities is another tree than what waits for another.
+    const place = (port, priority) => port * 8 + priority;
+    const portOf = (k) => Math.floor(k / 8);
+    const waits = new Map(list.map((w) => [place(w[0], w[1]), w]));
+    const parent = new Map(list.filter((w) => w[3].length).map((w) => [place(w[0], w[1]), place(sums(w[3], 0)[0][0], w[1])]));
     const children = new Map();
     for (const [child, p] of parent) children.set(p, [...(children.get(p) || []), child]);
     const total = (p, seen = new Set()) => (seen.has(p) ? 0 : (seen.add(p), (children.get(p) || []).reduce((a, c) => a + total(c, seen), 1)));
     const shown = new Set();
     const LINES = 32;
+    const name = (k) => (several(list) ? [portName(portOf(k)), ` priority ${k % 8}`] : [portName(portOf(k))]);
+    const stateOf = (k) => {
+      const w = waits.get(k);
+      if (!w) return "free to send";
+      const held = w[3].reduce((a, s) => a + s[2], 0);
+      if (!held) return `stopped since ${time(w[2], 4)} by ${nodes.name[ports.node[ports.peer[w[0]]]]}, which holds nothing of it`;
+      return w[2] === null ? `slowed down, ${bytes(held)} wait beyond it` : `stopped since ${time(w[2], 4)}, ${bytes(held)} wait beyond it`;
+    };
     const draw = (p, depth) => {
       shown.add(p);
-      const w = list.find((x) => x[0] === p);
-      const held = w ? w[3].reduce((a, s) => a + s[2], 0) : 0;
-      const what = w ? (w[2] === null ? `slowed down, ${bytes(held)} wait beyond it` : `stopped since ${time(w[2], 4)}, ${bytes(held)} wait beyond it`) : "free to send";
       const below = (children.get(p) || []).filter((c) => !shown.has(c));
       const room = Math.max(0, LINES - shown.size);
-      return el("li", {}, portName(p), " ", el("span.note", {}, what),
+      return el("li", {}, name(p), " ", el("span.note", {}, stateOf(p)),
         below.length ? el("ul", {}, below.slice(0, room).map((c) => draw(c, depth + 1)), below.length > room ? el("li.note", {}, `and ${below.length - room} more`) : "") : "");
     };
+    // Ports without a parent: those that others wait for, and those that are stopped with frames to send.
+    const alone = list.filter((w) => !w[3].length && !children.has(place(w[0], w[1])) && of(course.egress, w[0], look) > 0);
     const roots = [...new Set([...parent.values()].filter((p) => !parent.has(p)))].sort((a, b) => total(b) - total(a));
+    roots.push(...alone.map((w) => place(w[0], w[1])));
     const trees = roots.slice(0, 8).map((r) => el("ul.top", {}, draw(r, 0)));
     const rest = [...parent.keys()].filter((p) => !shown.has(p));
     const circles = [];
@@ -295,6 +319,10 @@ xoff.run = async () => {
       const way = [];
       while (at !== undefined && !way.includes(at)) (way.push(at), (at = parent.get(at)));
       if (at !== undefined && !shown.has(at)) circles.push(el("ul.top", {}, el("li.note", {}, "in a circle:"), draw(at, 0)));
+    }
+    if (!trees.length && !circles.length) {
+      tree.replaceChildren(el("p", {}, `At ${time(at, 4)} no frame waits for a port that flow control stops.`));
+      return;
     }
     tree.replaceChildren(el("p.note", {}, `As it stood at ${time(at, 4)}: below each port those whose frames wait for it.`), ...trees, ...circles, roots.length > 8 ? el("p.note", {}, `and ${roots.length - 8} smaller trees`) : "");
   };
@@ -307,15 +335,25 @@ xoff.run = async () => {
     box.querySelectorAll("figure").forEach((f) => f.remove());
     data.deadlocks.slice(0, 4).forEach((d, k) => {
       const m = d.ports.length;
-      const [w, h, r] = m <= 8 ? [460, 300, 108] : [620, 620, 250];
-      const spot = (i) => [w / 2 + r * 1.25 * Math.sin((2 * Math.PI * i) / m) * (m <= 8 ? 1.15 : 0.85), h / 2 - r * Math.cos((2 * Math.PI * i) / m)];
       // A box holds some 24 letters; the whole name stands in its title.
       const shortened = (text) => (text.length > 24 ? `${text.slice(0, 11)}…${text.slice(-12)}` : text);
       const half = Math.max(48, 4 + 3.4 * largest(d.ports.map((p) => shortened(names[p.port]).length)));
+      // Few ports stand in a circle; many in rows, of which every other one runs back, with the last arrow round the left edge.
+      const ROUND = 8;
+      const columns = 4;
+      const [w, h, r] = m <= ROUND ? [460, 300, 108] : [columns * (2 * half + 40) + 20, 0, 0];
+      const inRow = (i) => (Math.floor(i / columns) % 2 ? columns - 1 - (i % columns) : i % columns);
+      const spot = (i) => (m <= ROUND
+        ? [w / 2 + r * 1.25 * Math.sin((2 * Math.PI * i) / m) * 1.15, h / 2 - r * Math.cos((2 * Math.PI * i) / m)]
+        : [30 + half + inRow(i) * (2 * half + 40), Math.floor(i / columns) * 56]);
       const ink = colour("bad-line");
       const id = `tip${k}`;
       const shown = Math.min(m, 40);
       const edges = Array.from({ length: shown }, (_, i) => {
+        if (m > ROUND && i === shown - 1) {
+          const [[ax, ay], [bx, by]] = [spot(i), spot(0)];
+          return svg("path", { d: `M${ax} ${ay + 14}V${ay + 30}H6V${by}H${bx - half - 4}`, fill: "none", stroke: ink, "stroke-width": 2.2, "stroke-dasharray": shown < m ? "5 4" : "none", "marker-end": `url(#${id})` });
+        }
         const [[ax, ay], [bx, by]] = [spot(i), spot((i + 1) % m)];
         const [dx, dy] = [bx - ax, by - ay];
         const cut = (x, y) => Math.min((half + 4) / Math.abs(x || 1e-9), 18 / Math.abs(y || 1e-9));
@@ -330,8 +368,8 @@ xoff.run = async () => {
           svg("title", {}, `${names[p.port]}: ${bytes(p.bytes)} wait since ${time(p.since_ps, 6)}, priority ${p.priority}`));
         return g;
       });
-      const heights = d.ports.map((_, i) => spot(i)[1]);
-      const [top, bottom] = [smallest(heights) - 24, largest(heights) + 24];
+      const heights = d.ports.slice(0, shown).map((_, i) => spot(i)[1]);
+      const [top, bottom] = [smallest(heights) - 24, largest(heights) + (m > ROUND ? 40 : 24)];
       const drawing = svg("svg", { viewBox: `0 ${top} ${w} ${bottom - top}`, width: w, xmlns: "http://www.w3.org/2000/svg", role: "img", "aria-label": "The cycle of the deadlock" },
         svg("defs", {}, svg("marker", { id, viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0L10 5L0 10z", fill: ink }))), edges, boxes);
       const rows = d.ports.map((p, i) => [i, names[p.port], p.priority, p.frames, p.bytes, p.since_ps]);
@@ -398,11 +436,13 @@ xoff.run = async () => {
   } else if (flows.sizes.length) {
     const x = flows.sizes.map((s) => s.mean);
     // The first one is the widest: where they are equal, each shows behind the next.
-    const line = (key, name, symbol, width, size) => ({ name, x, y: flows.sizes.map((s) => s[key]), mode: "lines+markers", symbol, width, size, hover: `${name} %{y:.3r}` });
+    // Of sizes of which no flow finished there is no point: a bound says nothing then. Triangles are bounds.
+    const symbols = (symbol) => flows.sizes.map((s) => (s.unfinished ? "triangle-up-open" : symbol));
+    const line = (key, name, symbol, width, size) => ({ name, x, y: flows.sizes.map((s) => (s.unfinished < s.flows ? s[key] : null)), mode: "lines+markers", symbol: symbols(symbol), width, size, hover: `${name} %{y:.3r}` });
     const open = flows.sizes.reduce((a, s) => a + s.unfinished, 0);
     cdfs.push(xoff.charts.chart({ name: "slowdown", title: "Slowdown by size of flow", x: { title: "Size of flow [B]", log: true, csv: "bytes" },
       y: [{ title: "Slowdown", log: true, csv: open ? "slowdown_at_least" : "slowdown" }], height: 300,
-      note: `Completion time over that of the same flow alone.${open ? ` ${count(open)} unfinished flows count with their age, which makes the values lower bounds.` : ""}`,
+      note: `Completion time over that of the same flow alone.${open ? ` ${count(open)} unfinished flows count with their age: where there are some, values are lower bounds (triangles), and where no flow finished there is no point.` : ""}`,
       series: [line("p50", "median", "circle-open", 5, 16), line("p95", "95th percentile", "square-open", 3, 11), line("p99", "99th percentile", "diamond", 1.2, 5)] }));
   }
   const share100 = (s) => el("span", { title: "lower bound: unfinished flows count with their age" }, s);
@@ -432,10 +472,11 @@ xoff.run = async () => {
     { name: "Utilisation", csv: "utilisation_share", value: (p) => usedOfAll(p), show: (p) => percent(usedOfAll(p)), right: true },
     { name: "Sent", csv: "sent_bytes", value: (p) => totals.tx[p], show: (p) => bytes(totals.tx[p]), right: true },
     { name: "Pauses", csv: "pauses", value: (p) => totals.pauses[p], show: (p) => count(totals.pauses[p]), right: true },
-    { name: "Stopped", csv: "stopped_share", value: (p) => share(stopped(p), data.end_ps), show: (p) => percent(share(stopped(p), data.end_ps)), right: true },
+    { name: "Stopped", csv: "stopped_share", value: (p) => stoppedOfAll(p), order: stopped, show: (p) => percent(stoppedOfAll(p)), right: true },
     { name: "Largest queue", csv: "largest_queue_bytes", value: (p) => totals.egress_max[p], show: (p) => bytes(totals.egress_max[p]), right: true },
     { name: "Largest buffer at far end", csv: "largest_buffer_bytes", value: (p) => totals.ingress_max[p], show: (p) => bytes(totals.ingress_max[p]), right: true },
-    { name: "Marked", csv: "marked_frames", value: (p) => totals.marked[p], show: (p) => count(totals.marked[p]), right: true },
+    { name: "Marked CE", csv: "marked_ce_frames", value: (p) => totals.marked[p], show: (p) => count(totals.marked[p]), right: true },
+    ...(largest(totals.marked_ue, 0) > 0 ? [{ name: "Marked UE", csv: "marked_ue_frames", value: (p) => totals.marked_ue[p], show: (p) => count(totals.marked_ue[p]), right: true }] : []),
   ], () => all, { name: "ports", sort: all.some((p) => stopped(p)) ? 4 : 1, shown: 12, pick: (p) => choose(p), mark: (p) => p === state.port });
   byId("ports").append(portTable.element);
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use xoff_mech::detection::Mark;
 use xoff_record::Manifest;
 use xoff_record::verdict::Tone;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
@@ -99,6 +100,7 @@ struct Totals {
     holds: Column,
     hold_ps: Column,
     marked: Column,
+    marked_ue: Column,
     dropped: Column,
     egress_max: Column,
     ingress_max: Column,
@@ -239,7 +241,8 @@ fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
         pause_ps: blob.f64(own(|t| t.pause_ps_total)),
         holds: blob.f64(own(|t| t.holds)),
         hold_ps: blob.f64(own(|t| t.hold_ps_total)),
-        marked: blob.f64(own(|t| t.marked.total())),
+        marked: blob.f64(own(|t| t.marked.of(Mark::Ce))),
+        marked_ue: blob.f64(own(|t| t.marked.of(Mark::Ue))),
         dropped: blob.f64(far(|t| t.dropped)),
         egress_max: blob.f64(own(|t| t.egress_bytes_max)),
         ingress_max: blob.f64(far(|t| t.ingress_bytes_max)),
@@ -310,7 +313,7 @@ fn left_out(f: &Finished) -> Vec<String> {
     if f.outcome.deadlocks.len() > DEADLOCKS_MAX {
         out.push(format!("{DEADLOCKS_MAX} of {} deadlocks are shown.", f.outcome.deadlocks.len()));
     }
-    out.push("Values of a port are those of all its priorities together. All rows are in the tables beside this page.".into());
+    out.push("Values of a port are those of all its priorities together, and the times that these were stopped are added up. All rows are in the tables beside this page.".into());
     out
 }
 
@@ -332,7 +335,11 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     facts.push(Fact {
         label: "Flows complete",
         value: format!("{} of {}", grouped(m.flows_completed), grouped(m.flows_total)),
-        note: if unfinished > 0 { format!("{} with a size are unfinished", grouped(unfinished as u64)) } else { String::new() },
+        note: match (unfinished as u64, m.flows_total.saturating_sub(m.flows_completed)) {
+            (0, 0) => String::new(),
+            (0, open) => format!("{} have no end", grouped(open)),
+            (unfinished, _) => format!("{} with a size are unfinished", grouped(unfinished)),
+        },
         tone: if unfinished > 0 { "caution" } else { "neutral" },
     });
     if let Some(s) = &m.slowdown {

@@ -24,7 +24,7 @@ pub struct PortSample {
     pub allowed: f32,
 }
 
-/// A port that flow control keeps from sending at full rate while its far end holds frames of it.
+/// A port that flow control keeps from sending at full rate while its far end holds frames of it, or stops although that holds none.
 #[derive(Clone, Debug, PartialEq, Value)]
 pub struct Waiter {
     /// Its number.
@@ -33,7 +33,8 @@ pub struct Waiter {
     pub priority: u8,
     /// Since when it is stopped; `None`: it is not stopped, but slowed down [time of the run].
     pub since: Option<Time>,
-    /// What the buffer at the far end holds of its frames: the egress they wait for, their flow, bytes; most first.
+    /// What the buffer at the far end holds of its frames: the egress they wait for, their flow, bytes; most first. Empty: nothing, so that
+    /// the far end itself is the cause, a host that stops its switch for instance.
     pub behind: Vec<(Port, u32, u64)>,
 }
 
@@ -81,7 +82,7 @@ impl World {
         all
     }
 
-    /// The ports that flow control stops or slows down while the far end holds frames of theirs, and for what these wait.
+    /// The ports that flow control stops, and those that it slows down while the far end holds frames of theirs; for what these wait.
     pub fn waiters(&self) -> Vec<Waiter> {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();
@@ -121,7 +122,7 @@ impl World {
             }
         }
         all.iter_mut().for_each(|w| w.behind.sort_by_key(|&(port, flow, bytes)| (Reverse(bytes), port.0, flow)));
-        all.retain(|w| !w.behind.is_empty());
+        all.retain(|w| !w.behind.is_empty() || w.since.is_some());
         all
     }
 
