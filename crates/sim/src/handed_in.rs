@@ -1,4 +1,4 @@
-//! Flows that are handed in while the run goes on, by a program that decides what is sent next when it hears what has arrived: the network
+//! Flows that are handed in while the run goes on, by a program that decides what is sent next by what has arrived: the network
 //! beneath another simulator.
 //!
 //! ```text

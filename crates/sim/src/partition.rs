@@ -91,7 +91,7 @@ pub(crate) struct Partition {
     /// Ranks of jobs at the hosts that are here.
     #[save(each)]
     pub jobs: Option<Box<Ranks>>,
-    /// What became of flows that were handed in, since that was last asked; `None`: nobody hands any in.
+    /// What became of flows that were handed in, since that was last asked; `None`: none are handed in.
     pub news: Option<Vec<News>>,
     /// Events prefetch the memory of their ports and nodes.
     #[save(built)]

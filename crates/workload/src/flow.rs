@@ -90,7 +90,7 @@ pub struct Flows {
     pub paths: ExplicitPaths,
     /// Sources that are asked for flows during the run.
     pub loops: Vec<ClosedLoop>,
-    /// Priorities of flows that whoever drives the run hands in while it goes on; empty: nobody does.
+    /// Priorities of flows that whoever drives the run hands in while it goes on; empty: none are handed in.
     pub handed_in: Vec<u8>,
     /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then.
     pub jobs: Option<Arc<Jobs>>,

@@ -157,7 +157,7 @@ fn a_deadlock_ends_a_wait_without_a_limit() {
                 [flow_control.pfc]\nxoff = \"800KB\"\nxon = \"797KB\"\n[control_delay]\nprocessing = \"81.6us\"\n";
     let mut d = driven(text);
     let hosts: Vec<u32> = d.hosts().collect();
-    // Everybody to the host two switches on: each link of the ring carries two flows.
+    // Each host to the one two switches on: each link of the ring carries two flows.
     for i in 0..5 {
         d.send(&message(hosts[i], hosts[(i + 2) % 5], 1 << 40, i as u64)).unwrap();
     }
