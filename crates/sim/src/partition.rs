@@ -92,6 +92,7 @@ pub(crate) struct Partition {
     #[save(each)]
     pub jobs: Option<Box<Ranks>>,
     /// What became of flows that were handed in, since that was last asked; `None`: none are handed in.
+    #[save(built)] // a world that has any is not saved
     pub news: Option<Vec<News>>,
     /// Events prefetch the memory of their ports and nodes.
     #[save(built)]

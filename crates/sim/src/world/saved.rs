@@ -18,6 +18,7 @@ impl World {
         let rows = |p: &Partition| !p.core.monitor.rows.rows.is_empty() || p.core.outgoing.iter().any(|o| !o.is_empty());
         let reasons = [
             (self.outside, "nodes that act in real time"),
+            (self.partitions[0].news.is_some(), "flows that are handed in while it goes on"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
             (first.loses_by_other(), "frames lost in the order of another simulator"),
             (self.partitions[0].starts.round_robin.is_some(), "flows in the order of another simulator"),
@@ -42,6 +43,8 @@ impl World {
             // Built, or none of them exist here.
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _,
+            // A world into which flows are handed is not saved.
+            queue_pairs: _,
             // Found anew: caches, and what a search has seen.
             noted: _, rerouting: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
