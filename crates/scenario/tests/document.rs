@@ -240,8 +240,8 @@ fn settings_pass_the_same_checks() {
         Document::from_text("s.toml", text, &[Override::set(setting).unwrap()]).unwrap_err().to_string()
     };
     assert_eq!(
-        refused("topology.node[1].name=b"),
-        "--set topology.node[1].name=b: '1' is not an entry of 'node' ('node' has 1 entries, numbered from 0, as in node[0])"
+        refused("topology.node[2].name=b"),
+        "--set topology.node[2].name=b: '2' is not an entry of 'node' ('node' has 1 entries, numbered from 0, as in node[0])"
     );
     assert_eq!(
         refused("topology.kind.x=b"),

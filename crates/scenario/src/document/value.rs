@@ -83,7 +83,7 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
         Kind::Texts => match &entry.item {
             Item::List(items) => list(items).map_or_else(wrong_type, Ok),
             // `--set names=a` is a list of one.
-            Item::Text(s) if entry.setting.is_some() => Ok(s.clone()),
+            Item::Text(s) if entry.setting.is_some() => s.split('\n').map(plain).collect::<Result<Vec<_>, _>>().map(|all| all.join("\n")),
             _ => wrong_type(),
         },
     }
