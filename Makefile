@@ -178,7 +178,7 @@ test-build: toolchain
 	$(call done,tests built)
 
 # First letters of the integration tests that are one half of the Rust tests; the others and the unit tests take about as long.
-FIRST_HALF := a-m
+FIRST_HALF := a-km
 
 test-rust: toolchain ## Only the Rust tests
 	@lacks=$$($(lacks_mpi))
