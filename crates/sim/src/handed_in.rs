@@ -8,8 +8,6 @@
 //! The run stops after the very event that is news, before anything else happens, so what is handed in then begins as if its host had
 //! decided so itself: the ranks of a job do the same.
 
-use std::collections::BTreeMap;
-
 use xoff_node::EventKey;
 use xoff_units::Time;
 use xoff_workload::Flow;
@@ -56,23 +54,16 @@ impl Partition {
     }
 }
 
-/// Queue pairs of a source, by destination and number, counted in the order of their first use.
-pub(crate) type QueuePairs = BTreeMap<(u32, u32, u16), u32>;
-
 impl World {
-    /// A flow begins now. Messages of one queue pair leave one after the other and share their congestion state; `None`: it has its own.
+    /// A flow begins now. Flows of one queue pair, counted from 0 at their source, share their congestion state; `None`: it has its own.
     /// Returns its number. Only of a world whose flows may be handed in
     /// ([`xoff_workload::Flows::handed_in`]), of a priority named there, between hosts that have a route.
-    pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u16>) -> u32 {
+    pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> u32 {
         flow.start = self.now();
-        let pair = queue_pair.map(|number| {
-            let next = self.queue_pairs.range((flow.src, 0, 0)..(flow.src + 1, 0, 0)).count() as u32;
-            *self.queue_pairs.entry((flow.src, flow.dst, number)).or_insert(next)
-        });
         let only = &mut self.partitions[0];
         let number = only.core.monitor.flows.records.len() as u32;
         only.core.monitor.flows.records.push(FlowRecord::new(flow, 0));
-        only.begin_in(number, facts, pair);
+        only.begin_in(number, facts, queue_pair);
         only.note_news();
         number
     }

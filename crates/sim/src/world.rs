@@ -31,7 +31,6 @@ use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::fast_forward::{FastForward, FastForwarded, Plan, Routed};
 use crate::flows::FlowRecord;
-use crate::handed_in::QueuePairs;
 use crate::jobs::RANK_DONE;
 use crate::layout::Layout;
 use crate::model::{Model, PathFacts};
@@ -111,8 +110,6 @@ pub struct World {
     pub(crate) listed: usize,
     /// Ranks of jobs that have not come to their end.
     ranks_left: usize,
-    /// Queue pairs of flows that are handed in.
-    pub(crate) queue_pairs: QueuePairs,
     jobs: Option<Arc<Jobs>>,
     pub(crate) deadlock_interval: Span,
     stop_on_deadlock: bool,

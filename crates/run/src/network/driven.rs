@@ -79,8 +79,12 @@ pub struct Driven {
     /// By number of the flow: the message that it is, with its number. Flows of the scenario are none.
     messages: HashMap<u32, (u64, Message)>,
     messages_made: u64,
-    /// By source, destination and number: the messages that wait for their queue pair, which is in use.
-    pairs: HashMap<(u32, u32, u16), VecDeque<(u64, Message)>>,
+    /// Queue pairs by source, destination and number: each counted at its source in the order of first use.
+    pairs: HashMap<(u32, u32, u16), u32>,
+    /// How many each source has.
+    pairs_of: HashMap<u32, u32>,
+    /// By queue pair in use: the messages that wait for it.
+    behind: HashMap<(u32, u32, u16), VecDeque<(u64, Message)>>,
     /// Timers by time and number, with their tags.
     timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
     timers_made: u64,
@@ -116,6 +120,8 @@ impl Driven {
             messages: HashMap::new(),
             messages_made: 0,
             pairs: HashMap::new(),
+            pairs_of: HashMap::new(),
+            behind: HashMap::new(),
             timers: BinaryHeap::new(),
             timers_made: 0,
             waiting: VecDeque::new(),
@@ -198,7 +204,7 @@ impl Driven {
         let id = self.messages_made;
         self.messages_made += 1;
         if let Some(number) = m.queue_pair {
-            match self.pairs.entry((m.src, m.dst, number)) {
+            match self.behind.entry((m.src, m.dst, number)) {
                 Entry::Occupied(mut before) => {
                     before.get_mut().push_back((id, *m));
                     return Ok(id);
@@ -213,14 +219,21 @@ impl Driven {
     fn begin(&mut self, id: u64, m: &Message, flow: Flow) {
         let (scenario, routes) = (&self.scenario, &self.routes);
         let facts = *self.facts.entry((m.src, m.dst)).or_insert_with(|| scenario.facts_of_path(routes, m.src, m.dst));
-        let number = self.world.hand_in(flow, facts, m.queue_pair);
+        let pair = m.queue_pair.map(|number| {
+            *self.pairs.entry((m.src, m.dst, number)).or_insert_with(|| {
+                let count = self.pairs_of.entry(m.src).or_insert(0);
+                *count += 1;
+                *count - 1
+            })
+        });
+        let number = self.world.hand_in(flow, facts, pair);
         self.messages.insert(number, (id, *m));
     }
 
     /// The last frame of a message leaves: the next one of its queue pair begins.
     fn follow_in_pair(&mut self, m: &Message) {
         let Some(number) = m.queue_pair else { return };
-        let Entry::Occupied(mut waiting) = self.pairs.entry((m.src, m.dst, number)) else { return };
+        let Entry::Occupied(mut waiting) = self.behind.entry((m.src, m.dst, number)) else { return };
         match waiting.get_mut().pop_front() {
             Some((id, next)) => self.begin(id, &next, flow_of(&next, number.into())),
             None => drop(waiting.remove()),

@@ -468,7 +468,6 @@ impl World {
             completions: Vec::new(),
             listed: listed.len(),
             ranks_left: flows.jobs.as_ref().map_or(0, |j| j.ranks()),
-            queue_pairs: QueuePairs::new(),
             jobs: flows.jobs.clone(),
             deadlock_interval: m.deadlock_interval,
             stop_on_deadlock: m.stop_on_deadlock,

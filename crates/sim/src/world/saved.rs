@@ -43,8 +43,6 @@ impl World {
             // Built, or none of them exist here.
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _,
-            // A world into which flows are handed is not saved.
-            queue_pairs: _,
             // Found anew: caches, and what a search has seen.
             noted: _, rerouting: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
