@@ -1,6 +1,6 @@
 //! The C interface: [`xoff_run::Driven`] behind the functions of `include/xoff.h`, which says what each of them does.
 //!
-//! Every function takes `NULL` for a failure, and a panic ends as one too: nothing unwinds into the caller.
+//! `NULL` in place of a network is a failure, and a panic ends as one too: nothing unwinds into the caller, and the network is of no use then.
 
 #![allow(unsafe_code, reason = "pointers of C callers")]
 
@@ -22,6 +22,8 @@ const OWN_PAIR: u32 = u32::MAX;
 pub struct Network {
     driven: Driven,
     error: CString,
+    /// A panic has left it as it was.
+    broken: bool,
 }
 
 /// What has happened, `xoff_event`.
@@ -69,6 +71,9 @@ unsafe fn text<'a>(text: *const c_char) -> Option<Result<&'a str, String>> {
 unsafe fn with<T>(net: *mut Network, act: impl FnOnce(&mut Driven) -> Result<T, String>) -> Option<T> {
     // SAFETY: the caller's promise.
     let net = unsafe { net.as_mut() }?;
+    if net.broken {
+        return None;
+    }
     let driven = &mut net.driven;
     match catch_unwind(AssertUnwindSafe(|| act(driven))) {
         Ok(Ok(value)) => Some(value),
@@ -77,6 +82,7 @@ unsafe fn with<T>(net: *mut Network, act: impl FnOnce(&mut Driven) -> Result<T, 
             None
         }
         Err(_) => {
+            net.broken = true;
             net.error = c_text("xoff has failed: a mistake of its own; the network cannot be used any more");
             None
         }
@@ -105,7 +111,7 @@ pub unsafe extern "C" fn xoff_new(scenario: *const c_char, folder: *const c_char
     };
     let made = catch_unwind(make).unwrap_or_else(|_| Err("xoff has failed: a mistake of its own".into()));
     let (net, error) = match made {
-        Ok(driven) => (Box::into_raw(Box::new(Network { driven, error: CString::default() })), CString::default()),
+        Ok(driven) => (Box::into_raw(Box::new(Network { driven, error: CString::default(), broken: false })), CString::default()),
         Err(why) => (null_mut(), c_text(&why)),
     };
     REFUSED.set(error);
