@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use support::SOURCES;
 use xoff_lab::{CANNOT_FAIL, Entry, Paper};
 use xoff_papers::{PAPERS, TESTBEDS};
+use xxhash_rust::xxh3::xxh3_64;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -186,11 +187,6 @@ fn what_is_beyond_the_paper_is_a_study() {
     }
 }
 
-/// FNV-1a, 64 bits.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// What an entry is judged by: its band in words, and the ranges of its checks. A range that follows from what was measured is left out
 /// by its number: names and ranges without digits.
 fn judged_by(s: &Shown) -> String {
@@ -224,7 +220,7 @@ fn a_band_changes_only_with_its_reason_and_date() {
             assert!(is_date && change.len() > 30, "{id}: a change is its date, a colon, what changed and why: '{change}'");
         }
         assert_eq!(s.changes.len(), s.entry.changes.len(), "{id}: the page lacks a change");
-        let (now, changes) = (format!("{:016x}", hash(&judged_by(&s))), s.entry.changes.len());
+        let (now, changes) = (format!("{:016x}", xxh3_64(judged_by(&s).as_bytes())), s.entry.changes.len());
         if let Some((before, n)) = known.get(id.as_str()) {
             assert!(
                 *before == now || changes > *n,
