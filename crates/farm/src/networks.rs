@@ -63,13 +63,15 @@ fn draw(case: u64) -> Drawn {
     let mtu = d.pick(&["1000B", "1500B", "4096B"]);
     let head = format!(
         "[run]\nduration = \"150us\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
-         [host]\nmtu = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n\
+         [host]\nmtu = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n{}\
          [control_delay]\nprocessing = \"{}\"\nprocessing_jitter = \"{}ns\"\ngeneration_jitter = \"{}ns\"\n",
         d.pick(&["0us", "20us"]),
         d.roll(2) == 0,
         topology(&mut d),
         d.pick(&["ecmp", "lowest-id", "per-destination"]),
         if rc == "hpcc" { 42 } else { d.roll(2) * 48 },
+        // CNPs that nothing pauses, with acknowledgements beside them and without.
+        ["", "cnp_priority = 6\n", "", "cnp_priority = 6\nack_priority = 6\n"][(by_fc % 4) as usize],
         d.pick(&["0us", "200ns", "1us"]),
         d.roll(3) * 300,
         d.roll(3) * 100,

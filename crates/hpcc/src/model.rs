@@ -141,6 +141,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
                 back_to_zero: c.l2_back_to_zero,
                 nack_interval: Span::from_us(500),
             },
+            cnps_unpaused: false,
             recovery: None,
             rate_control: match c.cc_mode {
                 CcMode::None => RateControlKind::None,

@@ -456,6 +456,23 @@ impl FrameList {
         }
         self.tail = id;
     }
+    /// Puts a frame before the oldest one that is `behind`; at the end if none is.
+    #[cold]
+    pub fn push_before(&mut self, id: FrameId, store: &mut FrameStore, behind: impl Fn(&Frame) -> bool) {
+        let (mut before, mut at) = (NIL, self.head);
+        while at != NIL && !behind(&store[at]) {
+            (before, at) = (at, store[at].next);
+        }
+        if at == NIL {
+            return self.push(id, store);
+        }
+        store[id].next = at;
+        if before == NIL {
+            self.head = id;
+        } else {
+            store[before].next = id;
+        }
+    }
     /// Takes the oldest frame.
     #[inline]
     pub fn pop(&mut self, store: &FrameStore) -> Option<FrameId> {
@@ -531,6 +548,25 @@ mod tests {
         let ack = store.insert(Frame::new(FrameKind::Ack, 9, 0, 1));
         assert_eq!((store.live_data(), store.remove(ack).kind(), store.live_data()), (3, FrameKind::Ack, 3));
         assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[1]), Some(ids[2]), None]);
+    }
+
+    #[test]
+    fn a_frame_is_put_before_others() {
+        let mut store = FrameStore::new();
+        let mut q = FrameList::default();
+        let mut put = |q: &mut FrameList, flow: u32| {
+            let id = store.insert(Frame::new(FrameKind::Data, flow, 0, 100));
+            q.push_before(id, &mut store, |f| f.flow >= 10);
+            q.iter(&store).map(|f| f.flow).collect::<Vec<_>>()
+        };
+        assert_eq!(put(&mut q, 10), [10], "into an empty list");
+        assert_eq!(put(&mut q, 0), [0, 10], "to its front");
+        assert_eq!(put(&mut q, 1), [0, 1, 10], "into its middle");
+        assert_eq!(put(&mut q, 11), [0, 1, 11, 10], "where it is not the frame that counts");
+        assert_eq!((0..4).map(|_| store[q.pop(&store).unwrap()].flow).collect::<Vec<_>>(), [0, 1, 11, 10]);
+        let ids = [2, 3].map(|flow| store.insert(Frame::new(FrameKind::Data, flow, 0, 100)));
+        ids.iter().for_each(|&id| q.push_before(id, &mut store, |f| f.flow >= 10));
+        assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[0]), Some(ids[1]), None], "at the end");
     }
 
     /// Where doubling would move 32 MiB, and twice as much the next time.

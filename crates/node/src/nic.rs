@@ -138,12 +138,17 @@ impl Nic {
     /// A NIC without flows on a link with this flow control.
     pub fn new(node: u32, flow_control: &FlowControl, link: &LinkFacts, c: Arc<NicConfig>) -> Self {
         let len = c.message_len.unwrap_or(flow_control.message_len());
+        let classes = ClassConfig { ingress: Ingress::default(), detector: AnyDetector::None };
+        let mut port = Port::new(flow_control, link, &classes, c.classes, len);
+        if c.cnp_class.is_some() {
+            port.put_messages_first();
+        }
         Nic {
             node,
             per_flow: flow_control.per_flow(),
             line: link.rate,
             memory: link.buffer,
-            port: Port::new(flow_control, link, &ClassConfig { ingress: Ingress::default(), detector: AnyDetector::None }, c.classes, len),
+            port,
             round_robin: if c.compat.round_robin_by_place {
                 Order::ByPlace(RoundRobinByPlace::default())
             } else {

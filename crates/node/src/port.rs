@@ -110,6 +110,10 @@ pub struct Port {
     lossy: bool,
     /// Its link repeats what it corrupts: `retry` is there.
     repeats: bool,
+    /// Messages of the flow control go before unpaused frames that wait already.
+    #[serde(skip)] // constant
+    #[save(built)]
+    messages_first: bool,
     /// Line rate [bit/s].
     #[save(built)]
     pub rate: Rate,
@@ -153,6 +157,7 @@ impl Port {
             records: false,
             lossy: false,
             repeats: false,
+            messages_first: false,
             retry: None,
             sent: 0,
             telemetry: RecordFormat::Exact,
@@ -278,6 +283,11 @@ impl Port {
         let waiting: u64 = self.class_states().map(|l| l.egress.bytes()).sum();
         let hop = self.telemetry.record(now, self.sent, Bytes(control + waiting), self.rate);
         frames.telemetry_mut(id).push(hop);
+    }
+    /// Messages of the flow control go before unpaused frames that wait already, from now on: how long such a message takes does not
+    /// depend on how many of those there are.
+    pub fn put_messages_first(&mut self) {
+        self.messages_first = true;
     }
     /// When a wake-up is still to come.
     pub fn pending_wake(&self) -> Option<Time> {

@@ -51,6 +51,8 @@ pub struct SwitchConfig {
     /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
     /// sources needs one.
     pub unpaused: Option<u8>,
+    /// Messages of the flow control go before frames of that class; off: in order of arrival.
+    pub messages_first: bool,
     /// Data frames collect records of their way, kept like this.
     pub telemetry: Option<RecordFormat>,
     /// Frees queues that their peers hold for too long.
@@ -117,6 +119,9 @@ impl Switch {
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
             let mut port = Port::new(&c.flow_control[p], &c.links[p], &class_state, c.classes, message_len);
             port.keep_telemetry(c.telemetry);
+            if c.messages_first {
+                port.put_messages_first();
+            }
             port
         };
         let place = |p: usize| Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };

@@ -98,6 +98,7 @@ impl Bench {
                 back_to_zero: false,
                 nack_interval: Span::from_us(500),
             },
+            cnp_class: None,
             recovery: None,
             rate_control,
             window: None,
@@ -242,6 +243,40 @@ fn a_cnp_carries_the_mark_it_reports() {
     // A CNP waits for the acknowledgement before it on the wire: 60 B, 4 ns.
     assert_eq!(marked(&[Mark::None, Mark::Ue, Mark::Ue]), [(104, Mark::Ue)], "one per interval");
     assert_eq!(marked(&[Mark::Ue, Mark::Ce, Mark::Ue]), [(4, Mark::Ue), (104, Mark::Ce)], "CE does not wait for the interval of UE");
+}
+
+/// CNPs of a class that nothing pauses leave at once, before acknowledgements that wait; else they wait with them, 60 B being 4 ns here.
+#[test]
+fn a_cnp_of_its_own_class_is_held_by_nothing() {
+    let sent = |cnp_class: Option<u8>| {
+        let mut b = Bench::with(with_tcd(), |c| c.cnp_class = cnp_class);
+        b.receives(Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 43));
+        b.until(100);
+        let mut f = Frame::new(Data, 7, 0, 1048);
+        f.add_mark(Mark::Ce);
+        b.receives(f);
+        b.until(200);
+        b.receives(Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 43));
+        b.until(300);
+        b.sent()
+    };
+    let cnp = FrameKind::CongestionNotification;
+    assert_eq!(sent(None), [(200, Ack, 7, 1000), (204, cnp, 7, 0)]);
+    assert_eq!(sent(Some(1)), [(100, cnp, 7, 0), (200, Ack, 7, 1000)]);
+}
+
+/// It waits for the frame on the wire alone: 1048 B take 83 ns.
+#[test]
+fn a_cnp_of_its_own_class_goes_before_data_and_acknowledgements() {
+    let mut b = Bench::with(with_tcd(), |c| c.cnp_class = Some(1));
+    b.flow(0, 3000, None, None);
+    b.until(10);
+    let mut f = Frame::new(Data, 7, 0, 1048);
+    f.add_mark(Mark::Ce);
+    b.receives(f);
+    b.until(300);
+    let cnp = FrameKind::CongestionNotification;
+    assert_eq!(b.sent(), [(0, Data, 0, 0), (83, cnp, 7, 0), (88, Ack, 7, 1000), (92, Data, 0, 1000), (175, Data, 0, 2000)]);
 }
 
 /// "Senders do not update the sending rate when receiving a CNP marked with UE" (section 5.2.1).

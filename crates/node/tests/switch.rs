@@ -58,28 +58,68 @@ impl Env for World {
 
 /// A switch whose ports pause above 2000 B and resume at 1500 B.
 fn switch(hairpin_overlap: bool) -> Switch {
+    switch_with(|c| c.compat.hairpin_overlap = hairpin_overlap)
+}
+
+fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
     let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1500), Bytes(100_000));
     let threshold = pfc::Threshold::Static { xoff: Bytes(2000), xon: Bytes(1500) };
     let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
-    Switch::new(
-        0,
-        &SwitchConfig {
-            flow_control: vec![flow_control; 2],
-            links: vec![link; 2],
-            to_host: vec![false; 2],
-            detection: vec![Detection::None; 2],
-            buffer: BufferPolicy::PerIngress(Bytes(100_000)),
-            discipline: DisciplineKind::Fifo,
-            scheduler: SchedulerKind::Strict,
-            control_delay: ControlDelay::default(),
-            classes: 1,
-            message_len: None,
-            unpaused: None,
-            telemetry: None,
-            watchdog: None,
-            compat: Compat { hairpin_overlap, ..Compat::default() },
-        },
-    )
+    let mut config = SwitchConfig {
+        flow_control: vec![flow_control; 2],
+        links: vec![link; 2],
+        to_host: vec![false; 2],
+        detection: vec![Detection::None; 2],
+        buffer: BufferPolicy::PerIngress(Bytes(100_000)),
+        discipline: DisciplineKind::Fifo,
+        scheduler: SchedulerKind::Strict,
+        control_delay: ControlDelay::default(),
+        classes: 1,
+        message_len: None,
+        unpaused: None,
+        messages_first: false,
+        telemetry: None,
+        watchdog: None,
+        compat: Compat::default(),
+    };
+    change(&mut config);
+    Switch::new(0, &config)
+}
+
+/// Three CNPs of a class that nothing pauses come while a frame of 1500 B leaves, then one that makes the switch pause its peer: CNPs go
+/// before data that wait, also while these are paused; and the pause goes before them, or in order of arrival.
+#[test]
+fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
+    use FrameKind::{CongestionNotification as Cnp, Control, Data};
+    let sent = |messages_first: bool| {
+        let mut s = switch_with(|c| (c.unpaused, c.messages_first) = (Some(1), messages_first));
+        let mut w = World { frames: FrameStore::new(), ..World::default() };
+        let comes = |s: &mut Switch, w: &mut World, frame: Frame| {
+            let id = w.frames.insert(frame);
+            s.on_frame(w.now, 0, id, w);
+        };
+        comes(&mut s, &mut w, Frame::new(Data, 0, 0, 1500));
+        comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::STICKY), 0, 64));
+        (0..3).for_each(|_| comes(&mut s, &mut w, Frame::new(Cnp, 0, 1, 64)));
+        (0..2).for_each(|_| comes(&mut s, &mut w, Frame::new(Data, 0, 0, 1500)));
+        let mut resumed = false;
+        while let Some(at) = w.calls.iter().enumerate().min_by_key(|(_, c)| c.0).map(|(i, _)| i) {
+            w.now = w.calls.remove(at).0;
+            s.on_wire_free(w.now, 0, &mut w);
+            if w.calls.is_empty() && !resumed {
+                resumed = true;
+                w.now = Time::from_ns(5000);
+                comes(&mut s, &mut w, Frame::control(Message::Pfc(pfc::Pause::RESUME), 0, 64));
+            }
+        }
+        w.sent.iter().map(|s| (s.0, s.2)).collect::<Vec<_>>()
+    };
+    // 1500 B take 1200 ns, 64 B take 51.2. With 3000 B behind it the pause is due while the first frame leaves.
+    let end = [(5000, Data), (6200, Control), (6251, Data)];
+    let of = |first: [FrameKind; 4]| [(0, Data), (1200, first[0]), (1251, first[1]), (1302, first[2]), (1353, first[3])];
+    assert_eq!(sent(true)[..5], of([Control, Cnp, Cnp, Cnp]));
+    assert_eq!(sent(false)[..5], of([Cnp, Cnp, Cnp, Control]));
+    assert_eq!((&sent(true)[5..], &sent(false)[5..]), (&end[..], &end[..]), "the rest after the resume, with one of the switch's own");
 }
 
 /// Frames that leave through the port they came in by, as after a failure: the ingress pauses its peer, and lets it go when it has

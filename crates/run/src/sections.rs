@@ -163,7 +163,20 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "GFC section 6: no transport named",
     ),
     ParamSpec::new("ack_len", Kind::Bytes, "64B", "length of an acknowledgement on the wire", ""),
-    ParamSpec::optional("ack_priority", Kind::Count, "priority of acknowledgements and CNPs; default: that of the data", ""),
+    ParamSpec::optional(
+        "ack_priority",
+        Kind::Count,
+        "priority of acknowledgements, where there are any, and of CNPs with them if cnp_priority is not given; default: that of the data",
+        "",
+    ),
+    ParamSpec::optional(
+        "cnp_priority",
+        Kind::Count,
+        "priority of CNPs, which no flow may have: nothing pauses it, and it goes before everything but messages of the flow control; \
+         acknowledgements of that priority travel the same; default: CNPs travel and are held with acknowledgements, or with the data \
+         where there are none",
+        "ns3-rdma, qbb-net-device.cc: CNPs share the highest queue with pause frames",
+    ),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
     ParamSpec::new(
         "recovery",

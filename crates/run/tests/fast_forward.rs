@@ -128,13 +128,14 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
     };
     let head = format!(
         "[run]\nduration = \"{}\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
-         [host]\nmtu = \"{}\"\nheader = \"48B\"\nacks = \"{acks}\"\n[control_delay]\nprocessing = \"{}\"\n",
+         [host]\nmtu = \"{}\"\nheader = \"48B\"\nacks = \"{acks}\"\n{}[control_delay]\nprocessing = \"{}\"\n",
         if by_clock { "2ms" } else { d.pick(&["400us", "1ms", "2ms"]) },
         d.pick(&["0us", "20us", "100us"]),
         d.roll(2) == 0,
         topology(&mut d),
         d.pick(&["ecmp", "lowest-id"]),
         if by_clock { "952B" } else { d.pick(&["952B", "1000B", "1452B"]) },
+        ["", "", "cnp_priority = 6\n"][case as usize % 3],
         d.pick(&["0us", "200ns"]),
     );
     let mut switch = format!("buffer = \"200KB\"\nquantum = \"{}B\"\n", 1000 + d.roll(5000));

@@ -45,6 +45,9 @@ pub struct NicModel {
     pub header: u32,
     /// How data are acknowledged.
     pub transport: Transport,
+    /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that does; off: with acknowledgements, or
+    /// with the data where there are none.
+    pub cnps_unpaused: bool,
     /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
     pub recovery: Option<Recovery>,
     /// Rate control of every flow.
@@ -149,6 +152,7 @@ impl<'a> Model<'a> {
                 payload_max: 1500,
                 header: 0,
                 transport: Transport::None,
+                cnps_unpaused: false,
                 recovery: None,
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,

@@ -222,6 +222,28 @@ fn named_rules() {
     assert_eq!(Routing::HPCC.choice, Choice::Hashed(EcmpHash::Hpcc));
 }
 
+/// In a fat-tree of k = 6 there are 9 core switches and 3 next hops at every turn. A hash that is the same everywhere takes the n-th core
+/// link of the n-th aggregation switch: 3 core switches and a third of the 54 links up to the core.
+#[test]
+fn a_polarised_hash_leaves_most_core_links_idle() {
+    let mut p = Defaults::of(fat_tree::PARAMS).with("k", "6");
+    let t = fat_tree::build(&mut p).unwrap();
+    let used = |name: &str| {
+        let rule = Routing::named(name, 1).unwrap();
+        let routes = rule.routes(&t);
+        let (mut links, mut cores) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+        for (src, dst) in (0..54).flat_map(|a| (0..54).map(move |b| (a, b))).filter(|(a, b)| a / 9 != b / 9) {
+            let key = FlowKey { src: at(&t, &format!("H{src}")), dst: at(&t, &format!("H{dst}")), src_port: 10_000, dst_port: 100 };
+            let path = trace_path(&t, &routes, &rule.choice, &key).unwrap();
+            assert_eq!(path.len(), 6);
+            links.insert(path[2]);
+            cores.insert(path[3].0);
+        }
+        (links.len(), cores.len())
+    };
+    assert_eq!((used("ecmp"), used("ecmp-polarised")), ((54, 9), (18, 3)));
+}
+
 /// 65,536 hosts and 5,120 switches, as issue 3 asks; intact and with 1 % of the links failed.
 #[test]
 #[ignore = "seconds, and about 100 MB"]

@@ -60,6 +60,9 @@ pub struct NicConfig {
     pub header: u32,
     /// How data are acknowledged.
     pub transport: Transport,
+    /// Class of CNPs, which nothing holds back: they wait behind messages of the flow control and go before everything else. `None`: that
+    /// of acknowledgements, or of the data where there are none, with which they wait and are held.
+    pub cnp_class: Option<u8>,
     /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
     pub recovery: Option<Recovery>,
     /// Rate control of every flow.

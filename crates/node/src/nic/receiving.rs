@@ -69,10 +69,10 @@ impl Nic {
             && let CnpMode::Frame { interval } = self.c.rate_control.cnp_mode()
             && let Some(mark) = r.np.on_frame(now, f.mark(), interval, self.c.rate_control.reports_undetermined())
         {
-            let class = match self.c.transport {
+            let class = self.c.cnp_class.unwrap_or(match self.c.transport {
                 Transport::Acks { class: Some(class), .. } => class,
                 _ => f.class(),
-            };
+            });
             // 64 B, the smallest Ethernet frame.
             let mut cnp = Frame::new(FrameKind::CongestionNotification, f.flow, class, 64);
             cnp.set_reported(mark);
@@ -99,8 +99,13 @@ impl Nic {
                 *env.frames().telemetry_mut(id) = records;
             }
         }
-        if let Some(frame) = cnp {
-            self.queue_feedback(frame, env);
+        match cnp {
+            Some(frame) if self.c.cnp_class.is_some() => {
+                let id = env.frames().insert(frame);
+                self.port.send_unpaused(now, self.node, 0, id, env);
+            }
+            Some(frame) => _ = self.queue_feedback(frame, env),
+            None => {}
         }
         self.try_send(now, env);
     }

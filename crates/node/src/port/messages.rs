@@ -88,7 +88,11 @@ impl Port {
         if len == 0 {
             env.hand_over(node, port, id);
         } else {
-            self.control.push(id, env.frames());
+            if self.messages_first {
+                self.control.push_before(id, env.frames(), |f| f.kind() != FrameKind::Control);
+            } else {
+                self.control.push(id, env.frames());
+            }
             self.start_control(now, node, port, env);
         }
     }

@@ -174,6 +174,7 @@ impl NetworkScenario {
                 payload_max: m.host.payload_max,
                 header: m.host.header,
                 transport: m.host.transport,
+                cnps_unpaused: m.host.cnp_priority.is_some(),
                 recovery: m.host.recovery,
                 rate_control: m.rate_control.clone(),
                 window_follows_rate: false,
@@ -204,6 +205,7 @@ impl NetworkScenario {
                 ..Faults::default()
             },
             path_facts: self.path_facts(),
+            unpaused: m.host.cnp_priority,
             ..Model::plain(buffer, |_| Ok(FlowControl::None))
         }
     }

@@ -13,7 +13,7 @@ use xoff_node::{
 use xoff_params::{ParamError, Values};
 use xoff_scenario::Problem;
 use xoff_scenario::document::{Document, Section};
-use xoff_sim::{PORT_PROBES, Probes, Selection};
+use xoff_sim::{PORT_PROBES, Probes, Selection, classes_in_use};
 use xoff_topology::{Topology, failures};
 use xoff_units::{Bytes, Span, Time};
 use xoff_workload::{Context, Flows, Generated, Repeat, SizeCdf, generators};
@@ -72,6 +72,8 @@ pub(crate) struct Host {
     pub payload_max: u32,
     pub header: u32,
     pub transport: Transport,
+    /// Priority of CNPs, which nothing pauses.
+    pub cnp_priority: Option<u8>,
     pub recovery: Option<Recovery>,
     pub pacing: Pacing,
     pub window: Option<u64>,
@@ -101,10 +103,11 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
         ));
     }
     let ack_len = s.bytes("ack_len")?;
-    let ack_priority = s.count_opt("ack_priority")?;
-    if ack_priority.is_some_and(|p| p > 7) {
-        return Err(ParamError::new("ack_priority", "there are 8 priorities", "expected 0 to 7"));
-    }
+    let mut priority = |key: &'static str| match s.count_opt(key)? {
+        Some(p) if p > 7 => Err(ParamError::new(key, "there are 8 priorities", "expected 0 to 7")),
+        p => Ok(p.map(|p| p as u8)),
+    };
+    let (ack_priority, cnp_priority) = (priority("ack_priority")?, priority("cnp_priority")?);
     let acks = s.text("acks")? == "per-frame";
     if acks && !(1..=LEN_MAX as u64).contains(&ack_len.0) {
         return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1B to {LEN_MAX}B")));
@@ -119,7 +122,7 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     let transport = if acks {
         Transport::Acks {
             ack_len: ack_len.0 as u32,
-            class: ack_priority.map(|p| p as u8),
+            class: ack_priority,
             paused_with: PausedWith::OwnClass,
             interval: 1,
             chunk: 1,
@@ -131,7 +134,29 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     };
     let recovery = read_recovery(s, acks)?;
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
-    Ok(Host { payload_max: (mtu - header).0 as u32, header: header.0 as u32, transport, recovery, pacing, window: window.map(|w| w.0) })
+    Ok(Host {
+        payload_max: (mtu - header).0 as u32,
+        header: header.0 as u32,
+        transport,
+        cnp_priority,
+        recovery,
+        pacing,
+        window: window.map(|w| w.0),
+    })
+}
+
+/// What nothing pauses cannot be lossless, and CNPs alone are few enough for that. Acknowledgements, which are few too, may join them.
+pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
+    let Some(priority) = host.cnp_priority else { return Ok(()) };
+    let data = classes_in_use(flows, &Transport::None, None);
+    match data.class(priority) {
+        None => Ok(()),
+        Some(_) => Err(ParamError::new(
+            "cnp_priority",
+            format!("flows have priority {priority}, which flow control holds, and nothing pauses CNPs"),
+            "give CNPs a priority that no flow has",
+        )),
+    }
 }
 
 fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, ParamError> {

@@ -25,8 +25,8 @@ use xoff_workload::Flows;
 use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
 use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits};
 use super::parts::{
-    Host, SwitchParts, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows, read_host, read_probes,
-    read_switch, read_topology, warn_of_cut_through,
+    Host, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
+    read_host, read_probes, read_switch, read_topology, warn_of_cut_through,
 };
 use super::{ModelParts, NetworkScenario, pool};
 use xoff_sim::Engine;
@@ -142,7 +142,8 @@ impl<'d> Sections<'d> {
             let rule = Routing::named(&s.text("kind")?, run.seed).and_then(|rule| rule.fits(topology).map(|()| rule));
             rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
         });
-        let host = doc.open(&sections::host()).take(read_host);
+        let mut host_section = doc.open(&sections::host());
+        let host = host_section.take(read_host);
         let control_delay = doc.open(&sections::control_delay()).take(read_control_delay);
         let mut switch_section = doc.open(&sections::switch());
         let switch = host.as_ref().and_then(|h| switch_section.take(|s| read_switch(s, h)));
@@ -164,7 +165,10 @@ impl<'d> Sections<'d> {
         let mut watchdog_section = doc.open(&sections::watchdog());
         let watchdog = watchdog_section.take(|s| read_watchdog(s, run.duration));
         let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder, handed_in);
-        let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, None));
+        if let (Some(host), Some(flows)) = (&host, &flows) {
+            host_section.take(|_| cnps_are_alone(host, flows));
+        }
+        let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, host.cnp_priority));
         if let (Some(switch), Some(classes)) = (&switch, &classes) {
             switch_section.take(|_| every_class_is_served(switch, classes));
         }

@@ -36,18 +36,20 @@ pub struct Routing {
 
 impl Routing {
     /// The names that [`Routing::named`] knows.
-    pub const NAMES: &'static [&'static str] = &["d-mod-k", "ecmp", "lowest-id", "per-destination", "per-edge", "up-down"];
+    pub const NAMES: &'static [&'static str] =
+        &["d-mod-k", "ecmp", "ecmp-polarised", "lowest-id", "per-destination", "per-edge", "up-down"];
 
     /// The declaration of the key that takes one of [`Routing::NAMES`].
     pub const PARAM: ParamSpec = ParamSpec::new(
         "routing",
         Kind::Choice(Routing::NAMES),
         "ecmp",
-        "ecmp: hashed over the shortest paths; lowest-id: the shortest path through the next hop of the lowest number; \
+        "ecmp: hashed over the shortest paths, by every switch in its own manner; ecmp-polarised: the same by one hash of the flow modulo the \
+         number of next hops, alike at every switch; lowest-id: the shortest path through the next hop of the lowest number; \
          per-destination: one next hop per node and destination host, by hash; per-edge: one tree of shortest paths per \
          destination edge switch, by hash; up-down: hashed over paths that never turn up again; d-mod-k: on a tree of levels, \
          one path per destination host, by the digits of its number, without a hash",
-        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given); TCD section 5.2.2: d-mod-k",
+        "GFC section 6.2.2 (shortest path first; the rule among equal ones is not given); TCD section 5.2.2: d-mod-k; ns3-rdma, ipv4-global-routing.cc: ecmp-polarised",
     );
 
     /// The rule of this name; `seed` enters the hashes.
@@ -59,6 +61,7 @@ impl Routing {
         let (paths, order, choice) = match name {
             "d-mod-k" => (Paths::DModK, Order::AscendingPort, Choice::First),
             "ecmp" => (Paths::Shortest, Order::AscendingPort, hashed),
+            "ecmp-polarised" => (Paths::Shortest, Order::AscendingPort, Choice::Hashed(EcmpHash::Polarised { seed })),
             "lowest-id" => (Paths::Shortest, Order::AscendingPeerId, Choice::First),
             "per-destination" => (Paths::Shortest, Order::AscendingPort, Choice::PerDestination { seed }),
             "per-edge" => (Paths::ShortestTree { seed }, Order::AscendingPort, Choice::First),

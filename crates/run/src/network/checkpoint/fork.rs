@@ -186,7 +186,7 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
             refuse("flow", format!("a flow that begins before {at} is another one"));
         }
         let classes = |s: &NetworkScenario| {
-            let all = classes_in_use(&s.flows, &s.model.host.transport, None);
+            let all = classes_in_use(&s.flows, &s.model.host.transport, s.model.host.cnp_priority);
             (0..all.len()).map(|class| all.priority(class)).collect::<Vec<_>>()
         };
         if classes(before) != classes(now) {
