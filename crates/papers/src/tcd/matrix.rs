@@ -39,7 +39,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut f = Findings { checks: runs.checks(), tables: vec![runs.table()], ..Findings::default() };
     runs.write_findings(&mut f);
     if cx.mode == Mode::Quick {
-        f.notes.push(format!("Quick: {} seeds of 10.", runs.seeds));
+        f.notes.push(format!("Quick: {} seeds of 5.", runs.seeds));
     }
     f.figures.push(figure(&|fc, rc, group| runs.gain(fc, rc, group).mean, &|fc, rc, which| runs.ce(fc, rc, which).mean));
     Ok(f)
@@ -47,7 +47,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 
 impl Runs {
     fn measure(cx: &Context) -> Result<Runs, ReproduceError> {
-        let seeds = cx.mode.pick(3, 10);
+        let seeds = cx.mode.pick(3, 5);
         let groups = picks(FLOW_BINS);
         let mut plan = Plan::default();
         let series: Vec<Vec<[Series; 2]>> = FLOW_CONTROLS
@@ -85,26 +85,10 @@ impl Runs {
         let mut checks = Vec::new();
         for (fc, (_, name)) in FLOW_CONTROLS.iter().enumerate() {
             for (rc, (control, ..)) in RATE_CONTROLS.iter().enumerate().take(2) {
-                checks.push(
-                    Check::new(
-                        format!("{control} on {name}: victims marked CE with TCD"),
-                        Unit::Fraction,
-                        self.ce(fc, rc, 1).mean,
-                        0.0,
-                        0.005,
-                    )
-                    .assuming(LOAD),
-                );
-                checks.push(
-                    Check::new(
-                        format!("{control} on {name}: mean completion time of victims without TCD over that with it"),
-                        Unit::None,
-                        self.gain(fc, rc, VICTIMS).mean,
-                        1.0,
-                        f64::INFINITY,
-                    )
-                    .assuming(LOAD),
-                );
+                let marked = format!("{control} on {name}: victims marked CE with TCD");
+                checks.push(Check::mean(marked, Unit::Fraction, self.ce(fc, rc, 1), 0.0, 0.005).assuming(LOAD));
+                let gain = format!("{control} on {name}: mean completion time of victims without TCD over that with it");
+                checks.push(Check::mean(gain, Unit::None, self.gain(fc, rc, VICTIMS), 1.0, f64::INFINITY).assuming(LOAD));
             }
             checks.push(
                 Check::exact(

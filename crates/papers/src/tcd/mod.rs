@@ -2,6 +2,7 @@
 
 mod alpha;
 mod covered_root;
+mod eq4;
 mod fig03;
 mod fig04;
 mod fig05;
@@ -32,6 +33,7 @@ pub const TCD: &[Item] = &[
     item!("tcd", "fig05", fig05::run),
     item!("tcd", "fig08", fig08::run),
     item!("tcd", "sec4.3", sec4_3::run),
+    item!("tcd", "eq4", eq4::run),
     item!("tcd", "fig11", fig11::run),
     item!("tcd", "fig12", fig12::run),
     item!("tcd", "fig13", fig13::run),

@@ -54,7 +54,7 @@ fn study(cx: &Context, title: &str, without: &Scheme, with: &Scheme) -> Result<F
 
 impl<'a> Runs<'a> {
     fn measure(cx: &Context, without: &'a Scheme, with: &'a Scheme) -> Result<Runs<'a>, ReproduceError> {
-        let seeds = cx.mode.pick(3, 10);
+        let seeds = cx.mode.pick(3, 5);
         let sizes: &'static [u64] = cx.mode.pick(&[16, 64, 120, 250], &[8, 16, 32, 48, 64, 80, 100, 120, 150, 200, 250]);
         let groups = picks(FLOW_BINS);
         let mut plan = Plan::default();

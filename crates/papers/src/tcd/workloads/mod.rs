@@ -2,4 +2,5 @@
 
 pub mod claims;
 pub mod mpi_io;
+mod readings;
 pub mod slowdown;

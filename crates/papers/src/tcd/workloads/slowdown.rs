@@ -2,31 +2,40 @@
 
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
+use super::readings::{Hash, Load, Reading};
 use crate::stats::Mean;
 use crate::study::Series;
-use crate::tcd::run::{Pick, Plan, Results};
+use crate::tcd::run::{Group, Pick, Plan, Results};
 use crate::tcd::schemes::{DCQCN, DCQCN_TCD, DCQCN_TCD_B, Scheme, TIMELY, TIMELY_TCD};
+use crate::tcd::victims::tab3::crossings;
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 const FILE: &str = "workloads.toml";
 /// Names of the percentiles.
 const WHICH: [&str; 3] = ["median", "95th percentile", "99th percentile"];
 /// What is left open for all of them.
-const FABRIC: &str = "flows from any host to any other, paths by hash, round robin across ingresses at every egress";
+const FABRIC: &str = "flows from any host to any other; switches and CNPs as in ns3-rdma (order of arrival at every egress, CNPs never paused, one hash for all switches), the three tiers of links carry 60 % on the average";
 const READING_A: &str = "alpha 1.2 is the initial value (reading A)";
 const TIMELY_RTT: &str = "TIMELY as published with D_minRTT 20 us, though the unloaded round trip here is 32 to 48 us";
 
-/// Another reading of what the paper leaves open: what is different, and the settings.
-type Reading = (&'static str, &'static [&'static str]);
-/// What else may have been the paper's fabric.
-const FABRICS: [Reading; 3] = [
-    ("order of arrival at every egress", &["switch.discipline=fifo"]),
-    ("90 % load", &["workload[0].load=0.9"]),
-    ("order of arrival and 90 % load", &["switch.discipline=fifo", "workload[0].load=0.9"]),
+/// The reading that is judged.
+const BASE: Reading = Reading::new(Hash::Polarised, Load::Tiers);
+/// The other readings of the hash and of the load under DCQCN, and loads between them.
+const READINGS: [Reading; 6] = [
+    Reading::new(Hash::Polarised, Load::Of(0.2)),
+    Reading::new(Hash::Polarised, Load::Of(0.35)),
+    Reading::new(Hash::Polarised, Load::Links),
+    Reading::new(Hash::Polarised, Load::Hosts),
+    Reading::new(Hash::Spread, Load::Hosts),
+    Reading::new(Hash::Spread, Load::Tiers),
 ];
-/// What else may have been the paper's TIMELY.
-const ROUND_TRIPS: [Reading; 1] = [("D_minRTT 48 us", &["rate_control.timely.min_rtt=48us"])];
+/// Those under TIMELY, a run of which takes twice as long.
+const TIMELY_READINGS: [Reading; 2] = [READINGS[3], READINGS[5]];
 
+/// Settings over a scenario with their name.
+type Variant = (&'static str, &'static [&'static str]);
+/// What else may have been the paper's switch.
+const SWITCHES: [Variant; 1] = [("ingresses served in turn", &["switch.discipline=round-robin"])];
 /// A distribution of sizes with the sizes that are examined.
 pub struct Workload {
     /// As in a scenario.
@@ -85,44 +94,59 @@ pub struct Size {
 impl Size {
     /// Of a workload in a mode.
     fn of(mode: Mode, w: &Workload) -> Size {
+        let full = |flows: u64| Size { k: 10, flows, seeds: 5 };
         match (mode, w.cdf) {
             (Mode::Quick, "hadoop") => Size { k: 4, flows: 4_000, seeds: 3 },
             (Mode::Quick, _) => Size { k: 4, flows: 600, seeds: 3 },
-            (Mode::Full, "hadoop") => Size { k: 10, flows: 40_000, seeds: 3 },
-            (Mode::Full, _) => Size { k: 10, flows: 40_000, seeds: 1 },
+            (Mode::Full, "hadoop") => full(40_000),
+            // A flow is fourteen times as long on the average: a tenth of the paper's number of flows.
+            (Mode::Full, _) => full(4_000),
         }
     }
-    fn settings(&self, w: &Workload, flow_control: &str) -> Vec<String> {
-        vec![
+    fn settings(&self, w: &Workload, flow_control: &str, reading: &Reading) -> Vec<String> {
+        let of_run = [
             format!("topology.k={}", self.k),
             format!("workload[0].flows={}", self.flows),
             format!("workload[0].cdf={}", w.cdf),
             format!("flow_control.kind={flow_control}"),
-        ]
+        ];
+        of_run.into_iter().chain(reading.settings(self.k)).collect()
     }
     fn words(&self) -> String {
-        format!(
-            "k = {}, {} hosts, {} flows, {} seed{}",
-            self.k,
-            self.k * self.k * self.k / 4,
-            self.flows,
-            self.seeds,
-            if self.seeds == 1 { "" } else { "s" }
-        )
+        format!("k = {}, {} hosts, {} flows, {} seeds", self.k, self.k * self.k * self.k / 4, self.flows, self.seeds)
     }
 }
 
-/// A range of sizes, a percentile, the accepted ratio and the paper's.
+/// What is expected of a range of sizes.
+#[derive(Clone, Copy)]
 struct Expected {
     range: usize,
+    /// Which percentile.
     which: usize,
+    of: What,
     low: f64,
     high: f64,
     paper: Option<f64>,
 }
 
+/// What is expected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Slowdown without TCD over that with it.
+    Gain,
+    /// Slowdown without TCD.
+    Without,
+    /// Slowdown with it.
+    With,
+}
+
 const fn expect(range: usize, which: usize, low: f64, high: f64, paper: Option<f64>) -> Expected {
-    Expected { range, which, low, high, paper }
+    Expected { range, which, of: What::Gain, low, high, paper }
+}
+
+/// A slowdown that the paper prints: within a factor of 1.5.
+const fn level(range: usize, which: usize, of: What, paper: f64) -> Expected {
+    Expected { range, which, of, low: paper / 1.5, high: paper * 1.5, paper: Some(paper) }
 }
 
 /// A pair of schemes under a workload, run.
@@ -132,52 +156,73 @@ pub struct Pair {
     with: Series,
     /// Other schemes, beside.
     others: Vec<Series>,
-    /// Other readings of what the paper leaves open, without and with TCD, first seed: what is different.
-    readings: Vec<(&'static str, Series, Series)>,
+    /// Other readings of hash and load, without and with TCD.
+    readings: Vec<(Reading, [Series; 2])>,
+    /// Other readings of what else the paper leaves open.
+    variants: Vec<(&'static str, [Series; 2])>,
     size: Size,
 }
 
-/// Runs a workload without and with TCD, and other schemes beside.
-fn pair(
-    cx: &Context,
-    w: &Workload,
-    flow_control: &str,
-    schemes: [&Scheme; 2],
-    others: &[Scheme],
-    readings: &[Reading],
-) -> Result<Pair, ReproduceError> {
+/// What is run beside the two schemes.
+#[derive(Default)]
+struct Beside {
+    schemes: &'static [Scheme],
+    readings: &'static [Reading],
+    variants: &'static [Variant],
+}
+
+/// Runs a workload without and with TCD, and what stands beside.
+fn pair(cx: &Context, w: &Workload, flow_control: &str, schemes: [&Scheme; 2], beside: &Beside) -> Result<Pair, ReproduceError> {
     let size = Size::of(cx.mode, w);
-    let (settings, groups) = (size.settings(w, flow_control), w.picks());
+    let groups = w.picks();
     let mut plan = Plan::default();
-    let mut add = |scheme: &Scheme| plan.series(cx, size.seeds, FILE, scheme, &settings, &groups);
-    let [without, with] = schemes.map(&mut add);
-    let others = others.iter().map(add).collect();
-    let readings = readings.iter().map(|(name, more)| {
-        let settings: Vec<String> = settings.iter().cloned().chain(more.iter().map(|s| (*s).to_owned())).collect();
-        let [without, with] = schemes.map(|s| plan.series(cx, 1, FILE, s, &settings, &groups));
-        (*name, without, with)
-    });
-    let readings = readings.collect();
-    Ok(Pair { results: plan.run(cx)?, without, with, others, readings, size })
+    let mut add = |scheme: &Scheme, reading: &Reading, more: &[&str]| {
+        let mut settings = size.settings(w, flow_control, reading);
+        settings.extend(more.iter().map(|s| (*s).to_owned()));
+        plan.series(cx, size.seeds, FILE, scheme, &settings, &groups)
+    };
+    let [without, with] = schemes.map(|s| add(s, &BASE, &[]));
+    let others = beside.schemes.iter().map(|s| add(s, &BASE, &[])).collect();
+    let readings = beside.readings.iter().map(|r| (*r, schemes.map(|s| add(s, r, &[])))).collect();
+    let variants = beside.variants.iter().map(|(name, more)| (*name, schemes.map(|s| add(s, &BASE, more)))).collect();
+    Ok(Pair { results: plan.run(cx)?, without, with, others, readings, variants, size })
 }
 
 impl Pair {
     /// The two of Fig. 16.
     pub fn dcqcn(cx: &Context, w: &Workload, flow_control: &str) -> Result<Pair, ReproduceError> {
         // What costs minutes a run is run without what is only shown beside.
-        let short = cx.mode == Mode::Quick || w.cdf == HADOOP.cdf;
-        let others: &[Scheme] = if flow_control == "pfc" && short { &[DCQCN_TCD_B] } else { &[] };
-        let readings: &[_] = if flow_control == "pfc" && w.cdf == HADOOP.cdf { &FABRICS } else { &[] };
-        pair(cx, w, flow_control, [&DCQCN, &DCQCN_TCD], others, readings)
+        let beside = match (w.cdf == HADOOP.cdf, flow_control) {
+            (true, "pfc") => Beside { schemes: &[DCQCN_TCD_B], readings: &READINGS, variants: &SWITCHES },
+            _ => Beside::default(),
+        };
+        pair(cx, w, flow_control, [&DCQCN, &DCQCN_TCD], &beside)
     }
     /// The two of Fig. 19.
     pub fn timely(cx: &Context, w: &Workload) -> Result<Pair, ReproduceError> {
-        let readings: &[_] = if w.cdf == HADOOP.cdf { &ROUND_TRIPS } else { &[] };
-        pair(cx, w, "pfc", [&TIMELY, &TIMELY_TCD], &[], readings)
+        let beside = match w.cdf == HADOOP.cdf {
+            true => Beside { readings: &TIMELY_READINGS, ..Beside::default() },
+            false => Beside::default(),
+        };
+        pair(cx, w, "pfc", [&TIMELY, &TIMELY_TCD], &beside)
     }
     /// How many times smaller a percentile is with TCD.
     fn gain(&self, group: usize, which: usize) -> Mean {
-        self.results.ratio(self.without, self.with, group, |g| g.quantile(which))
+        self.gain_of([self.without, self.with], group, which)
+    }
+    fn gain_of(&self, [without, with]: [Series; 2], group: usize, which: usize) -> Mean {
+        self.results.ratio(without, with, group, |g| g.quantile(which))
+    }
+    /// A check of two series, all of whose interval must lie in the band.
+    fn check(&self, w: &Workload, series: [Series; 2], e: &Expected) -> Check {
+        let (name, which, group) = (w.ranges[e.range].0, WHICH[e.which], w.range(e.range));
+        let (what, mean) = match e.of {
+            What::Gain => (format!("{name}, {which}: slowdown without TCD over that with it"), self.gain_of(series, group, e.which)),
+            What::Without => (format!("{name}, {which}: slowdown without TCD"), self.value(series[0], group, e.which)),
+            What::With => (format!("{name}, {which}: slowdown with TCD"), self.value(series[1], group, e.which)),
+        };
+        let check = Check::mean(what, Unit::None, mean, e.low, e.high);
+        e.paper.map_or(check.clone().claimed(), |p| check.paper(p))
     }
     fn value(&self, series: Series, group: usize, which: usize) -> Mean {
         self.results.mean(series, group, |g| g.quantile(which))
@@ -195,10 +240,14 @@ impl Pair {
 /// The entry of Fig. 16(a).
 pub fn run_fig16a(cx: &Context) -> Result<Findings, ReproduceError> {
     let pair = Pair::dcqcn(cx, &HADOOP, "pfc")?;
-    let expected = [expect(1, 0, 1.5, 5.0, Some(10.8 / 3.6)), expect(2, 2, 1.2, 2.2, Some(1.7)), expect(3, 0, 0.85, 1.15, Some(1.0))];
-    let mut f = judged(cx, &pair, &HADOOP, &DCQCN, &DCQCN_TCD, &expected, &format!("{FABRIC}; {READING_A}"), "Fig. 16a");
-    let (a, b) = (pair.value(pair.without, HADOOP.range(1), 0).mean, pair.value(pair.with, HADOOP.range(1), 0).mean);
-    f.notes.push(format!("Median slowdown below 80 KB: {a:.2} without TCD (paper 10.8), {b:.2} with it (paper 3.6)."));
+    let expected = [
+        expect(1, 0, 1.5, 5.0, Some(10.8 / 3.6)),
+        level(1, 0, What::Without, 10.8),
+        level(1, 0, What::With, 3.6),
+        expect(2, 2, 1.2, 2.2, Some(1.7)),
+        expect(3, 0, 0.85, 1.15, Some(1.0)),
+    ];
+    let mut f = judged(&pair, &HADOOP, [&DCQCN, &DCQCN_TCD], &expected, &format!("{FABRIC}; {READING_A}"), "Fig. 16a");
     f.notes.extend(reading_b(&pair, &HADOOP));
     Ok(f)
 }
@@ -206,29 +255,33 @@ pub fn run_fig16a(cx: &Context) -> Result<Findings, ReproduceError> {
 /// The entry of Fig. 16(b).
 pub fn run_fig16b(cx: &Context) -> Result<Findings, ReproduceError> {
     let pair = Pair::dcqcn(cx, &WEBSEARCH, "pfc")?;
-    let expected = [expect(1, 0, 1.3, 3.0, Some(4.6 / 2.5)), expect(1, 2, 1.3, 3.0, Some(2.0)), expect(3, 2, 0.85, 1.15, Some(1.0))];
-    let mut f = judged(cx, &pair, &WEBSEARCH, &DCQCN, &DCQCN_TCD, &expected, &format!("{FABRIC}; {READING_A}"), "Fig. 16b");
-    let (a, b) = (pair.value(pair.without, WEBSEARCH.range(1), 0).mean, pair.value(pair.with, WEBSEARCH.range(1), 0).mean);
-    f.notes.push(format!("Median slowdown below 500 KB: {a:.2} without TCD (paper 4.6), {b:.2} with it (paper 2.5)."));
-    f.notes.extend(reading_b(&pair, &WEBSEARCH));
-    Ok(f)
+    let expected = [
+        expect(1, 0, 1.3, 3.0, Some(4.6 / 2.5)),
+        level(1, 0, What::Without, 4.6),
+        level(1, 0, What::With, 2.5),
+        expect(1, 2, 1.3, 3.0, Some(2.0)),
+        expect(3, 2, 0.85, 1.15, Some(1.0)),
+    ];
+    Ok(judged(&pair, &WEBSEARCH, [&DCQCN, &DCQCN_TCD], &expected, &format!("{FABRIC}; {READING_A}"), "Fig. 16b"))
 }
 
 /// The entry of Fig. 19(a).
 pub fn run_fig19a(cx: &Context) -> Result<Findings, ReproduceError> {
     let pair = Pair::timely(cx, &HADOOP)?;
-    let expected = [expect(2, 2, 1.1, 2.0, Some(50.3 / 36.6)), expect(1, 0, 1.0, f64::INFINITY, None)];
-    let mut f = judged(cx, &pair, &HADOOP, &TIMELY, &TIMELY_TCD, &expected, &format!("{FABRIC}; {TIMELY_RTT}"), "Fig. 19a");
-    let (a, b) = (pair.value(pair.without, HADOOP.range(2), 2).mean, pair.value(pair.with, HADOOP.range(2), 2).mean);
-    f.notes.push(format!("99th percentile of the slowdown below 50 KB: {a:.1} without TCD (paper 50.3), {b:.1} with it (paper 36.6)."));
-    Ok(f)
+    let expected = [
+        expect(2, 2, 1.1, 2.0, Some(50.3 / 36.6)),
+        level(2, 2, What::Without, 50.3),
+        level(2, 2, What::With, 36.6),
+        expect(1, 0, 1.0, f64::INFINITY, None),
+    ];
+    Ok(judged(&pair, &HADOOP, [&TIMELY, &TIMELY_TCD], &expected, &format!("{FABRIC}; {TIMELY_RTT}"), "Fig. 19a"))
 }
 
 /// The entry of Fig. 19(b).
 pub fn run_fig19b(cx: &Context) -> Result<Findings, ReproduceError> {
     let pair = Pair::timely(cx, &WEBSEARCH)?;
     let expected = [expect(1, 0, 1.0, f64::INFINITY, None), expect(1, 2, 1.0, f64::INFINITY, None)];
-    Ok(judged(cx, &pair, &WEBSEARCH, &TIMELY, &TIMELY_TCD, &expected, &format!("{FABRIC}; {TIMELY_RTT}"), "Fig. 19b"))
+    Ok(judged(&pair, &WEBSEARCH, [&TIMELY, &TIMELY_TCD], &expected, &format!("{FABRIC}; {TIMELY_RTT}"), "Fig. 19b"))
 }
 
 /// The entry beyond the paper: Fig. 16 with buffer-based GFC.
@@ -239,7 +292,7 @@ pub fn run_fig16_gfc(cx: &Context) -> Result<Findings, ReproduceError> {
     for (w, range) in [(&HADOOP, "Fig. 16a with GFC"), (&WEBSEARCH, "Fig. 16b with GFC")] {
         let pair = Pair::dcqcn(cx, w, "gfc-buffer")?;
         let expected = [expect(1, 0, 1.1, f64::INFINITY, None), expect(1, 2, 1.1, f64::INFINITY, None)];
-        let one = judged(cx, &pair, w, &DCQCN, &DCQCN_TCD, &expected, &assuming, range);
+        let one = judged(&pair, w, [&DCQCN, &DCQCN_TCD], &expected, &assuming, range);
         measured.push(one.measured);
         all.checks.extend(one.checks.into_iter().map(|mut c| {
             c.what = format!("{}, {}", w.title, c.what);
@@ -284,24 +337,10 @@ fn reading_b(pair: &Pair, w: &Workload) -> Option<String> {
     ))
 }
 
-#[allow(clippy::too_many_arguments)]
-fn judged(
-    cx: &Context,
-    pair: &Pair,
-    w: &Workload,
-    without: &Scheme,
-    with: &Scheme,
-    expected: &[Expected],
-    assuming: &str,
-    figure: &str,
-) -> Findings {
+fn judged(pair: &Pair, w: &Workload, [without, with]: [&Scheme; 2], expected: &[Expected], assuming: &str, figure: &str) -> Findings {
     let times = |v: f64| format!("{v:.2}x");
     let mut f = Findings::default();
-    for e in expected {
-        let what = format!("{}, {}: slowdown without TCD over that with it", w.ranges[e.range].0, WHICH[e.which]);
-        let check = Check::new(what, Unit::None, pair.gain(w.range(e.range), e.which).mean, e.low, e.high);
-        f.checks.push(e.paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(assuming));
-    }
+    f.checks.extend(expected.iter().map(|e| pair.check(w, [pair.without, pair.with], e).assuming(assuming)));
     f.checks.extend(pair.results.soundness());
     let words: Vec<String> = (0..w.ranges.len())
         .map(|r| {
@@ -315,26 +354,79 @@ fn judged(
         pair.size.words(),
         words.join("; ")
     );
-    if cx.mode == Mode::Quick {
-        f.notes.push(format!("Quick: {}; the paper has k = 10, 250 hosts and 40 thousand flows.", pair.size.words()));
-    } else if pair.size.seeds == 1 {
-        f.notes.push("One seed: a run of this workload takes minutes. There is no interval.".into());
+    if pair.size.k != 10 || pair.size.flows != 40_000 {
+        f.notes.push(format!("Scaled: {}; the paper has k = 10, 250 hosts and over 40 thousand flows.", pair.size.words()));
     }
-    for (name, without, with) in &pair.readings {
-        let both = |range: usize, which: usize| {
-            let of = |s: Series| pair.value(s, w.range(range), which).mean;
-            format!("{:.2} and {:.2}", of(*without), of(*with))
-        };
-        f.why.push(format!(
-            "Under another reading, {name} (first seed), the slowdown {} without and with TCD is {} at the median and {} at the 99th percentile.",
-            w.ranges[1].0,
-            both(1, 0),
-            both(1, 2)
-        ));
+    if !pair.readings.is_empty() {
+        f.tables.push(readings(pair, w, expected));
+        f.notes.extend(expected.iter().filter_map(|e| where_found(pair, w, e)));
     }
     f.figures.push(draw(pair, w, without, with, figure));
     f.tables.push(table(pair, w, without, with));
     f
+}
+
+/// The load of the hosts at which a slowdown is the paper's, where all switches have one hash.
+fn where_found(pair: &Pair, w: &Workload, e: &Expected) -> Option<String> {
+    let which = match e.of {
+        What::Without => 0,
+        What::With => 1,
+        What::Gain => return None,
+    };
+    let base = (BASE, [pair.without, pair.with]);
+    let polarised = pair.readings.iter().copied().chain([base]).filter(|(r, _)| r.hash == Hash::Polarised);
+    let mut curve: Vec<(f64, f64)> =
+        polarised.map(|(r, s)| (r.host_load(pair.size.k), pair.value(s[which], w.range(e.range), e.which).mean)).collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let paper = e.paper?;
+    let at: Vec<String> = crossings(&curve, paper).into_iter().map(|v| Unit::Fraction.format(v)).collect();
+    let found = if at.is_empty() { "at none of these loads".to_owned() } else { format!("where hosts offer {}", at.join(" and ")) };
+    Some(format!(
+        "With one hash for all switches the paper's {paper} ({}, {}, {} TCD) appears {found}, linear between the loads of the table; the judged load is {}.",
+        w.ranges[e.range].0,
+        WHICH[e.which],
+        if which == 0 { "without" } else { "with" },
+        Unit::Fraction.format(BASE.host_load(pair.size.k))
+    ))
+}
+
+/// The same under every reading of hash and load, and under the variants.
+fn readings(pair: &Pair, w: &Workload, expected: &[Expected]) -> Table {
+    let columns = [
+        "Reading",
+        "Hosts",
+        "Edge",
+        "Core",
+        "< 80 KB, median, without",
+        "with TCD",
+        "gain",
+        "< 50 KB, 99th, without",
+        "with TCD",
+        "gain",
+        "> 100 KB, median, gain",
+        "Checks that hold",
+    ];
+    let mut t = Table::new(columns).align([Align::Left].into_iter().chain([Align::Right; 11])).caption(
+        "Readings of the paper's fabric: what the links of hosts, of edge switches and to the core are offered where flows can take them, the slowdown without and with TCD (means over seeds, 95 % intervals), and how many of the checks of this entry would hold.",
+    );
+    let number = |v: f64| format!("{v:.2}");
+    let base = (BASE.name() + " (judged)", BASE, [pair.without, pair.with]);
+    let others = pair.readings.iter().map(|(r, s)| (r.name(), *r, *s));
+    let variants = pair.variants.iter().map(|(name, s)| (format!("{}; {name}", BASE.name()), BASE, *s));
+    for (name, reading, series) in [base].into_iter().chain(others).chain(variants) {
+        let load = reading.host_load(pair.size.k);
+        let mut row: Vec<Cell> = vec![name.into()];
+        row.extend(reading.tiers(pair.size.k).map(|tier| Cell::from(format!("{:.0} %", 100.0 * tier * load))));
+        for (range, which) in [(1, 0), (2, 2)] {
+            row.extend(series.map(|s| Cell::from(pair.value(s, w.range(range), which).words(number))));
+            row.push(pair.gain_of(series, w.range(range), which).words(number).into());
+        }
+        row.push(pair.gain_of(series, w.range(3), 0).words(number).into());
+        let hold = expected.iter().filter(|e| pair.check(w, series, e).holds()).count();
+        row.push(format!("{hold} of {}", expected.len()).into());
+        t.push(row);
+    }
+    t
 }
 
 fn draw(pair: &Pair, w: &Workload, without: &Scheme, with: &Scheme, name: &str) -> Figure {
@@ -377,8 +469,7 @@ fn table(pair: &Pair, w: &Workload, without: &Scheme, with: &Scheme) -> Table {
             row.extend([pair.without, pair.with].map(|s| Cell::from(number(pair.value(s, group, which).mean))));
             row.push(pair.gain(group, which).words(number).into());
         }
-        let share =
-            |s, value: fn(&crate::tcd::run::Group) -> f64| Cell::from(Unit::Fraction.format(pair.results.mean(s, group, value).mean));
+        let share = |s, value: fn(&Group) -> f64| Cell::from(Unit::Fraction.format(pair.results.mean(s, group, value).mean));
         row.extend([share(pair.without, |g| g.ce_share()), share(pair.with, |g| g.ce_share()), share(pair.with, |g| g.ue_share())]);
         t.push(row);
     }
