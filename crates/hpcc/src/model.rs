@@ -166,6 +166,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
         fast_forward: false,
         checks: false,
         probes: Probes { control: Selection::All, histogram: c.qlen_mon_file.is_some().then(|| looks(c)), ..Probes::default() },
+        lossy: Vec::new(),
         unpaused: Some(0),
         draws: None,
         faults: Faults::default(),

@@ -174,12 +174,12 @@ impl Buffer {
 }
 
 impl BufferPolicy {
-    /// The ingress of a port, empty.
-    pub fn ingress(&self, port: usize) -> Ingress {
+    /// The ingress of a port and class, empty. A lossy class has no headroom: nothing is under way to it that a pause did not stop.
+    pub fn ingress(&self, port: usize, lossy: bool) -> Ingress {
         match self {
             BufferPolicy::PerIngress(_) => Ingress::default(),
             BufferPolicy::Shared(s) => {
-                let headroom_size = s.headroom[port].0.try_into().unwrap_or(u32::MAX);
+                let headroom_size = if lossy { 0 } else { s.headroom[port].0.try_into().unwrap_or(u32::MAX) };
                 Ingress { headroom_size, shift: s.shift[port], ..Ingress::default() }
             }
         }
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
         let policy = BufferPolicy::PerIngress(Bytes(3000));
-        let (mut b, mut i, mut other) = (Buffer::new(&policy, 2, false), policy.ingress(0), policy.ingress(1));
+        let (mut b, mut i, mut other) = (Buffer::new(&policy, 2, false), policy.ingress(0, false), policy.ingress(1, false));
         assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, len).is_some()), [true, true, false]);
         assert!(b.admit(&mut other, 1500).is_some(), "another ingress has its own");
         assert_eq!((b.release(&mut i, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
@@ -209,7 +209,7 @@ mod tests {
 
     fn wrapping(pool: SharedPool, wraps: bool) -> (Buffer, Ingress) {
         let policy = BufferPolicy::Shared(pool);
-        (Buffer::new(&policy, 3, wraps), policy.ingress(0))
+        (Buffer::new(&policy, 3, wraps), policy.ingress(0, false))
     }
 
     /// 4 MiB, three 100G/1us ports: (4194304 - 112500 - 12288) / 8 = 508689 bytes of limit on an empty switch.

@@ -87,6 +87,8 @@ pub enum Call {
 pub enum Drop {
     /// The ingress buffer had no room.
     BufferFull,
+    /// The egress queue of this port had no room.
+    QueueFull(u16),
     /// No route to the destination.
     NoRoute,
     /// It waited for a link that failed.

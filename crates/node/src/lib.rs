@@ -35,6 +35,22 @@ pub use switch::{Occupant, Switch, SwitchConfig};
 pub use vl_arbitration::{VlArbitration, VlEntry};
 pub use wire_times::WireTimes;
 
+/// Some of the classes, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassSet(u8);
+
+impl ClassSet {
+    /// Is this class among them? The number of the unpaused control class never is.
+    #[inline]
+    pub fn has(self, class: u8) -> bool {
+        class < 8 && self.0 & 1 << class != 0
+    }
+    /// How many.
+    pub fn count(self) -> u64 {
+        self.0.count_ones().into()
+    }
+}
+
 /// The priorities in use, as dense class numbers.
 ///
 /// A run that uses priorities 3 and 5 has two classes; columns per class stay short. Class order is priority order.
@@ -76,6 +92,11 @@ impl Classes {
     /// The number that frames of the unpaused control class carry instead of a class.
     pub fn unpaused(&self) -> Option<u8> {
         self.unpaused.map(|_| self.priorities.len() as u8)
+    }
+    /// The classes of these priorities; those that are not in use have none.
+    pub fn set(&self, priorities: &[u8]) -> ClassSet {
+        let of = |p: &u8| self.priorities.iter().position(|own| own == p);
+        ClassSet(priorities.iter().filter_map(of).fold(0, |set, class| set | 1 << class))
     }
     /// The class of a priority in use.
     pub fn class(&self, priority: u8) -> Option<u8> {

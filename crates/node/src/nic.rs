@@ -138,8 +138,12 @@ impl Nic {
     /// A NIC without flows on a link with this flow control.
     pub fn new(node: u32, flow_control: &FlowControl, link: &LinkFacts, c: Arc<NicConfig>) -> Self {
         let len = c.message_len.unwrap_or(flow_control.message_len());
-        let classes = ClassConfig { ingress: Ingress::default(), detector: AnyDetector::None };
-        let mut port = Port::new(flow_control, link, &classes, c.classes, len);
+        let class = |class| ClassConfig {
+            flow_control: if c.lossy.has(class) { FlowControl::None } else { flow_control.clone() },
+            ingress: Ingress::default(),
+            detector: AnyDetector::None,
+        };
+        let mut port = Port::new(link, class, c.classes, len);
         if c.cnp_class.is_some() {
             port.put_messages_first();
         }

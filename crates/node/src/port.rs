@@ -64,8 +64,9 @@ fn free_time<S: Serializer>(free: &EventKey, s: S) -> Result<S::Ok, S::Error> {
     state::deadline(&free.time, s)
 }
 
-/// What a port has by class besides its flow control.
+/// What a class of a port is built from.
 pub(crate) struct ClassConfig {
+    pub flow_control: FlowControl,
     pub ingress: Ingress,
     pub detector: AnyDetector,
 }
@@ -140,12 +141,12 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port whose halves are configured for this link.
-    pub(crate) fn new(fc: &FlowControl, facts: &LinkFacts, class_state: &ClassConfig, classes: usize, message_len: Bytes) -> Self {
-        let class_state = || {
-            let (rx, tx) = fc.halves(facts);
-            let (egress, detector, ingress) = (Egress::default(), class_state.detector.clone(), class_state.ingress);
-            ClassState { egress, tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
+    /// A port whose halves are configured for this link, class by class.
+    pub(crate) fn new(facts: &LinkFacts, of_class: impl Fn(u8) -> ClassConfig, classes: usize, message_len: Bytes) -> Self {
+        let class_state = |class: usize| {
+            let ClassConfig { flow_control, ingress, detector } = of_class(class as u8);
+            let (rx, tx) = flow_control.halves(facts);
+            ClassState { egress: Egress::default(), tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
         };
         Port {
             free: EventKey::START,
@@ -166,8 +167,8 @@ impl Port {
             hold_changes: 0,
             rate: facts.rate,
             message_len: message_len.0 as u32,
-            class_state: class_state(),
-            more: (1..classes).map(|_| class_state()).collect(),
+            class_state: class_state(0),
+            more: (1..classes).map(class_state).collect(),
             delays: None,
         }
     }

@@ -9,6 +9,7 @@ use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Time, prefetch};
 
+use crate::ClassSet;
 use crate::buffer::{Buffer, BufferPolicy};
 use crate::compat::Compat;
 use crate::control::ControlDelay;
@@ -46,6 +47,8 @@ pub struct SwitchConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
+    /// Those that no flow control holds: what finds no room is lost.
+    pub lossy: ClassSet,
     /// Length of control frames [bytes]; `None`: that of the flow control.
     pub message_len: Option<Bytes>,
     /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
@@ -115,9 +118,13 @@ impl Switch {
         let n = c.links.len();
         let port = |p: usize| {
             let place = Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
-            let class_state = ClassConfig { ingress: c.buffer.ingress(p), detector: c.detection[p].detector(&place) };
+            let class_state = |class| ClassConfig {
+                flow_control: if c.lossy.has(class) { FlowControl::None } else { c.flow_control[p].clone() },
+                ingress: c.buffer.ingress(p, c.lossy.has(class)),
+                detector: c.detection[p].detector(&place),
+            };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
-            let mut port = Port::new(&c.flow_control[p], &c.links[p], &class_state, c.classes, message_len);
+            let mut port = Port::new(&c.links[p], class_state, c.classes, message_len);
             port.keep_telemetry(c.telemetry);
             if c.messages_first {
                 port.put_messages_first();

@@ -85,6 +85,7 @@ impl Bench {
         let mut config = NicConfig {
             control_delay: ControlDelay::default(),
             classes: 1,
+            lossy: Default::default(),
             clock: WireClock::Nanoseconds,
             message_len: None,
             payload_max: 1000,

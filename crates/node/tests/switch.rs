@@ -75,6 +75,7 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
         scheduler: SchedulerKind::Strict,
         control_delay: ControlDelay::default(),
         classes: 1,
+        lossy: Default::default(),
         message_len: None,
         unpaused: None,
         messages_first: false,

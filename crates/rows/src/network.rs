@@ -177,6 +177,9 @@ table! {
         cnms_egress: Late,
         /// CNMs that the ingress buffer at its far end sent to sources; the name was `notices_ingress` before.
         cnms_ingress: Late,
+        /// Frames for it, of whatever ingress, that its egress queues had no room for; they are among the `dropped` of the ports that they
+        /// came from.
+        tail_dropped: Beside,
     }
 }
 table! {

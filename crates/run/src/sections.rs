@@ -272,9 +272,17 @@ pub(crate) fn probes() -> SectionSpec {
     SectionSpec::once("probes", "What is recorded besides flows, totals and deadlocks.", vec![SAMPLES, &PORT_PROBES, PROBES])
 }
 
+/// Keys of every flow control.
+const FLOW_CONTROL: &[ParamSpec] = &[ParamSpec::optional(
+    "lossy",
+    Kind::Texts,
+    "priorities that it does not hold, such as [\"0\", \"2-3\"]: a switch without room drops their frames, which is a result and no violation; default: none",
+    "",
+)];
+
 pub(crate) fn flow_control() -> SectionSpec {
     let kinds = xoff_mech::flow_control::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
-    SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![]).kinds("kind", Some("pfc"), kinds.collect())
+    SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![FLOW_CONTROL]).kinds("kind", Some("pfc"), kinds.collect())
 }
 pub(crate) fn detection() -> SectionSpec {
     let kinds = xoff_mech::detection::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });

@@ -172,6 +172,7 @@ impl Layout {
         let (node, from) = (self.name(self.ports.place(at as u32).0), self.name(self.ports.place(from).0));
         let why = match why {
             Drop::BufferFull => "the ingress buffer had no room",
+            Drop::QueueFull(_) => "the egress queue had no room",
             Drop::NoRoute => "there is no route to its destination",
             Drop::LinkFailed => "its link failed",
             Drop::Stormed(_) => "the watchdog had found a storm",

@@ -1,6 +1,6 @@
 //! The network, shared by its partitions.
 
-use xoff_node::Classes;
+use xoff_node::{ClassSet, Classes};
 use xoff_topology::PortNumbers;
 use xoff_topology::routing::{Choice, ExplicitPaths};
 use xoff_units::WireClock;
@@ -20,7 +20,10 @@ pub(crate) struct Layout {
     pub choice: Choice,
     pub paths: ExplicitPaths,
     pub acks: bool,
+    /// Every link has a flow control that promises to lose nothing.
     pub lossless: bool,
+    /// Classes of which no flow control promises anything.
+    pub lossy: ClassSet,
     pub probes: Probes,
     /// Any on-change probe is set: notes are examined for rows.
     pub detecting: bool,
@@ -38,6 +41,11 @@ impl Layout {
     #[inline]
     pub fn port_index(&self, node: u32, port: u16) -> usize {
         self.ports.of(node, port) as usize
+    }
+
+    /// Is it promised that nothing of this class is lost?
+    pub fn is_lossless(&self, class: u8) -> bool {
+        self.lossless && !self.lossy.has(class)
     }
 
     /// The index of a port and class in the columns by both.

@@ -38,10 +38,10 @@ impl std::ops::Add for FrameCount {
 }
 
 /// The lost frames of a run by cause. A lossless network that is dimensioned right has the first two at zero; the others are the work of
-/// faults that the scenario asks for.
+/// faults that the scenario asks for, and of classes of which nothing is promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct LostFrames {
-    /// Dropped by a switch: the ingress buffer had no room.
+    /// Dropped by a switch, of a lossless class: the ingress buffer or the egress queue had no room.
     pub buffer_full: FrameCount,
     /// Dropped by a switch: no route to the destination, although no link has failed.
     pub no_route: FrameCount,
@@ -55,12 +55,20 @@ pub struct LostFrames {
     pub on_failed_link: FrameCount,
     /// Lost on the wire to an error ([`Losses`](crate::Losses)).
     pub on_faulty_link: FrameCount,
+    /// Dropped by a switch, of a lossy class: the ingress buffer had no room.
+    pub lossy_ingress: FrameCount,
+    /// Dropped by a switch, of a lossy class: the egress queue had no room.
+    pub lossy_egress: FrameCount,
 }
 
 impl LostFrames {
     /// Dropped by nodes.
     pub fn dropped(&self) -> FrameCount {
-        self.buffer_full + self.no_route + self.cut_off + self.link_failed + self.by_watchdog
+        self.buffer_full + self.no_route + self.cut_off + self.link_failed + self.by_watchdog + self.lossy()
+    }
+    /// Dropped where lossy classes found no room.
+    pub fn lossy(&self) -> FrameCount {
+        self.lossy_ingress + self.lossy_egress
     }
     /// Lost on links.
     pub fn on_links(&self) -> FrameCount {
@@ -75,9 +83,9 @@ impl LostFrames {
     pub fn unexcused(&self) -> FrameCount {
         self.buffer_full + self.no_route
     }
-    /// Those that a failed or faulty link, or the watchdog, explains.
+    /// Those that a failed or faulty link, the watchdog, or a lossy class explains.
     pub fn excused(&self) -> FrameCount {
-        self.cut_off + self.link_failed + self.by_watchdog + self.on_links()
+        self.cut_off + self.link_failed + self.by_watchdog + self.on_links() + self.lossy()
     }
 
     /// Adds those of another partition of the network.
@@ -89,6 +97,8 @@ impl LostFrames {
         self.by_watchdog = self.by_watchdog + o.by_watchdog;
         self.on_failed_link = self.on_failed_link + o.on_failed_link;
         self.on_faulty_link = self.on_faulty_link + o.on_faulty_link;
+        self.lossy_ingress = self.lossy_ingress + o.lossy_ingress;
+        self.lossy_egress = self.lossy_egress + o.lossy_egress;
     }
 }
 
@@ -147,9 +157,16 @@ impl Monitor {
     #[cold]
     pub(crate) fn note_dropped(&mut self, clock: &Clock, d: &Dropped) {
         self.ports[d.at].dropped += 1;
+        if let Drop::QueueFull(port) = d.why {
+            let node = self.layout.ports.place(d.at as u32).0;
+            self.ports[self.layout.port_index(node, port)].tail_dropped += 1;
+        }
+        let lossy = self.layout.lossy.has(d.class);
         let lost = &mut self.counts.lost;
         let (count, excused) = match d.why {
-            Drop::BufferFull => (&mut lost.buffer_full, false),
+            Drop::BufferFull if lossy => (&mut lost.lossy_ingress, true),
+            Drop::QueueFull(_) if lossy => (&mut lost.lossy_egress, true),
+            Drop::BufferFull | Drop::QueueFull(_) => (&mut lost.buffer_full, false),
             Drop::NoRoute if self.link_failed => (&mut lost.cut_off, true),
             Drop::NoRoute => (&mut lost.no_route, false),
             Drop::LinkFailed => (&mut lost.link_failed, true),

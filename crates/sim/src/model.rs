@@ -113,6 +113,8 @@ pub struct Model<'a> {
     pub checks: bool,
     /// What to record.
     pub probes: Probes,
+    /// Priorities that no flow control holds: what finds no room in a switch is lost, and that is a result.
+    pub lossy: Vec<u8>,
     /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
     pub unpaused: Option<u8>,
     /// Replaces our random streams where a detector draws at random.
@@ -171,6 +173,7 @@ impl<'a> Model<'a> {
             stop_when_done: false,
             checks: true,
             probes: Probes::default(),
+            lossy: Vec::new(),
             unpaused: None,
             draws: None,
             faults: Faults::default(),

@@ -196,7 +196,8 @@ impl Monitor {
         self.counts.delivered += 1;
         let record = &mut self.flows.records[flow as usize];
         record.out_of_order += payload as u64;
-        if self.layout.lossless && !self.link_failed && !self.links_lose {
+        let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
+        if self.layout.is_lossless(class) && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);
             let describe = || layout.describe_out_of_order(flow, flow_of, (expected, got));
             let at = EventKey { time: clock.of_run(), rank: clock.place().rank };

@@ -47,6 +47,8 @@ pub struct PortTotals {
     pub marked: MarkCounts,
     /// Frames dropped on arrival, or because the link that they waited for failed.
     pub dropped: u64,
+    /// Frames for this port, of whatever ingress, that its egress queues had no room for. They are among those dropped on arrival, too.
+    pub tail_dropped: u64,
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.
     pub lost: u64,
     /// Largest fill of the ingress buffer, any one class [bytes].
@@ -99,7 +101,7 @@ pub struct Outcome {
     pub retry: RetryCounts,
     /// Times that the retransmission timer of a flow expired.
     pub retransmission_timeouts: u64,
-    /// Every link has a flow control that promises to lose nothing.
+    /// Every link has a flow control that promises to lose nothing in the classes that are not lossy.
     pub lossless: bool,
     /// Data frames delivered.
     pub delivered_frames: u64,

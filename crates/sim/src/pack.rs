@@ -116,13 +116,13 @@ packed! {
     PauseChange { time_ps, port, priority, stopped, by }
     HoldChange { time_ps, port, priority, on }
     FrameCount { data, control }
-    LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link }
+    LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link, lossy_ingress, lossy_egress }
     Storm { node, port, priority, since, found, over, discarded }
     RetryCounts { corrupted, discarded, replayed, nacks, timeouts, signals_lost, given_up }
     Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry, retransmission_timeouts }
     PortCnms { ingress, egress }
     PortTotals {
-        tx_bytes, tx_frames, messages_sent, messages_received, marked, dropped, lost, ingress_bytes_max, egress_bytes_max, pauses,
+        tx_bytes, tx_frames, messages_sent, messages_received, marked, dropped, tail_dropped, lost, ingress_bytes_max, egress_bytes_max, pauses,
         pause_ps_total, holds, hold_ps_total, allowed_min
     }
     Hop { at, tx_bytes, queue, rate }

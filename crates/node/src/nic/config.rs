@@ -6,6 +6,7 @@ use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, WireClock, state};
 
 use super::recovery::Recovery;
+use crate::ClassSet;
 use crate::compat::Compat;
 use crate::control::ControlDelay;
 
@@ -50,6 +51,8 @@ pub struct NicConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
+    /// Those that no flow control holds.
+    pub lossy: ClassSet,
     /// Rounding of the times by which flows are paced.
     pub clock: WireClock,
     /// Length of control frames [bytes]; `None`: that of the flow control.

@@ -49,6 +49,10 @@ pub enum Loss {
     UnknownFlow,
     /// Real frames: to an address that is in no table.
     UnknownAddress,
+    /// Of a lossy class: a switch had no room for it at its ingress. A measured result.
+    LossyIngress,
+    /// Of a lossy class: its egress queue was full. A measured result.
+    LossyEgress,
 }
 
 /// What became of such a frame.
@@ -64,7 +68,7 @@ pub enum Fate {
 
 impl Loss {
     /// All of them, in the order of messages.
-    pub const ALL: [Loss; 18] = [
+    pub const ALL: [Loss; 20] = [
         Loss::BufferFull,
         Loss::NoRoute,
         Loss::CutOff,
@@ -83,12 +87,25 @@ impl Loss {
         Loss::Impossible,
         Loss::UnknownFlow,
         Loss::UnknownAddress,
+        Loss::LossyIngress,
+        Loss::LossyEgress,
     ];
+
+    /// Is it a result, as that of a class which promises nothing, and no answer "no"?
+    pub fn is_measured(self) -> bool {
+        matches!(self, Loss::LossyIngress | Loss::LossyEgress)
+    }
 
     /// What became of the frame.
     pub fn fate(self) -> Fate {
         match self {
-            Loss::BufferFull | Loss::NoRoute | Loss::CutOff | Loss::FailedPort | Loss::Watchdog => Fate::Dropped,
+            Loss::BufferFull
+            | Loss::NoRoute
+            | Loss::CutOff
+            | Loss::FailedPort
+            | Loss::Watchdog
+            | Loss::LossyIngress
+            | Loss::LossyEgress => Fate::Dropped,
             Loss::OnFailedLink | Loss::OnFaultyLink | Loss::OnWire | Loss::KernelRing | Loss::KernelRefused | Loss::Unsent => Fate::Lost,
             Loss::TooLong
             | Loss::Malformed
@@ -121,6 +138,8 @@ impl Loss {
             Loss::Impossible => "control frames refused as impossible",
             Loss::UnknownFlow => "refused as of an unknown flow",
             Loss::UnknownAddress => "refused as to an unknown address",
+            Loss::LossyIngress => "of lossy priorities at full ingress buffers",
+            Loss::LossyEgress => "of lossy priorities at full egress queues",
         }
     }
 }
@@ -170,6 +189,11 @@ impl Losses {
     /// All frames that did not arrive.
     pub fn total(&self) -> u64 {
         self.by_cause.values().fold(0, |a, &n| a.saturating_add(n))
+    }
+
+    /// Those that the network had promised not to lose, or that no result explains.
+    pub fn unmeasured(&self) -> u64 {
+        self.by_cause.iter().filter(|(why, _)| !why.is_measured()).fold(0, |a, (_, &n)| a.saturating_add(n))
     }
 
     /// Those of one fate.

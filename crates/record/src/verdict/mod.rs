@@ -199,6 +199,7 @@ impl Verdict {
         let p = &self.parts;
         let sure = self.answer == Conclusion::Yes
             && p.deadlock == Deadlock::None
+            && p.losses.total() == 0
             && matches!(p.promises, Promises::Kept | Promises::NotMade)
             && p.work.incomplete == 0
             && p.nothing_ran.is_none();
@@ -244,7 +245,7 @@ impl Parts {
     fn conclusion(&self, allowed: &[Allow]) -> Conclusion {
         let loss = allowed.contains(&Allow::Loss);
         let deadlock = matches!(self.deadlock, Deadlock::Found { .. }) && !allowed.contains(&Allow::Deadlock);
-        let lost = self.losses.total() > 0 && !loss;
+        let lost = self.losses.unmeasured() > 0 && !loss;
         let violated = match &self.promises {
             Promises::Violated { violations, of_loss, .. } => violations - of_loss.min(violations) > 0 || !loss,
             Promises::Kept | Promises::NotMade | Promises::NotChecked { .. } => false,

@@ -100,6 +100,8 @@ pub(crate) struct ModelParts {
     pub detection: Detection,
     pub rate_control: RateControlKind,
     pub switch: SwitchParts,
+    /// Priorities that no flow control holds.
+    pub lossy: Vec<u8>,
     pub watchdog: Option<watchdog::Config>,
     pub control_delay: ControlDelay,
     pub routing: Routing,
@@ -164,6 +166,7 @@ impl NetworkScenario {
             ingress_buffer: buffer,
             discipline: m.switch.discipline,
             scheduler: m.switch.scheduler.clone(),
+            lossy: m.lossy.clone(),
             cut_through: m.switch.cut_through,
             watchdog: m.watchdog,
             control_delay: m.control_delay,

@@ -81,7 +81,12 @@ pub(super) fn storm_fits(
     storm: &PauseStorm,
     (name, links): (&str, &[(LinkFacts, FlowControl)]),
     (topology, classes): (&Topology, &Classes),
+    lossy: &[u8],
 ) -> Result<(), ParamError> {
+    if lossy.contains(&storm.priority) {
+        let what = format!("priority {} is lossy: no message stops it", storm.priority);
+        return Err(ParamError::new("priority", what, "a priority that is not in flow_control.lossy"));
+    }
     let link = topology.link_at(storm.host, 0);
     let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
     let Some((facts, fc)) = found else { return Ok(()) };

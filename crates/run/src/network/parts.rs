@@ -325,14 +325,13 @@ pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> By
 }
 
 pub(super) fn read_flow_control(
-    doc: &Document,
+    section: &mut Section<'_>,
     topology: &Topology,
     (switch, switch_section): (&SwitchParts, &Section<'_>),
     host: &Host,
     delay: &ControlDelay,
     control_ahead: u64,
 ) -> Option<(&'static str, Vec<(LinkFacts, FlowControl)>)> {
-    let mut section = doc.open(&sections::flow_control());
     let kind = section.kind()?;
     let (buffer, shared) = (switch.ingress_buffer, matches!(switch.memory, Memory::Shared { .. }));
     let entry = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
@@ -347,7 +346,7 @@ pub(super) fn read_flow_control(
             continue;
         }
         let read = if all.is_empty() {
-            (entry.read)(&mut RecordingValues(&mut section, &mut again), &facts)
+            (entry.read)(&mut RecordingValues(section, &mut again), &facts)
         } else {
             (entry.read)(&mut again, &facts)
         };

@@ -100,9 +100,9 @@ type Named<T> = (&'static str, T);
 
 /// What was read from each section. `None`: the section has a mistake, which the document knows.
 struct Sections<'d> {
-    doc: &'d Document,
     topology: &'d Topology,
     switch_section: Section<'d>,
+    flow_section: Section<'d>,
     detection_section: Section<'d>,
     rate_section: Section<'d>,
     watchdog_section: Section<'d>,
@@ -110,6 +110,8 @@ struct Sections<'d> {
     host: Option<Host>,
     control_delay: Option<ControlDelay>,
     switch: Option<SwitchParts>,
+    /// Priorities that no flow control holds.
+    lossy: Option<Vec<u8>>,
     detection: Option<Named<Detection>>,
     rate_control: Option<Named<RateControlKind>>,
     watchdog: Option<Option<watchdog::Config>>,
@@ -150,6 +152,8 @@ impl<'d> Sections<'d> {
         if let (Some(switch), Some(host)) = (&switch, &host) {
             warn_of_cut_through(&switch_section, topology, switch, host);
         }
+        let mut flow_section = doc.open(&sections::flow_control());
+        let lossy = flow_section.take(|s| priorities("lossy", &s.texts("lossy")?));
         let mut detection_section = doc.open(&sections::detection());
         let detection = detection_section.take(|s| {
             let kind = s.kind().unwrap_or("none");
@@ -201,9 +205,9 @@ impl<'d> Sections<'d> {
         let interval = probes.as_ref().map_or(Span::ZERO, |p| p.interval);
         idle::warn_of_times(run_section, run.duration, (&probes_section, interval), &fails.collect::<Vec<_>>());
         Sections {
-            doc,
             topology,
             switch_section,
+            flow_section,
             detection_section,
             rate_section,
             watchdog_section,
@@ -211,6 +215,7 @@ impl<'d> Sections<'d> {
             host,
             control_delay,
             switch,
+            lossy,
             detection,
             rate_control,
             watchdog,
@@ -234,17 +239,20 @@ impl<'d> Sections<'d> {
         self.classes.as_ref().map_or(1, |c| c.len() as u64)
     }
 
+    /// Classes that flow control holds, at least one: none has messages before its own.
+    fn lossless_count(&self) -> u64 {
+        let lossy = self.classes.as_ref().zip(self.lossy.as_ref()).map_or(0, |(c, l)| c.set(l).count());
+        self.class_count().saturating_sub(lossy).max(1)
+    }
+
     /// Flow control comes last: it plans with the links, the frames, the buffer and the delays.
     fn read_flow_control(&mut self) {
-        let (Some(switch), Some(host), Some(delay)) = (&self.switch, &self.host, &self.control_delay) else {
-            self.doc.open(&sections::flow_control());
-            return;
-        };
+        let (Some(switch), Some(host), Some(delay)) = (&self.switch, &self.host, &self.control_delay) else { return };
         let cnms = self.detection.as_ref().is_some_and(|(_, d)| d.sends_cnms());
         let classes = self.class_count();
         let points = if cnms { congestion_points(self.topology, classes) } else { 0 };
-        let ahead = LinkFacts::messages_of_other_classes(classes) + points;
-        self.flow_control = read_flow_control(self.doc, self.topology, (switch, &self.switch_section), host, delay, ahead);
+        let ahead = LinkFacts::messages_of_other_classes(self.lossless_count()) + points;
+        self.flow_control = read_flow_control(&mut self.flow_section, self.topology, (switch, &self.switch_section), host, delay, ahead);
     }
 
     /// What parts have to agree on: memory with headrooms, detection with flow control, rate control with acknowledgements.
@@ -274,7 +282,7 @@ impl<'d> Sections<'d> {
         if let (Some((name, links)), Some(classes)) = (&self.flow_control, &self.classes) {
             for (section, storm) in self.storm_sections.iter_mut().zip(&self.storms) {
                 let Some(storm) = storm else { continue };
-                section.take(|s| storm_fits(s, storm, (name, links), (self.topology, classes)));
+                section.take(|s| storm_fits(s, storm, (name, links), (self.topology, classes), self.lossy.as_deref().unwrap_or_default()));
             }
         }
         if let (Some((name, rate_control)), Some(host)) = (&self.rate_control, &self.host)
@@ -293,6 +301,7 @@ impl<'d> Sections<'d> {
             host: self.host?,
             control_delay: self.control_delay?,
             switch: self.switch?,
+            lossy: self.lossy?,
             detection: self.detection?,
             rate_control: self.rate_control?,
             watchdog: self.watchdog?,
@@ -307,6 +316,30 @@ impl<'d> Sections<'d> {
             pool: self.pool,
         })
     }
+}
+
+/// Priorities from their texts, each one of them or a range: `3`, `3-4`.
+pub(super) fn priorities(key: &str, texts: &[String]) -> Result<Vec<u8>, ParamError> {
+    let refuse = |text: &str, what: &str| {
+        let what = format!("'{}' {what}", xoff_scenario::suggest::clip(text));
+        ParamError::new(key, what, "expected priorities from 0 to 7, such as [\"3\"] or [\"0-2\", \"5\"]")
+    };
+    let mut all = Vec::new();
+    for text in texts {
+        let one = |n: &str| n.trim().parse::<u8>().ok().filter(|n| *n < 8).ok_or_else(|| refuse(text, "is no priority"));
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last) = (one(first)?, one(last)?);
+        if first > last {
+            return Err(refuse(text, "is no range: it ends before it begins"));
+        }
+        for p in first..=last {
+            if all.contains(&p) {
+                return Err(refuse(text, &format!("lists priority {p} a second time")));
+            }
+            all.push(p);
+        }
+    }
+    Ok(all)
 }
 
 /// A host drains in one manner.
@@ -342,6 +375,7 @@ struct Complete {
     host: Host,
     control_delay: ControlDelay,
     switch: SwitchParts,
+    lossy: Vec<u8>,
     detection: Named<Detection>,
     rate_control: Named<RateControlKind>,
     watchdog: Option<watchdog::Config>,
@@ -410,6 +444,7 @@ impl Complete {
                 detection,
                 rate_control,
                 switch: self.switch,
+                lossy: self.lossy,
                 watchdog: self.watchdog,
                 control_delay: self.control_delay,
                 routing: self.routing,

@@ -78,6 +78,7 @@ pub(super) fn write_rows(
                 allowed_rate_min: t.allowed_min.map(|r| r.0),
                 cnms_egress: Late(cnms(n as u32, p as u16).egress),
                 cnms_ingress: Late(cnms(peer.peer, peer.peer_port).ingress),
+                tail_dropped: Beside { usual: 0, value: t.tail_dropped },
             })?;
         }
     }

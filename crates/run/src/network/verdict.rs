@@ -9,7 +9,17 @@ use crate::network::NetworkScenario;
 
 /// All frames that did not arrive. A counter that is new in the simulator does not compile before it has its place here.
 pub fn losses(o: &Outcome) -> Losses {
-    let LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link } = o.lost;
+    let LostFrames {
+        buffer_full,
+        no_route,
+        cut_off,
+        link_failed,
+        by_watchdog,
+        on_failed_link,
+        on_faulty_link,
+        lossy_ingress,
+        lossy_egress,
+    } = o.lost;
     let mut all = Losses::default();
     for (why, frames) in [
         (Loss::BufferFull, buffer_full),
@@ -19,6 +29,8 @@ pub fn losses(o: &Outcome) -> Losses {
         (Loss::Watchdog, by_watchdog),
         (Loss::OnFailedLink, on_failed_link),
         (Loss::OnFaultyLink, on_faulty_link),
+        (Loss::LossyIngress, lossy_ingress),
+        (Loss::LossyEgress, lossy_egress),
     ] {
         all.add_both(why, frames.data, frames.control);
     }

@@ -26,8 +26,29 @@ impl Counting for FrameCount {
 
 impl Counting for LostFrames {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link } = self;
-        [buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link].into_iter().for_each(|c| c.each(f));
+        let LostFrames {
+            buffer_full,
+            no_route,
+            cut_off,
+            link_failed,
+            by_watchdog,
+            on_failed_link,
+            on_faulty_link,
+            lossy_ingress,
+            lossy_egress,
+        } = self;
+        let all = [
+            buffer_full,
+            no_route,
+            cut_off,
+            link_failed,
+            by_watchdog,
+            on_failed_link,
+            on_faulty_link,
+            lossy_ingress,
+            lossy_egress,
+        ];
+        all.into_iter().for_each(|c| c.each(f));
     }
 }
 
@@ -58,6 +79,7 @@ impl Counting for PortTotals {
             messages_received,
             marked,
             dropped,
+            tail_dropped,
             lost,
             ingress_bytes_max: _, // what was reached in one period is reached in all
             egress_bytes_max: _,
@@ -67,7 +89,9 @@ impl Counting for PortTotals {
             hold_ps_total,
             allowed_min: _,
         } = self;
-        [messages_sent, messages_received, dropped, lost, pauses, pause_ps_total, holds, hold_ps_total].into_iter().for_each(&mut *f);
+        let all =
+            [messages_sent, messages_received, dropped, tail_dropped, lost, pauses, pause_ps_total, holds, hold_ps_total];
+        all.into_iter().for_each(&mut *f);
         marked.each(f);
     }
 }

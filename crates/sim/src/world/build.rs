@@ -232,6 +232,7 @@ fn node(
                 scheduler: scheduler.clone(),
                 control_delay: m.control_delay,
                 classes: classes.len(),
+                lossy: classes.set(&m.lossy),
                 message_len: m.message_len,
                 unpaused,
                 messages_first: m.nic.cnps_unpaused,
@@ -307,6 +308,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
     NicConfig {
         control_delay: m.control_delay,
         classes: classes.len(),
+        lossy: classes.set(&m.lossy),
         clock: m.clock,
         message_len: m.message_len,
         payload_max: m.nic.payload_max,
@@ -397,6 +399,7 @@ impl World {
         let layout = Arc::new(Layout {
             ports: ports.numbers,
             partition_of: split.partition_of,
+            lossy: classes.set(&m.lossy),
             classes,
             clock: m.clock,
             seed: m.seed,
