@@ -111,7 +111,8 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             Ok(FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) }, quanta: None }))
         }),
         detection: Box::new(move |link| if c.ecn { red(c, link) } else { Detection::None }),
-        buffer: Box::new(move |links| {
+        buffer: Box::new(move |at| {
+            let links = at.links;
             BufferPolicy::Shared(SharedPool {
                 total: buffer,
                 reserve: Bytes(4 << 10),

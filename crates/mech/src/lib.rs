@@ -8,6 +8,7 @@
 //!  flow_control/    Receiver (measures one ingress buffer, sends upstream) and Sender (obeys, answers `gate`)
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
+//!  sharing/         Sharing (how much of a pool of memory a queue may hold)
 //!  link_retry       frames that a link corrupts are sent again by the link
 //!  watchdog         frees an egress queue that its peer holds for too long
 //! ```
@@ -21,6 +22,7 @@ pub mod flow_control;
 pub mod link_retry;
 pub mod rate_control;
 pub mod scheduled;
+pub mod sharing;
 mod unmet;
 pub mod watchdog;
 

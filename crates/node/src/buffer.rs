@@ -5,8 +5,10 @@
 
 use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
-use xoff_units::Bytes;
 use xoff_units::save::{Save, Value};
+use xoff_units::{Bytes, Time};
+
+use crate::pools::{PoolUse, Pools, PoolsConfig};
 
 /// How the memory is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,30 @@ pub enum BufferPolicy {
     PerIngress(Bytes),
     /// A shared pool with a reserve and headroom per port, and a dynamic limit on each ingress.
     Shared(SharedPool),
+    /// Pools on which priority groups and queues draw, each by a profile.
+    Pools(PoolsConfig),
+}
+
+/// Where a frame passes a switch, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Now.
+    pub now: Time,
+    /// Ingress port.
+    pub port: u16,
+    /// Egress port.
+    pub out: u16,
+    /// Class.
+    pub class: u8,
+}
+
+/// What had no room for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The buffer of its ingress.
+    Ingress,
+    /// The queue of its egress.
+    Queue,
 }
 
 /// A shared pool as in the Broadcom-like models and in SONiC: `limit = (free pool) >> shift`, i.e. alpha = 2^-shift.
@@ -35,12 +61,12 @@ pub struct SharedPool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub struct Ingress {
     /// In reserve or pool [bytes].
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// In headroom [bytes].
-    headroom: u64,
+    pub(crate) headroom: u64,
     /// Most that it has held at any time [bytes].
     #[serde(skip)] // a result
-    highest: u64,
+    pub(crate) highest: u64,
     /// Room in its headroom [bytes] -- constant; a larger one is as good as this.
     headroom_size: u32,
     /// Right shift of the free pool that gives its limit -- constant.
@@ -61,6 +87,8 @@ enum Rule {
     PerIngress(u64),
     /// Pool (total minus all headroom and reserves; reserves counted once per port, whatever the classes), reserve [bytes].
     Shared { pool: u64, reserve: u64, wraps: bool },
+    /// By [`Buffer::pools`].
+    Pools,
 }
 
 /// The accounting of a switch. What differs from ingress to ingress is in [`Ingress`].
@@ -73,11 +101,15 @@ pub struct Buffer {
     shared_used: u64,
     /// All that is held [bytes].
     held: u64,
+    /// The accounts of pools; switches without them pay nothing.
+    #[save(each)]
+    pools: Option<Box<Pools>>,
 }
 
 impl Buffer {
     /// An empty buffer for a switch of this many ports. `wraps`: [`Compat::pool_wraps`](crate::Compat).
     pub fn new(policy: &BufferPolicy, ports: usize, wraps: bool) -> Self {
+        let mut pools = None;
         let rule = match policy {
             BufferPolicy::PerIngress(capacity) => Rule::PerIngress(capacity.0),
             BufferPolicy::Shared(s) => {
@@ -86,8 +118,12 @@ impl Buffer {
                     if wraps { (s.total.0 as u32).wrapping_sub(committed as u32) as u64 } else { s.total.0.saturating_sub(committed) };
                 Rule::Shared { pool, reserve: s.reserve.0, wraps }
             }
+            BufferPolicy::Pools(c) => {
+                pools = Some(Pools::new(c));
+                Rule::Pools
+            }
         };
-        Buffer { rule, shared_used: 0, held: 0 }
+        Buffer { rule, shared_used: 0, held: 0, pools }
     }
 
     /// Limit on the shared part of an ingress.
@@ -98,12 +134,12 @@ impl Buffer {
 
     /// Takes a frame in, or refuses it. Returns what the receiver sees then.
     #[inline]
-    pub fn admit(&mut self, i: &mut Ingress, len: u32) -> Option<Occupancy> {
+    pub fn admit(&mut self, i: &mut Ingress, at: Passage, len: u32) -> Result<Occupancy, Full> {
         let len = len as u64;
         match self.rule {
             Rule::PerIngress(capacity) => {
                 if i.bytes + len > capacity {
-                    return None;
+                    return Err(Full::Ingress);
                 }
                 i.bytes += len;
             }
@@ -111,7 +147,7 @@ impl Buffer {
                 let limit = Self::limit(pool, self.shared_used, wraps, i.shift);
                 let shared = i.bytes.saturating_sub(reserve);
                 if len + i.headroom > i.headroom_size as u64 && len + shared > limit {
-                    return None;
+                    return Err(Full::Ingress);
                 }
                 let new = i.bytes + len;
                 if new <= reserve {
@@ -123,17 +159,25 @@ impl Buffer {
                     self.shared_used += len.min(new - reserve);
                 }
             }
+            Rule::Pools => {
+                let occupancy = self.pools.as_mut().ok_or(Full::Ingress)?.admit(i, &at, len)?;
+                self.held += len;
+                return Ok(occupancy);
+            }
         }
         i.highest = i.highest.max(i.bytes + i.headroom);
         self.held += len;
-        Some(self.occupancy(i))
+        Ok(self.occupancy(i, at.port, at.class))
     }
 
     /// Lets a frame go: headroom is freed first, then the pool, then the reserve. Returns what the receiver sees then.
     #[inline]
-    pub fn release(&mut self, i: &mut Ingress, len: u32) -> Occupancy {
+    pub fn release(&mut self, i: &mut Ingress, at: Passage, len: u32) -> Occupancy {
         let len = len as u64;
         self.held -= len;
+        if let (Rule::Pools, Some(pools)) = (self.rule, &mut self.pools) {
+            return pools.release(i, &at, len);
+        }
         if let Rule::Shared { reserve, .. } = self.rule {
             let from_headroom = i.headroom.min(len);
             let rest = len - from_headroom;
@@ -143,7 +187,7 @@ impl Buffer {
         } else {
             i.bytes -= len;
         }
-        self.occupancy(i)
+        self.occupancy(i, at.port, at.class)
     }
 
     /// A frame is gone, but what it occupied is not freed.
@@ -151,20 +195,31 @@ impl Buffer {
         self.held -= len as u64;
     }
 
-    /// What a receiver sees of one ingress.
+    /// What a receiver sees of the ingress of a port and class.
     #[inline]
-    pub fn occupancy(&self, i: &Ingress) -> Occupancy {
+    pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
         match self.rule {
-            Rule::PerIngress(capacity) => {
-                Occupancy { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
-            }
+            Rule::PerIngress(capacity) => Occupancy {
+                bytes: Bytes(i.bytes),
+                shared: Bytes(i.bytes),
+                headroom: Bytes::ZERO,
+                limit: Bytes(capacity),
+                resume: Bytes::ZERO,
+            },
+            Rule::Pools => self.pools.as_ref().map_or(Occupancy::default(), |pools| pools.occupancy(i, port, class)),
             Rule::Shared { pool, reserve, wraps } => Occupancy {
                 bytes: Bytes(i.bytes + i.headroom),
                 shared: Bytes(i.bytes.saturating_sub(reserve)),
                 headroom: Bytes(i.headroom),
                 limit: Bytes(Self::limit(pool, self.shared_used, wraps, i.shift)),
+                resume: Bytes::ZERO,
             },
         }
+    }
+
+    /// The most that was held in each pool, if it has any.
+    pub fn pool_uses(&self) -> Vec<PoolUse> {
+        self.pools.as_ref().map_or(Vec::new(), |pools| pools.uses())
     }
 
     /// All that the switch holds.
@@ -177,7 +232,7 @@ impl BufferPolicy {
     /// The ingress of a port and class, empty. A lossy class has no headroom: nothing is under way to it that a pause did not stop.
     pub fn ingress(&self, port: usize, lossy: bool) -> Ingress {
         match self {
-            BufferPolicy::PerIngress(_) => Ingress::default(),
+            BufferPolicy::PerIngress(_) | BufferPolicy::Pools(_) => Ingress::default(),
             BufferPolicy::Shared(s) => {
                 let headroom_size = if lossy { 0 } else { s.headroom[port].0.try_into().unwrap_or(u32::MAX) };
                 Ingress { headroom_size, shift: s.shift[port], ..Ingress::default() }
@@ -190,13 +245,15 @@ impl BufferPolicy {
 mod tests {
     use super::*;
 
+    const AT: Passage = Passage { now: Time::ZERO, port: 0, out: 0, class: 0 };
+
     #[test]
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
         let policy = BufferPolicy::PerIngress(Bytes(3000));
         let (mut b, mut i, mut other) = (Buffer::new(&policy, 2, false), policy.ingress(0, false), policy.ingress(1, false));
-        assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, len).is_some()), [true, true, false]);
-        assert!(b.admit(&mut other, 1500).is_some(), "another ingress has its own");
-        assert_eq!((b.release(&mut i, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
+        assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, AT, len).is_ok()), [true, true, false]);
+        assert!(b.admit(&mut other, AT, 1500).is_ok(), "another ingress has its own");
+        assert_eq!((b.release(&mut i, AT, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
     }
 
     fn pool(total: u64) -> SharedPool {
@@ -216,31 +273,31 @@ mod tests {
     #[test]
     fn limit_is_a_share_of_the_free_pool() {
         let (mut b, mut i) = shared(pool(4 << 20));
-        assert_eq!(b.occupancy(&i).limit, Bytes(508_689));
+        assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes(508_689));
         for _ in 0..3 {
-            b.admit(&mut i, 1048).unwrap();
+            b.admit(&mut i, AT, 1048).unwrap();
         }
-        let occupancy = b.admit(&mut i, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
+        let occupancy = b.admit(&mut i, AT, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
         assert_eq!((occupancy.shared, occupancy.limit), (Bytes(96), Bytes((4_069_516 - 96) >> 3)));
     }
 
     #[test]
     fn headroom_takes_what_the_limit_refuses_and_is_freed_first() {
         let (mut b, mut i) = shared(pool(112_500 + 12_288 + 8_000)); // limit 1000
-        assert!((0..4).all(|_| b.admit(&mut i, 1024).is_some()));
-        assert_eq!(b.admit(&mut i, 800).unwrap().headroom, Bytes::ZERO, "within the limit");
-        assert_eq!(b.admit(&mut i, 1048).unwrap().headroom, Bytes(1048));
-        let occupancy = b.release(&mut i, 1024);
+        assert!((0..4).all(|_| b.admit(&mut i, AT, 1024).is_ok()));
+        assert_eq!(b.admit(&mut i, AT, 800).unwrap().headroom, Bytes::ZERO, "within the limit");
+        assert_eq!(b.admit(&mut i, AT, 1048).unwrap().headroom, Bytes(1048));
+        let occupancy = b.release(&mut i, AT, 1024);
         assert_eq!((occupancy.headroom, occupancy.bytes), (Bytes(24), Bytes(4096 + 800 + 24)));
     }
 
     #[test]
     fn an_over_committed_pool_wraps_only_when_asked() {
         let (b, i) = shared(pool(1000));
-        assert_eq!(b.occupancy(&i).limit, Bytes::ZERO);
+        assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes::ZERO);
         let (b, i) = shared(SharedPool { reserve: Bytes(u64::MAX / 2), ..pool(4 << 20) });
-        assert_eq!(b.occupancy(&i).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
+        assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes::ZERO, "what is promised to the ports does not wrap either");
         let (b, i) = wrapping(pool(1000), true);
-        assert!(b.occupancy(&i).limit > Bytes(1 << 28));
+        assert!(b.occupancy(&i, 0, 0).limit > Bytes(1 << 28));
     }
 }

@@ -10,7 +10,7 @@ use xoff_units::save::Save;
 use xoff_units::{Bytes, Time, prefetch};
 
 use crate::ClassSet;
-use crate::buffer::{Buffer, BufferPolicy};
+use crate::buffer::{Buffer, BufferPolicy, Full, Passage};
 use crate::compat::Compat;
 use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
@@ -196,9 +196,13 @@ impl Switch {
             return env.emit(self.node, now, drop(why));
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
-        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, len) else {
-            env.discard(id);
-            return env.emit(self.node, now, drop(Drop::BufferFull));
+        let occupancy = match self.buffer.admit(&mut class_state.ingress, Passage { now, port, out: out_port, class }, len) {
+            Ok(occupancy) => occupancy,
+            Err(full) => {
+                env.discard(id);
+                let why = if full == Full::Queue { Drop::QueueFull(out_port) } else { Drop::BufferFull };
+                return env.emit(self.node, now, drop(why));
+            }
         };
         let message = if self.per_flow && class_state.rx.per_flow() {
             self.on_flow_arrival(now, (port, out_port), class, &frame, env)
@@ -342,7 +346,7 @@ impl Switch {
                 self.buffer.lose(len);
             } else {
                 let class_state = self.ports[in_port as usize].class_state_mut(class);
-                let occupancy = self.buffer.release(&mut class_state.ingress, len);
+                let occupancy = self.buffer.release(&mut class_state.ingress, Passage { now, port: in_port, out: port, class }, len);
                 let message = if class_state.rx.per_flow() {
                     self.on_flow_departure(now, (in_port, port), class, &frame)
                 } else {
@@ -525,7 +529,7 @@ impl Switch {
             self.sample_gone(now, (in_port, port), class, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
-        let occupancy = self.buffer.release(&mut class_state.ingress, bytes.0 as u32);
+        let occupancy = self.buffer.release(&mut class_state.ingress, Passage { now, port: in_port, out: port, class }, bytes.0 as u32);
         let message = if self.per_flow && class_state.rx.per_flow() {
             let frame = env.frames()[id];
             self.on_flow_departure(now, (in_port, port), class, &frame)

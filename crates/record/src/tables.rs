@@ -6,7 +6,7 @@ use xoff_output::Folder;
 
 use xoff_rows::{
     CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow, PathRow, PauseRow, PortRow, QueueRow,
-    RankRow, RateRow, StateRow, StormRow, TableRow,
+    PoolRow, RankRow, RateRow, StateRow, StormRow, TableRow,
 };
 use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
 

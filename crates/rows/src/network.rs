@@ -272,6 +272,30 @@ table! {
 }
 
 table! {
+    /// A pool of a switch's memory at one of its sides: its size, and the most of it that was ever held.
+    PoolRow in "pools" late {
+        /// The switch.
+        switch: Node,
+        /// Name of the pool.
+        pool: Label,
+        /// Whether groups at ingresses or queues at egresses draw on it; a pool of both has a row for each.
+        side: Side,
+        /// All of it.
+        size_bytes: u64 ["bytes"],
+        /// What its members reserve.
+        reserved_bytes: u64 ["bytes"],
+        /// Size of the shared part.
+        shared_bytes: u64 ["bytes"],
+        /// Most of the shared part that was held.
+        shared_bytes_max: u64 ["bytes"],
+        /// Headroom: of its groups, or what they share.
+        headroom_bytes: u64 ["bytes"],
+        /// Most of the headroom that was held.
+        headroom_bytes_max: u64 ["bytes"],
+    }
+}
+
+table! {
     /// An iteration of a rank of a job: where its time went. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do the eight
     /// columns from `path_compute_ps` on: going back from its end, each picosecond belongs to what the rank waited for then.
     RankRow in "ranks" late {
@@ -410,7 +434,8 @@ macro_rules! network_tables {
             ranks: RankRow,
             collectives: CollectiveRow,
             critical_path: PathRow,
-            operations: OperationRow
+            operations: OperationRow,
+            pools: PoolRow
         }
     };
 }

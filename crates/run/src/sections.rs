@@ -78,9 +78,9 @@ const fn vl_table(key: &'static str, doc: &'static str) -> ParamSpec {
 pub(crate) const SWITCH: &[ParamSpec] = &[
     ParamSpec::new(
         "memory",
-        Kind::Choice(&["per-ingress", "shared"]),
+        Kind::Choice(&["per-ingress", "shared", "pools"]),
         "per-ingress",
-        "a fixed buffer per ingress and priority, or a shared pool",
+        "a fixed buffer per ingress and priority; a shared pool; or pools and profiles as SONiC has them, in [[buffer_pool]] and [[buffer_profile]]",
         "GFC section 6: input buffers",
     ),
     ParamSpec::new(
@@ -262,6 +262,12 @@ pub(crate) fn link_retry() -> SectionSpec {
 pub(crate) fn switch() -> SectionSpec {
     SectionSpec::once("switch", "All switches.", vec![SWITCH])
 }
+pub(crate) fn buffer_pool() -> SectionSpec {
+    crate::network::buffers::keys::pool()
+}
+pub(crate) fn buffer_profile() -> SectionSpec {
+    crate::network::buffers::keys::profile()
+}
 pub(crate) fn host() -> SectionSpec {
     SectionSpec::once("host", "All hosts.", vec![HOST])
 }
@@ -332,6 +338,8 @@ pub fn sections() -> Vec<SectionSpec> {
         link_retry(),
         routing(),
         switch(),
+        buffer_pool(),
+        buffer_profile(),
         host(),
         flow_control(),
         control_delay(),

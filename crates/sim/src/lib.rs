@@ -64,13 +64,13 @@ pub use jobs::RankLog;
 pub use lone::{Lone, ideal_time};
 pub use lost::{FrameCount, LostFrames, RetryCounts};
 pub use memory::{BYTES_PER_FRAME, BYTES_PER_IDLE_PORT, Memory};
-pub use model::{Model, NicModel, PathFacts, PathFactsOf};
+pub use model::{Model, NicModel, PathFacts, PathFactsOf, SwitchAt};
 pub use outcome::{Ended, Outcome, PortCnms, PortTotals};
 pub use probe::{HoldChange, OnWire, PORT_PROBES, PauseChange, PortProbe, Probes, Recorder, Row, Selection};
 pub use processes::{Local, Processes, Share, Stopped, agree, local, texts};
 pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use storms::Storm;
 pub use world::{Leaving, NO_PORT, PAYS_WINDOW, PortNow, PortSample, SLICE, UNKNOWN_SOURCE, Waiter, World, classes_in_use};
-pub use xoff_node::EventKey;
+pub use xoff_node::{EventKey, PoolUse};
 /// What the rows are made of.
 pub use xoff_rows::{CauseRow, CnmRow, ControlRow, Direction, MarkRow, Port, QueueRow, RateRow, RateSource, Side, StateRow};

@@ -5,7 +5,7 @@ use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::watchdog;
-use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
+use xoff_node::{BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
 use xoff_params::ParamError;
 use xoff_topology::LinkId;
 use xoff_topology::routing::Routing;
@@ -18,8 +18,19 @@ use crate::fault::Faults;
 use crate::probe::Probes;
 use crate::processes::Share;
 
-/// Memory of a switch with these links.
-pub type BufferOf<'a> = Box<dyn Fn(&[LinkFacts]) -> BufferPolicy + 'a>;
+/// A switch whose memory is wanted.
+#[derive(Clone, Copy)]
+pub struct SwitchAt<'a> {
+    /// Number of the node.
+    pub node: u32,
+    /// Facts of the links of its ports.
+    pub links: &'a [LinkFacts],
+    /// The priorities in use.
+    pub classes: &'a Classes,
+}
+
+/// Memory of a switch.
+pub type BufferOf<'a> = Box<dyn Fn(&SwitchAt<'_>) -> BufferPolicy + 'a>;
 
 /// Path facts of a flow before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -66,7 +77,7 @@ pub struct Model<'a> {
     pub flow_control: FlowControlOf<'a>,
     /// Detection at the egress port of a link.
     pub detection: Box<dyn Fn(&LinkFacts) -> Detection + 'a>,
-    /// Memory of a switch with these links.
+    /// Memory of a switch.
     pub buffer: BufferOf<'a>,
     /// Buffer behind a link, for one ingress and class: what flow control plans with [bytes].
     pub ingress_buffer: Bytes,

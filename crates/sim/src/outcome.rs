@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use xoff_mech::detection::MarkCounts;
+use xoff_node::PoolUse;
 use xoff_units::save::Value;
 use xoff_units::{Rate, Time};
 
@@ -121,6 +122,8 @@ pub struct Outcome {
     pub storms: Vec<Storm>,
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
+    /// The most that was held in the pools of each switch that has any, in the order of its configuration.
+    pub pools: BTreeMap<u32, Vec<PoolUse>>,
     /// CNMs to sources by node and port, where there were any.
     pub cnms: BTreeMap<(u32, u16), PortCnms>,
     /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.

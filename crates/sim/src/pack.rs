@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use xoff_mech::detection::{Mark, MarkCounts};
 use xoff_mech::rate_control::Hop;
-use xoff_node::{EventKey, Frame, Telemetry};
+use xoff_node::{EventKey, Frame, PoolUse, Telemetry};
 use xoff_rows::{
     CauseRow, CnmRow, ControlRow, Direction, MarkRow, Message, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
 };
@@ -121,6 +121,7 @@ packed! {
     RetryCounts { corrupted, discarded, replayed, nacks, timeouts, signals_lost, given_up }
     Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry, retransmission_timeouts }
     PortCnms { ingress, egress }
+    PoolUse { shared, shared_max, headroom, headroom_max }
     PortTotals {
         tx_bytes, tx_frames, messages_sent, messages_received, marked, dropped, tail_dropped, lost, ingress_bytes_max, egress_bytes_max, pauses,
         pause_ps_total, holds, hold_ps_total, allowed_min

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xoff_jobs::Jobs;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
-use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, SchedulerKind, Switch, SwitchConfig, Transport};
+use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_params::ParamError;
 use xoff_topology::routing::Routing;
 use xoff_topology::{LinkId, NodeKind, PortNumbers, Topology};
@@ -569,6 +569,7 @@ impl World {
         let events = self.events();
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         let mut flow_collisions = switches.map(|s| s.collisions()).sum();
+        let mut pools = self.pool_uses();
         let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
         let mut seen = partitions.next().expect("a world has a partition");
         let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
@@ -587,6 +588,7 @@ impl World {
                 ports: &mut ports,
                 begun: &mut begun,
                 flow_collisions: &mut flow_collisions,
+                pools: &mut pools,
                 counts: &mut counts,
                 flows: &mut flows,
                 cnms,
@@ -627,12 +629,20 @@ impl World {
             deadlocks: self.deadlocks,
             storms,
             ports,
+            pools,
             cnms: seen.cnms,
             flow_collisions,
             violations,
             violations_total,
         };
         (outcome, self.recorder)
+    }
+
+    /// The most that was held up to now in the pools of each switch of this process that has any.
+    pub fn pool_uses(&self) -> BTreeMap<u32, Vec<PoolUse>> {
+        let nodes = self.partitions.iter().flat_map(|p| (0u32..).zip(&p.nodes));
+        let uses = nodes.filter_map(|(n, node)| if let Node::Switch(s) = node { Some((n, s.pool_uses())) } else { None });
+        uses.filter(|(_, uses)| !uses.is_empty()).collect()
     }
 
     /// Counters by node and port up to now; each port is counted where its node is.

@@ -36,6 +36,8 @@ pub enum Pauses {
     At(Bytes),
     /// At an occupancy that follows from what is free of a shared memory.
     ByFreeMemory,
+    /// At the limit that the buffer profile of each priority group sets.
+    ByProfile,
 }
 
 /// What follows from the parameters of a flow control, whose module also has `PARAMS` and `Params::read`. What most mechanisms answer alike has a default.

@@ -80,6 +80,8 @@ pub struct Occupancy {
     pub headroom: Bytes,
     /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size.
     pub limit: Bytes,
+    /// Where a buffer profile says it: `bytes` at or below which the peer is to be resumed.
+    pub resume: Bytes,
 }
 
 /// The downstream half: measures one ingress buffer and sends messages to the upstream port.

@@ -21,9 +21,9 @@ use crate::{ControlLoop, LinkFacts};
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "threshold",
-        Kind::Choice(&["static", "dynamic"]),
+        Kind::Choice(&["static", "dynamic", "profile"]),
         "static",
-        "fixed XOFF/XON, or a share alpha of the free shared pool",
+        "fixed XOFF/XON; or a share alpha of the free shared pool; or by the [[buffer_profile]] of each priority group: paused while it uses headroom",
         "802.1Q leaves it open; SONiC BUFFER_PROFILE",
     ),
     ParamSpec::optional(
@@ -71,6 +71,8 @@ pub enum Threshold {
         /// Distance to the limit at which the peer may go on [bytes].
         xon_offset: Bytes,
     },
+    /// Pause when headroom is in use; resume when it is empty and no more is held than the buffer profile of the group says.
+    Profile,
 }
 
 /// Values of [`PARAMS`].
@@ -85,8 +87,11 @@ pub struct Params {
 impl Params {
     /// Reads [`PARAMS`], deriving thresholds from the link where they are not given.
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let threshold = if v.text("threshold")? == "dynamic" {
+        let kind = v.text("threshold")?;
+        let threshold = if kind == "dynamic" {
             Threshold::Dynamic { xon_offset: v.bytes("xon_offset")? }
+        } else if kind == "profile" {
+            Threshold::Profile
         } else {
             let l = link.control_loop(MESSAGE_LEN);
             let (xoff, xon) = thresholds(&l, headroom(&l), v.bytes_opt("xoff")?, v.bytes_opt("xon")?);
@@ -140,13 +145,14 @@ impl Law for Params {
     fn resolved(&self) -> Vec<(&'static str, String)> {
         match self.threshold {
             Threshold::Static { xoff, xon } => vec![("xoff", xoff.to_string()), ("xon", xon.to_string())],
-            Threshold::Dynamic { .. } => Vec::new(),
+            Threshold::Dynamic { .. } | Threshold::Profile => Vec::new(),
         }
     }
     fn pauses(&self) -> Pauses {
         match self.threshold {
             Threshold::Static { xoff, .. } => Pauses::At(xoff),
             Threshold::Dynamic { .. } => Pauses::ByFreeMemory,
+            Threshold::Profile => Pauses::ByProfile,
         }
     }
     fn on_a_wire(&self) -> Result<(), ParamError> {
@@ -154,10 +160,11 @@ impl Law for Params {
     }
     /// TCD Eq. (3) with B_1 - B_0 = XOFF - XON, of dynamic thresholds the offset of XON.
     fn stop(&self) -> Option<Stop> {
-        Some(Stop::Queue(match self.threshold {
-            Threshold::Static { xoff, xon } => xoff.saturating_sub(xon),
-            Threshold::Dynamic { xon_offset } => xon_offset,
-        }))
+        match self.threshold {
+            Threshold::Static { xoff, xon } => Some(Stop::Queue(xoff.saturating_sub(xon))),
+            Threshold::Dynamic { xon_offset } => Some(Stop::Queue(xon_offset)),
+            Threshold::Profile => None, // each group has its own
+        }
     }
 }
 
@@ -283,6 +290,7 @@ impl PfcReceiver {
         match self.threshold {
             Threshold::Static { xoff, .. } => occupancy.bytes > xoff,
             Threshold::Dynamic { .. } => occupancy.headroom.0 > 0 || occupancy.shared >= occupancy.limit,
+            Threshold::Profile => occupancy.headroom.0 > 0,
         }
     }
 
@@ -293,6 +301,7 @@ impl PfcReceiver {
             Threshold::Dynamic { xon_offset } => {
                 occupancy.headroom.0 > 0 || (occupancy.shared.0 > 0 && occupancy.shared + xon_offset > occupancy.limit)
             }
+            Threshold::Profile => occupancy.headroom.0 > 0 || occupancy.bytes > occupancy.resume,
         }
     }
 
@@ -339,7 +348,7 @@ impl Receiver for PfcReceiver {
         let gone = occupancy.bytes.saturating_sub(stuck);
         let headroom = occupancy.headroom.saturating_sub(gone);
         let shared = occupancy.shared.saturating_sub(gone.saturating_sub(occupancy.headroom));
-        self.pausing && self.above_xon(&Occupancy { bytes: stuck, shared, headroom, limit: occupancy.limit })
+        self.pausing && self.above_xon(&Occupancy { bytes: stuck, shared, headroom, ..*occupancy })
     }
 }
 
@@ -402,7 +411,7 @@ mod tests {
     const C: Rate = Rate::from_gbps(10);
 
     fn occupancy(bytes: u64) -> Occupancy {
-        Occupancy { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX) }
+        Occupancy { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX), resume: Bytes::ZERO }
     }
 
     fn fixed(xoff: u64, xon: u64, quanta: Option<u16>) -> Params {
@@ -461,6 +470,7 @@ mod tests {
             shared: Bytes(shared),
             headroom: Bytes(headroom),
             limit: Bytes(limit),
+            resume: Bytes::ZERO,
         };
         assert_eq!(r.on_arrival(Time(1), &f(9_999, 0, 10_000), Bytes(1)), None);
         assert_eq!(r.on_arrival(Time(2), &f(10_000, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::STICKY)));

@@ -1,6 +1,7 @@
 //! What can be read of a switch from outside, between two events.
 
 use super::*;
+use crate::pools::PoolUse;
 
 impl Switch {
     /// Number of ports.
@@ -15,7 +16,7 @@ impl Switch {
 
     /// What flow control sees of an ingress and class.
     pub fn occupancy(&self, port: u16, class: u8) -> Occupancy {
-        self.buffer.occupancy(&self.ports[port as usize].class_state(class).ingress)
+        self.buffer.occupancy(&self.ports[port as usize].class_state(class).ingress, port, class)
     }
 
     /// Bytes waiting for an egress and class.
@@ -43,6 +44,11 @@ impl Switch {
     /// All bytes that wait for some egress; [`Switch::held`] counts the same bytes by ingress.
     pub fn queued(&self) -> u64 {
         self.ports.iter().flat_map(Port::class_states).map(|l| l.egress.bytes()).sum()
+    }
+
+    /// The most that was held in each of its pools, in the order of its configuration.
+    pub fn pool_uses(&self) -> Vec<PoolUse> {
+        self.buffer.pool_uses()
     }
 
     /// All bytes in the switch.

@@ -153,7 +153,7 @@ impl NetworkScenario {
         let names = Names {
             nodes: t.nodes.iter().map(|n| n.name.clone()).collect(),
             ports: (0..t.nodes.len()).flat_map(port_name).collect(),
-            labels: self.flows.labels.clone(),
+            labels: [self.flows.labels.clone(), self.pool_names()].concat(),
         };
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.is_some()).with_tap(tap)));

@@ -9,13 +9,13 @@ use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::{link_retry, watchdog};
-use xoff_node::{BufferPolicy, Compat, ControlDelay, SharedPool, Transport};
+use xoff_node::{BufferPolicy, Compat, ControlDelay, PoolConfig, SharedPool, Transport};
 use xoff_params::ParamError;
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problems, Source};
 use xoff_sim::{
     Engine, Faults, LinkErrors, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver,
-    ideal_time,
+    SwitchAt, ideal_time,
 };
 use xoff_topology::Topology;
 use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
@@ -23,6 +23,7 @@ use xoff_units::{Bytes, Span, Time, WireClock};
 use xoff_workload::{Flow, Flows};
 
 pub(crate) mod boundary;
+pub(crate) mod buffers;
 pub(crate) mod checkpoint;
 mod conditions;
 mod course;
@@ -48,6 +49,7 @@ pub(crate) mod tree;
 pub mod verdict;
 
 use boundary::Boundary;
+use buffers::{Buffers, SwitchLinks};
 pub use course::{Course, PortLook};
 pub use execute::{Finished, Page, Running};
 pub use jobs::{Iteration, JobSummary};
@@ -102,6 +104,8 @@ pub(crate) struct ModelParts {
     pub switch: SwitchParts,
     /// Priorities that no flow control holds.
     pub lossy: Vec<u8>,
+    /// Memory of the switches in pools.
+    pub buffers: Option<Buffers>,
     pub watchdog: Option<watchdog::Config>,
     pub control_delay: ControlDelay,
     pub routing: Routing,
@@ -154,13 +158,14 @@ impl NetworkScenario {
                 found.ok_or_else(|| ParamError::new("flow_control", "a link without flow control", ""))
             }),
             detection: Box::new(move |_| m.detection.clone()),
-            buffer: Box::new(move |links| match &m.switch.memory {
+            buffer: Box::new(move |at| match &m.switch.memory {
+                Memory::Pools => self.pools_of(at),
                 Memory::PerIngress => BufferPolicy::PerIngress(buffer),
                 Memory::Shared { total, reserve, headroom, shift } => BufferPolicy::Shared(SharedPool {
                     total: *total,
                     reserve: *reserve,
-                    headroom: links.iter().map(|l| pool::headroom(*headroom, m.link(l).map_or(l, |(facts, _)| facts))).collect(),
-                    shift: vec![*shift; links.len()],
+                    headroom: at.links.iter().map(|l| pool::headroom(*headroom, m.link(l).map_or(l, |(facts, _)| facts))).collect(),
+                    shift: vec![*shift; at.links.len()],
                 }),
             }),
             ingress_buffer: buffer,
@@ -211,6 +216,32 @@ impl NetworkScenario {
             unpaused: m.host.cnp_priority,
             ..Model::plain(buffer, |_| Ok(FlowControl::None))
         }
+    }
+
+    /// The pools of a switch.
+    fn pools_of(&self, at: &SwitchAt<'_>) -> BufferPolicy {
+        let m = &self.model;
+        let Some(buffers) = &m.buffers else { return BufferPolicy::PerIngress(m.switch.ingress_buffer) };
+        let made = self.with_links(at.node, |links| buffers.at(links)).unwrap_or_else(|(_, e)| panic!("was checked when it was read: {e}"));
+        BufferPolicy::Pools(made.in_classes(at.links.len() as u16, at.classes))
+    }
+
+    /// What pools have to know of a switch.
+    fn with_links<T>(&self, node: u32, f: impl FnOnce(&SwitchLinks<'_>) -> T) -> T {
+        let m = &self.model;
+        let lossy = buffers::lossy(self.flow_control, &m.lossy);
+        buffers::with_links(&self.topology, &m.flow_control, node, &lossy, f)
+    }
+
+    /// Names of all pools, each once.
+    pub(crate) fn pool_names(&self) -> Vec<String> {
+        self.model.buffers.as_ref().map_or(Vec::new(), Buffers::pool_names)
+    }
+
+    /// The pools of a switch, each with its side; empty: its memory is not in pools.
+    pub fn pools_at(&self, node: u32) -> Vec<PoolConfig> {
+        let Some(buffers) = &self.model.buffers else { return Vec::new() };
+        self.with_links(node, |links| buffers.at(links)).map_or(Vec::new(), |made| made.pools)
     }
 
     /// Path facts of flows: the window of the file, and for who reckons with it the round trip of a full frame

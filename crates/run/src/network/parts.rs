@@ -177,6 +177,8 @@ fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, Pa
 pub(crate) enum Memory {
     PerIngress,
     Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
+    /// See [`Buffers`](super::buffers::Buffers).
+    Pools,
 }
 
 /// `[switch]`.
@@ -207,8 +209,11 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     if shift > 31 {
         return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
     }
-    let memory =
-        if s.text("memory")? == "shared" { Memory::Shared { total, reserve, headroom, shift: shift as u8 } } else { Memory::PerIngress };
+    let memory = match s.text("memory")?.as_str() {
+        "shared" => Memory::Shared { total, reserve, headroom, shift: shift as u8 },
+        "pools" => Memory::Pools,
+        _ => Memory::PerIngress,
+    };
     let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
     let discipline = match s.text("discipline")?.as_str() {
         "round-robin" => DisciplineKind::RoundRobin,
@@ -320,9 +325,13 @@ pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> By
     let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
     match switch.memory {
         Memory::Shared { total, .. } => total,
+        Memory::Pools => Bytes(u64::MAX),
         Memory::PerIngress => Bytes(switch.ingress_buffer.0.saturating_mul(ports as u64)),
     }
 }
+
+/// What goes with memory in pools.
+const BY_PROFILE: &str = "set kind = \"pfc\" and threshold = \"profile\", or kind = \"none\"";
 
 pub(super) fn read_flow_control(
     section: &mut Section<'_>,
@@ -367,6 +376,17 @@ pub(super) fn read_flow_control(
     if !shared && all.iter().any(|(_, fc)| fc.pauses() == Pauses::ByFreeMemory) {
         let what = "a dynamic threshold needs a shared pool; a fixed buffer per ingress would pause only when it is full";
         section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
+        return None;
+    }
+    if let Some((_, fc)) = all.iter().find(|(_, fc)| (fc.pauses() == Pauses::ByProfile) != matches!(switch.memory, Memory::Pools))
+        && !matches!(fc, FlowControl::None)
+    {
+        let (what, hint) = match fc.pauses() {
+            Pauses::ByProfile => ("buffer profiles are for memory in pools".to_owned(), "set memory = \"pools\" in [switch], or another threshold"),
+            _ => (format!("{kind} has thresholds of its own, and memory in pools has those of buffer profiles"), BY_PROFILE),
+        };
+        let key = if section.declares("threshold") { "threshold" } else { "kind" };
+        section.refuse(&ParamError::new(key, what, hint));
         return None;
     }
     if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.per_flow()) {

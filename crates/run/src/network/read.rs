@@ -22,10 +22,11 @@ use xoff_topology::{Topology, failures};
 use xoff_units::{Span, Time};
 use xoff_workload::Flows;
 
+use super::buffers::{self, Buffers, SwitchLinks};
 use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
 use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits};
 use super::parts::{
-    Host, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
+    Host, Memory, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
     read_host, read_probes, read_switch, read_topology, warn_of_cut_through,
 };
 use super::{ModelParts, NetworkScenario, pool};
@@ -86,6 +87,7 @@ pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) ->
     let (Some(run), Some(topology)) = (run, topology) else { return Err(doc.check().err().unwrap_or_default()) };
     let mut sections = Sections::open(doc, &topology, (&run, &run_section), folder, handed_in);
     sections.read_flow_control();
+    sections.read_buffers();
     sections.agree();
     doc.finish()?;
     // Without problems every part was read.
@@ -103,6 +105,10 @@ struct Sections<'d> {
     topology: &'d Topology,
     switch_section: Section<'d>,
     flow_section: Section<'d>,
+    pool_sections: Vec<Section<'d>>,
+    profile_sections: Vec<Section<'d>>,
+    /// Memory in pools.
+    buffers: Option<Buffers>,
     detection_section: Section<'d>,
     rate_section: Section<'d>,
     watchdog_section: Section<'d>,
@@ -208,6 +214,9 @@ impl<'d> Sections<'d> {
             topology,
             switch_section,
             flow_section,
+            pool_sections: doc.open_all(&sections::buffer_pool()),
+            profile_sections: doc.open_all(&sections::buffer_profile()),
+            buffers: None,
             detection_section,
             rate_section,
             watchdog_section,
@@ -253,6 +262,48 @@ impl<'d> Sections<'d> {
         let points = if cnms { congestion_points(self.topology, classes) } else { 0 };
         let ahead = LinkFacts::messages_of_other_classes(self.lossless_count()) + points;
         self.flow_control = read_flow_control(&mut self.flow_section, self.topology, (switch, &self.switch_section), host, delay, ahead);
+    }
+
+    /// Pools and profiles, which have to fit the switches, their links and the flow control.
+    fn read_buffers(&mut self) {
+        let (Some(switch), Some(host)) = (&self.switch, &self.host) else { return };
+        if !matches!(switch.memory, Memory::Pools) {
+            if let Some(section) = self.pool_sections.first().or(self.profile_sections.first()) {
+                let key = if self.pool_sections.is_empty() { "pool" } else { "name" };
+                section.refuse(&ParamError::new(key, "pools are for switch.memory = \"pools\"", "set memory = \"pools\" in [switch]"));
+            }
+            return;
+        }
+        let read = buffers::read(&mut self.pool_sections, &mut self.profile_sections, self.topology, host.longest_frame());
+        let (Some(read), Some((name, links)), Some(classes)) = (read, &self.flow_control, &self.classes) else { return };
+        let lossy = buffers::lossy(name, self.lossy.as_deref().unwrap_or_default());
+        let priorities: Vec<u8> = (0..classes.len()).map(|class| classes.priority(class)).collect();
+        let mut doubts: Vec<buffers::Refused> = Vec::new();
+        for node in self.topology.switches() {
+            let fits = |s: &SwitchLinks<'_>| buffers::fits(&read, s, self.topology, &priorities, host.longest_frame());
+            match buffers::with_links(self.topology, links, node, &lossy, fits) {
+                // One of each kind and section: of the first switch that it concerns.
+                Ok(found) => found.into_iter().for_each(|d| {
+                    if !doubts.iter().any(|known| known.0 == d.0 && known.1.key == d.1.key) {
+                        doubts.push(d);
+                    }
+                }),
+                Err((of, e)) => {
+                    self.section_of(of).refuse(&e);
+                    return;
+                }
+            }
+        }
+        doubts.iter().for_each(|(of, e)| self.section_of(*of).warn(e));
+        self.buffers = Some(read);
+    }
+
+    fn section_of(&self, of: buffers::Of) -> &Section<'d> {
+        match of {
+            buffers::Of::Pool(n) => &self.pool_sections[n],
+            buffers::Of::Profile(n) => &self.profile_sections[n],
+            buffers::Of::Switch => &self.switch_section,
+        }
     }
 
     /// What parts have to agree on: memory with headrooms, detection with flow control, rate control with acknowledgements.
@@ -302,6 +353,7 @@ impl<'d> Sections<'d> {
             control_delay: self.control_delay?,
             switch: self.switch?,
             lossy: self.lossy?,
+            buffers: self.buffers,
             detection: self.detection?,
             rate_control: self.rate_control?,
             watchdog: self.watchdog?,
@@ -376,6 +428,7 @@ struct Complete {
     control_delay: ControlDelay,
     switch: SwitchParts,
     lossy: Vec<u8>,
+    buffers: Option<Buffers>,
     detection: Named<Detection>,
     rate_control: Named<RateControlKind>,
     watchdog: Option<watchdog::Config>,
@@ -445,6 +498,7 @@ impl Complete {
                 rate_control,
                 switch: self.switch,
                 lossy: self.lossy,
+                buffers: self.buffers,
                 watchdog: self.watchdog,
                 control_delay: self.control_delay,
                 routing: self.routing,

@@ -1,7 +1,7 @@
 //! Rows that are known only at the end: flows, deadlocks and the counters of ports.
 
 use xoff_mech::detection::Mark;
-use xoff_record::{Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, Port, PortRow, RecordError, Slowdown, StormRow, Tables};
+use xoff_record::{Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow, Tables};
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
 use xoff_units::{Span, Time};
@@ -56,6 +56,7 @@ pub(super) fn write_rows(
     }
     write_deadlocks(o, ports, tables)?;
     write_storms(s, o, ports, tables)?;
+    write_pools(s, o, tables)?;
     for (n, node) in o.ports.iter().enumerate() {
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
@@ -83,6 +84,27 @@ pub(super) fn write_rows(
         }
     }
     Ok((Slowdown::of(&complete, &unfinished), all))
+}
+
+fn write_pools(s: &NetworkScenario, o: &Outcome, tables: &mut Tables) -> Result<(), RecordError> {
+    let names = s.pool_names();
+    for (&node, uses) in &o.pools {
+        for (pool, used) in s.pools_at(node).iter().zip(uses) {
+            let label = names.iter().position(|n| *n == pool.name).unwrap_or(0);
+            tables.pools.push(PoolRow {
+                switch: Node(node),
+                pool: Label((s.flows.labels.len() + label) as u32),
+                side: pool.side,
+                size_bytes: pool.size.0,
+                reserved_bytes: pool.reserves.0,
+                shared_bytes: used.shared,
+                shared_bytes_max: used.shared_max,
+                headroom_bytes: used.headroom,
+                headroom_bytes_max: used.headroom_max,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn write_storms(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Result<(), RecordError> {

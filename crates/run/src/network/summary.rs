@@ -32,6 +32,7 @@ impl Summary {
 
         sum.flow_control(s, o, total(|p| p.messages_received));
         sum.standstill(s, o);
+        sum.memory(s, o);
         let cnms = o.cnms_total();
         let cnms = cnms.ingress + cnms.egress;
         if s.model.detection.sends_cnms() {
@@ -98,6 +99,54 @@ impl Summary {
             ));
         }
         sum
+    }
+
+    /// What was dropped of lossy priorities, and how full the pools were.
+    fn memory(&mut self, s: &NetworkScenario, o: &Outcome) {
+        if !s.model.lossy.is_empty() {
+            let (at_ingress, at_egress) = (o.lost.lossy_ingress.total(), o.lost.lossy_egress.total());
+            let list = s.model.lossy.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+            let ports = || (0..o.ports.len()).flat_map(|n| (0..o.ports[n].len()).map(move |p| (n, p)));
+            let worst = ports().max_by_key(|&(n, p)| (o.ports[n][p].tail_dropped, std::cmp::Reverse((n, p))));
+            let worst = worst.filter(|&(n, p)| o.ports[n][p].tail_dropped > 0).map_or(String::new(), |(n, p)| {
+                let most = grouped(o.ports[n][p].tail_dropped);
+                format!(", {most} of them at {}", s.topology.port_name(n as u32, p as u16))
+            });
+            match at_ingress + at_egress {
+                0 => self.never_triggered.push(format!("no frame of lossy priorities ({list}) was dropped")),
+                n => self.took_effect.push(format!(
+                    "{} frames of lossy priorities ({list}) were dropped: {} at full egress queues{worst}; {} at full ingress buffers",
+                    grouped(n),
+                    grouped(at_egress),
+                    grouped(at_ingress)
+                )),
+            }
+        }
+        // The switch in which each pool was fullest.
+        let mut fullest: Vec<(xoff_node::PoolConfig, u32, xoff_sim::PoolUse)> = Vec::new();
+        for (&node, uses) in &o.pools {
+            for (pool, used) in s.pools_at(node).into_iter().zip(uses) {
+                match fullest.iter_mut().find(|f| (&f.0.name, f.0.side) == (&pool.name, pool.side)) {
+                    None => fullest.push((pool, node, *used)),
+                    Some(f) if (used.shared_max, used.headroom_max) > (f.2.shared_max, f.2.headroom_max) => *f = (pool, node, *used),
+                    Some(_) => {}
+                }
+            }
+        }
+        for (pool, node, used) in fullest {
+            let headroom = match used.headroom {
+                0 => String::new(),
+                all => format!(", {} of its headroom of {}", Bytes(used.headroom_max), Bytes(all)),
+            };
+            let side = if pool.side == xoff_sim::Side::Ingress { "ingress" } else { "egress" };
+            self.took_effect.push(format!(
+                "pool {} ({side}): {} held at most {} of its shared part of {}{headroom}",
+                pool.name,
+                s.topology.name(node),
+                Bytes(used.shared_max),
+                Bytes(used.shared)
+            ));
+        }
     }
 
     /// What the watchdog found, the first few storms by name.

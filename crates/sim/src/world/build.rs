@@ -12,6 +12,7 @@ use crate::cut_through::head_time;
 use crate::fault::PauseStorm;
 use crate::histogram::Histogram;
 use crate::line::Line;
+use crate::model::SwitchAt;
 use crate::monitor::Monitor;
 use crate::queue::EventQueue;
 use crate::split::Split;
@@ -223,7 +224,7 @@ fn node(
             &SwitchConfig {
                 flow_control,
                 detection,
-                buffer: (m.buffer)(&links),
+                buffer: (m.buffer)(&SwitchAt { node: n, links: &links, classes }),
                 links,
                 to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
                 telemetry: m.nic.rate_control.telemetry(),

@@ -17,6 +17,7 @@ use crate::monitor::Counts;
 use crate::outcome::PortCnms;
 use crate::pack::Pack;
 use crate::processes::Processes;
+use xoff_node::PoolUse;
 
 /// Meetings after which a run returns to who drives it: a network with little to do in a window meets often, and a user who stops it does not want
 /// to wait for so many events as are worth a stretch.
@@ -115,6 +116,7 @@ pub(super) struct Sums<'a> {
     pub ports: &'a mut [Vec<PortTotals>],
     pub begun: &'a mut usize,
     pub flow_collisions: &'a mut u64,
+    pub pools: &'a mut BTreeMap<u32, Vec<PoolUse>>,
     pub counts: &'a mut Counts,
     pub flows: &'a mut [FlowRecord],
     pub cnms: &'a mut BTreeMap<(u32, u16), PortCnms>,
@@ -129,6 +131,7 @@ impl Sums<'_> {
             a.add(&b);
             a
         });
+        *self.pools = others.at_first(std::mem::take(self.pools).into_iter().collect()).into_iter().collect();
         *self.cnms = others.at_first(std::mem::take(self.cnms).into_iter().collect()).into_iter().collect();
         // A port is counted where its node is: elsewhere nothing has happened to it.
         let counted = |ports: &[PortTotals]| ports.iter().any(|p| *p != PortTotals::default());

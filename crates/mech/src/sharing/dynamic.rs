@@ -1,0 +1,39 @@
+//! Dynamic threshold (Choudhury, Hahne: "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", ToN 1998): a member may hold
+//! alpha times what is free. SONiC's `dynamic_th` n is alpha = 2^n.
+//!
+//! ```text
+//!   T = alpha (B - used)        n equal hogs: each holds alpha B / (1 + n alpha), and B / (1 + n alpha) stays free
+//! ```
+
+use serde::Serialize;
+use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::Bytes;
+use xoff_units::save::Value;
+
+use super::{Alpha, Sharing, Supply};
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = super::ALPHA;
+
+/// The law, which has no state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+pub struct Dynamic {
+    /// Factor of what is free.
+    pub alpha: Alpha,
+}
+
+impl Dynamic {
+    /// Reads [`PARAMS`].
+    ///
+    /// # Errors
+    /// Alpha is out of range.
+    pub fn read(v: &mut dyn Values) -> Result<Dynamic, ParamError> {
+        Ok(Dynamic { alpha: Alpha::read(v)? })
+    }
+}
+
+impl Sharing for Dynamic {
+    fn limit(&self, supply: &Supply) -> Bytes {
+        supply.share(self.alpha, false)
+    }
+}

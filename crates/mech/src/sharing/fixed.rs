@@ -1,0 +1,40 @@
+//! Static threshold: a member may hold a fixed number of bytes of the shared part. SONiC's `static_th`; 0: no limit but the pool.
+
+use serde::Serialize;
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::Bytes;
+use xoff_units::save::Value;
+
+use super::{Sharing, Supply};
+
+/// What the file calls them.
+pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
+    "limit",
+    Kind::Bytes,
+    "0B",
+    "what a member may hold of the shared part, reserve not counted; 0B: no limit but the pool",
+    "SONiC BUFFER_PROFILE static_th; SAI: 0 is no limit",
+)];
+
+/// The law, which has no state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+pub struct Fixed {
+    /// What a member may hold [bytes]; 0: no limit.
+    pub limit: Bytes,
+}
+
+impl Fixed {
+    /// Reads [`PARAMS`].
+    ///
+    /// # Errors
+    /// The limit is no size.
+    pub fn read(v: &mut dyn Values) -> Result<Fixed, ParamError> {
+        Ok(Fixed { limit: v.bytes("limit")? })
+    }
+}
+
+impl Sharing for Fixed {
+    fn limit(&self, _: &Supply) -> Bytes {
+        if self.limit == Bytes::ZERO { Bytes(u64::MAX) } else { self.limit }
+    }
+}

@@ -1,0 +1,126 @@
+//! What pools have to hold: their reserves and headrooms, a frame, and what arrives after a pause.
+
+use xoff_mech::sharing::{Sharing, Supply};
+use xoff_params::ParamError;
+use xoff_sim::Side;
+use xoff_topology::Topology;
+use xoff_units::Bytes;
+
+use super::{Buffers, Of, Refused, SwitchLinks, SwitchPools};
+
+/// Refuses pools that cannot keep what they promise at a switch, and returns what is doubtful.
+///
+/// # Errors
+/// The section of the mistake, and the inequality that fails.
+pub fn fits(b: &Buffers, s: &SwitchLinks<'_>, topology: &Topology, priorities: &[u8], frame: Bytes) -> Result<Vec<Refused>, Refused> {
+    let made = b.at(s)?;
+    let name = topology.name(s.node);
+    for (n, p) in made.pools.iter().enumerate() {
+        let keys = &b.pools[made.of[n]];
+        let committed = p.reserves.0.saturating_add(p.headroom.0);
+        if committed > p.size.0 {
+            let kind = if keys.headroom > Bytes::ZERO && p.side == Side::Ingress { "that is shared" } else { "of its groups" };
+            let what = format!(
+                "size {} < {} of reserves + {} of headroom {kind} = {} in pool '{}' of {name} ({})",
+                p.size,
+                p.reserves,
+                p.headroom,
+                Bytes(committed),
+                p.name,
+                side(p.side)
+            );
+            let hint = format!("expected at least {committed}B, or smaller reserves or headrooms in its profiles");
+            return Err((Of::Pool(made.of[n]), ParamError::new("size", what, hint)));
+        }
+    }
+    let mut doubts = Vec::new();
+    for port in 0..s.ports {
+        for &priority in priorities {
+            member_fits(s, &made, (topology, frame), (port, priority), &mut doubts)?;
+        }
+    }
+    doubts.extend(oversubscribed(b, s, &made, name, priorities));
+    Ok(doubts)
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Ingress => "ingress",
+        Side::Egress => "egress",
+    }
+}
+
+/// A port and priority with traffic.
+fn member_fits(
+    s: &SwitchLinks<'_>,
+    made: &SwitchPools,
+    (topology, frame): (&Topology, Bytes),
+    (port, priority): (u16, u8),
+    doubts: &mut Vec<Refused>,
+) -> Result<(), Refused> {
+    let port_name = || topology.port_name(s.node, port);
+    let lossy = s.lossy.contains(&priority);
+    let (of_group, of_queue) = (made.member(Side::Ingress, port, priority).0, made.member(Side::Egress, port, priority).0);
+    if of_group.is_none() && (!lossy || of_queue.is_none()) {
+        let need = if lossy { "a [[buffer_profile]]" } else { "a [[buffer_profile]] at the ingress: it is lossless" };
+        let what = format!("priority {priority} needs {need}, and {} has none for it", port_name());
+        let hint = "a profile without ports and switches is for all of them; flow_control.lossy lists priorities that nothing holds";
+        return Err((Of::Switch, ParamError::new("memory", what, hint)));
+    }
+    for side in [Side::Ingress, Side::Egress] {
+        let (Some(profile), member) = made.member(side, port, priority) else { continue };
+        let Some(pool) = member.pool.map(|n| &made.pools[n]) else { continue };
+        let limit = member.sharing.limit(&Supply { free: pool.shared(), crowd: Bytes::ZERO }).min(pool.shared());
+        let most = Bytes(member.reserve.0.saturating_add(limit.0));
+        if most < frame && member.headroom < frame {
+            let what = format!(
+                "reserve {} + {} of the shared part < {frame}, a frame: priority {priority} of {} takes none in",
+                member.reserve,
+                limit,
+                port_name()
+            );
+            return Err((Of::Profile(*profile), ParamError::new("reserve", what, "a larger reserve, pool or limit")));
+        }
+        if side == Side::Ingress && !lossy {
+            let needed = (s.headroom)(port);
+            let known = |d: &Refused| d.0 == Of::Profile(*profile) && d.1.key == "headroom";
+            if member.headroom < needed && !doubts.iter().any(known) {
+                let what = format!(
+                    "headroom {} < {needed}, what arrives after a pause at {} (C tau + 1 MTU): frames of priority {priority} may be lost",
+                    member.headroom,
+                    port_name()
+                );
+                doubts.push((Of::Profile(*profile), ParamError::new("headroom", what, "docs/mechanisms/pfc.md has the formula")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Shared headroom that is smaller than what its groups may need at once.
+fn oversubscribed(b: &Buffers, s: &SwitchLinks<'_>, made: &SwitchPools, name: &str, priorities: &[u8]) -> Vec<Refused> {
+    let mut doubts = Vec::new();
+    for (n, p) in made.pools.iter().enumerate().filter(|(_, p)| p.side == Side::Ingress) {
+        if b.pools[made.of[n]].headroom == Bytes::ZERO {
+            continue;
+        }
+        let members = (0..s.ports).flat_map(|port| priorities.iter().map(move |&p| (port, p)));
+        let needs: Vec<u64> = members
+            .map(|(port, priority)| &made.member(Side::Ingress, port, priority).1)
+            .filter(|m| m.pool == Some(n) && m.headroom > Bytes::ZERO)
+            .map(|m| m.headroom.0)
+            .collect();
+        let all: u64 = needs.iter().fold(0, |sum, n| sum.saturating_add(*n));
+        if all > p.headroom.0 {
+            let what = format!(
+                "pool '{}' of {name} shares {} of headroom among {} groups that may need {} at once: frames are lost if they do",
+                p.name,
+                p.headroom,
+                needs.len(),
+                Bytes(all)
+            );
+            doubts.push((Of::Pool(made.of[n]), ParamError::new("headroom", what, "the report states how much of it was held at most")));
+        }
+    }
+    doubts
+}

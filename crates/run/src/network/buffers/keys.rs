@@ -1,0 +1,69 @@
+//! Keys of pools and profiles.
+
+use xoff_mech::sharing;
+use xoff_params::{Kind, ParamSpec};
+use xoff_scenario::document::{KindSpec, SectionSpec};
+
+const SWITCHES: ParamSpec = ParamSpec::optional("switches", Kind::Texts, "the switches that it is for, by name; default: all", "");
+
+const POOL: &[ParamSpec] = &[
+    ParamSpec::required("name", Kind::Text, "its name, unique at each switch"),
+    ParamSpec::required("size", Kind::Bytes, "all of it: reserves, headroom, and what is shared"),
+    ParamSpec::new(
+        "headroom",
+        Kind::Bytes,
+        "0B",
+        "headroom that all of its priority groups share, a part of the size; 0B: each group has its own, as large as its profile says",
+        "SONiC BUFFER_POOL xoff",
+    ),
+    SWITCHES,
+];
+
+const PROFILE: &[ParamSpec] = &[
+    ParamSpec::optional("name", Kind::Text, "its name, for messages; default: that of its pool", "SONiC BUFFER_PROFILE"),
+    ParamSpec::required("pool", Kind::Text, "the [[buffer_pool]] on which it draws"),
+    ParamSpec::new(
+        "side",
+        Kind::Choice(&["ingress", "egress"]),
+        "ingress",
+        "ingress: of priority groups, by the port that frames come in by; egress: of queues, by the port that they leave through",
+        "SONiC BUFFER_PG, BUFFER_QUEUE",
+    ),
+    ParamSpec::required("priorities", Kind::Texts, "the priorities of these groups or queues, such as [\"3\", \"0-2\"]"),
+    ParamSpec::optional(
+        "ports",
+        Kind::Texts,
+        "the ports of switches that it is for, by name, `S1:H1`; they go before a profile without ports; default: all of its switches",
+        "",
+    ),
+    SWITCHES,
+    ParamSpec::new("reserve", Kind::Bytes, "0B", "guaranteed to each group or queue, headroom not counted", "SONiC BUFFER_PROFILE size"),
+    ParamSpec::optional(
+        "headroom",
+        Kind::Bytes,
+        "ingress, lossless: what a group may hold of what arrives after the pause; default: C tau + 1 MTU of the port's link, as the headroom of pfc",
+        "SONiC BUFFER_PROFILE xoff",
+    ),
+    ParamSpec::optional(
+        "xon",
+        Kind::Bytes,
+        "ingress, lossless: the peer is resumed at or below this; default: by xon_offset alone",
+        "SONiC BUFFER_PROFILE xon",
+    ),
+    ParamSpec::optional(
+        "xon_offset",
+        Kind::Bytes,
+        "ingress, lossless: or this far below what the group may hold, if that is more; default: 2 MTU, and none where xon is given",
+        "SONiC BUFFER_PROFILE xon_offset",
+    ),
+];
+
+pub(crate) fn pool() -> SectionSpec {
+    SectionSpec::many("buffer_pool", "A pool of a switch's memory; with switch.memory = \"pools\".", vec![POOL])
+}
+
+pub(crate) fn profile() -> SectionSpec {
+    let kinds = sharing::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+    let doc = "What priority groups or queues may hold of a pool, and by which policy.";
+    SectionSpec::many("buffer_profile", doc, vec![PROFILE]).kinds("kind", Some("dynamic"), kinds.collect())
+}

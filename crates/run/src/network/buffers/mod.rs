@@ -1,0 +1,244 @@
+//! Memory of switches in pools: `[[buffer_pool]]` and `[[buffer_profile]]`, as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
+//!
+//! ```text
+//!   [[buffer_pool]]      name, size, headroom that is shared     of all switches, or of those that it names
+//!   [[buffer_profile]]   pool, reserve, headroom, policy         of groups (ingress) or queues (egress): all ports, or those that it names
+//!   Buffers::at(switch) --> accounts of its pools, a member for each port, priority and side
+//! ```
+
+mod fits;
+pub(crate) mod keys;
+mod read;
+
+pub(super) use fits::fits;
+pub(super) use read::read;
+
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::sharing::AnySharing;
+use xoff_node::{Classes, MemberConfig, PoolConfig, PoolsConfig};
+use xoff_params::ParamError;
+use xoff_sim::Side;
+use xoff_topology::Topology;
+use xoff_units::{Bytes, Rate};
+
+use super::pool;
+
+/// Priorities of a port.
+const PRIORITIES: usize = 8;
+
+/// A `[[buffer_pool]]`.
+pub(crate) struct PoolKeys {
+    pub name: String,
+    pub size: Bytes,
+    /// What its groups share; zero: each has its own.
+    pub headroom: Bytes,
+    /// `None`: all.
+    pub switches: Option<Vec<u32>>,
+}
+
+/// A `[[buffer_profile]]`.
+pub(crate) struct ProfileKeys {
+    /// Its name, or its pool's.
+    pub name: String,
+    pub pool: String,
+    pub side: Side,
+    pub priorities: Vec<u8>,
+    /// Ports of switches; `None`: those of the switches.
+    pub ports: Option<Vec<(u32, u16)>>,
+    /// `None`: all.
+    pub switches: Option<Vec<u32>>,
+    pub reserve: Bytes,
+    pub headroom: Option<Bytes>,
+    pub xon: Option<Bytes>,
+    pub xon_offset: Option<Bytes>,
+    pub sharing: AnySharing,
+}
+
+impl ProfileKeys {
+    /// How closely it names a port: 2 by its own name, 1 by its switch, 0 as any; `None`: it does not concern it.
+    fn rank(&self, node: u32, port: u16) -> Option<u8> {
+        match (&self.ports, &self.switches) {
+            (Some(ports), _) => ports.contains(&(node, port)).then_some(2),
+            (None, Some(switches)) => switches.contains(&node).then_some(1),
+            (None, None) => Some(0),
+        }
+    }
+}
+
+/// The section that a mistake is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Pool(usize),
+    Profile(usize),
+    Switch,
+}
+
+/// A mistake, and where.
+pub(crate) type Refused = (Of, ParamError);
+
+/// The memory of all switches.
+pub(crate) struct Buffers {
+    pub pools: Vec<PoolKeys>,
+    pub profiles: Vec<ProfileKeys>,
+    /// Two full frames: how far below its limit a group is resumed, if its profile does not say it.
+    pub hysteresis: Bytes,
+}
+
+/// A switch.
+pub(crate) struct SwitchLinks<'a> {
+    pub node: u32,
+    pub ports: u16,
+    /// What arrives after a pause on the link of a port [bytes].
+    pub headroom: &'a dyn Fn(u16) -> Bytes,
+    /// Rate of the link of a port.
+    pub line: &'a dyn Fn(u16) -> Rate,
+    /// Priorities that no flow control holds.
+    pub lossy: &'a [u8],
+}
+
+/// The pools of a switch, and by side, port and priority what draws on them.
+pub(crate) struct SwitchPools {
+    pub pools: Vec<PoolConfig>,
+    /// The `[[buffer_pool]]` of each.
+    pub of: Vec<usize>,
+    /// The profile of each member, and its configuration.
+    groups: Vec<(Option<usize>, MemberConfig)>,
+    queues: Vec<(Option<usize>, MemberConfig)>,
+}
+
+impl SwitchPools {
+    /// The member of a port and priority at one side, and the profile that made it.
+    fn member(&self, side: Side, port: u16, priority: u8) -> &(Option<usize>, MemberConfig) {
+        let all = if side == Side::Ingress { &self.groups } else { &self.queues };
+        &all[port as usize * PRIORITIES + priority as usize]
+    }
+
+    /// For the classes of a run.
+    pub fn in_classes(&self, ports: u16, classes: &Classes) -> PoolsConfig {
+        let of = |side| {
+            let by_class = move |port| (0..classes.len()).map(move |class| self.member(side, port, classes.priority(class)).1.clone());
+            (0..ports).flat_map(by_class).collect()
+        };
+        PoolsConfig { pools: self.pools.clone(), groups: of(Side::Ingress), queues: of(Side::Egress), classes: classes.len() }
+    }
+}
+
+/// Priorities that nothing holds: those of the file, and all without a flow control.
+pub(super) fn lossy(flow_control: &str, listed: &[u8]) -> Vec<u8> {
+    if flow_control == "none" { (0..PRIORITIES as u8).collect() } else { listed.to_vec() }
+}
+
+/// What pools have to know of a switch, whose links have these facts.
+pub(super) fn with_links<T>(
+    topology: &Topology,
+    links: &[(LinkFacts, FlowControl)],
+    node: u32,
+    lossy: &[u8],
+    f: impl FnOnce(&SwitchLinks<'_>) -> T,
+) -> T {
+    let of = |port| {
+        let link = topology.link_at(node, port);
+        links.iter().find(|(l, _)| (l.rate, l.delay) == (link.rate, link.delay)).map(|(l, _)| l)
+    };
+    let headroom = |port| of(port).map_or(Bytes::ZERO, |facts| pool::headroom(None, facts));
+    let line = |port| topology.link_at(node, port).rate;
+    let ports = topology.nodes[node as usize].ports.len() as u16;
+    f(&SwitchLinks { node, ports, headroom: &headroom, line: &line, lossy })
+}
+
+impl Buffers {
+    /// The names of all pools, each once.
+    pub fn pool_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.pools.iter().map(|p| p.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The pool of this name at a switch: one that names the switch goes before one of all.
+    fn pool(&self, name: &str, node: u32) -> Option<usize> {
+        let fits = |p: &PoolKeys| p.name == name && p.switches.as_ref().is_none_or(|s| s.contains(&node));
+        let found = || self.pools.iter().enumerate().filter(|(_, p)| fits(p));
+        found().find(|(_, p)| p.switches.is_some()).or_else(|| found().next()).map(|(n, _)| n)
+    }
+
+    /// The profile of a port and priority at one side: the one that names it most closely.
+    fn profile(&self, (node, port): (u32, u16), side: Side, priority: u8) -> Result<Option<usize>, Refused> {
+        let mut best: Option<(u8, usize)> = None;
+        for (n, p) in self.profiles.iter().enumerate().filter(|(_, p)| p.side == side && p.priorities.contains(&priority)) {
+            let Some(rank) = p.rank(node, port) else { continue };
+            match best {
+                Some((before, first)) if before == rank => {
+                    let name = &self.profiles[first].name;
+                    let what = format!("priority {priority} has the profile '{name}' there already");
+                    return Err((Of::Profile(n), ParamError::new("priorities", what, "one for each port and priority at each side")));
+                }
+                Some((before, _)) if before > rank => {}
+                _ => best = Some((rank, n)),
+            }
+        }
+        Ok(best.map(|(_, n)| n))
+    }
+
+    /// The pools of a switch.
+    pub fn at(&self, s: &SwitchLinks<'_>) -> Result<SwitchPools, Refused> {
+        let mut made = SwitchPools { pools: Vec::new(), of: Vec::new(), groups: Vec::new(), queues: Vec::new() };
+        for side in [Side::Ingress, Side::Egress] {
+            for (port, priority) in (0..s.ports).flat_map(|port| (0..PRIORITIES as u8).map(move |priority| (port, priority))) {
+                let profile = self.profile((s.node, port), side, priority)?;
+                let member = match profile {
+                    Some(n) => self.member(n, s, (port, priority), &mut made)?,
+                    None => MemberConfig::UNLIMITED,
+                };
+                let all = if side == Side::Ingress { &mut made.groups } else { &mut made.queues };
+                all.push((profile, member));
+            }
+        }
+        Ok(made)
+    }
+
+    fn member(
+        &self,
+        profile: usize,
+        s: &SwitchLinks<'_>,
+        (port, priority): (u16, u8),
+        made: &mut SwitchPools,
+    ) -> Result<MemberConfig, Refused> {
+        let p = &self.profiles[profile];
+        let Some(keys) = self.pool(&p.pool, s.node) else {
+            let names: Vec<&str> = self.pools.iter().map(|p| p.name.as_str()).collect();
+            let what = format!("pool '{}' is not defined", xoff_scenario::suggest::clip(&p.pool));
+            let hint = if names.contains(&p.pool.as_str()) {
+                "a [[buffer_pool]] of this name has other switches".to_owned()
+            } else {
+                xoff_scenario::suggest::hint(&p.pool, "pools", &names)
+            };
+            return Err((Of::Profile(profile), ParamError::new("pool", what, hint)));
+        };
+        let pool = (0..made.pools.len()).find(|&n| made.of[n] == keys && made.pools[n].side == p.side);
+        let keys_of = &self.pools[keys];
+        let shares_headroom = p.side == Side::Ingress && keys_of.headroom > Bytes::ZERO;
+        let pool = pool.unwrap_or_else(|| {
+            let headroom = if shares_headroom { keys_of.headroom } else { Bytes::ZERO };
+            made.pools.push(PoolConfig { name: keys_of.name.clone(), side: p.side, size: keys_of.size, reserves: Bytes::ZERO, headroom });
+            made.of.push(keys);
+            made.pools.len() - 1
+        });
+        let is_held = p.side == Side::Ingress && !s.lossy.contains(&priority);
+        let headroom = if is_held { p.headroom.unwrap_or_else(|| (s.headroom)(port)) } else { Bytes::ZERO };
+        let account = &mut made.pools[pool];
+        account.reserves = Bytes(account.reserves.0.saturating_add(p.reserve.0));
+        if !shares_headroom {
+            account.headroom = Bytes(account.headroom.0.saturating_add(headroom.0));
+        }
+        Ok(MemberConfig {
+            pool: Some(pool),
+            reserve: p.reserve,
+            headroom,
+            xon: p.xon.unwrap_or_default(),
+            xon_offset: p.xon_offset.or(p.xon.is_none().then_some(self.hysteresis)),
+            sharing: p.sharing.at((s.line)(port)),
+        })
+    }
+}
