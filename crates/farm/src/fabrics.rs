@@ -6,7 +6,7 @@ use std::path::Path;
 use xoff_run::NetworkScenario;
 
 use crate::checkers::{self, Checker, remembering};
-use crate::{networks, promises};
+use crate::{memory, networks, promises};
 
 /// A family.
 pub struct Family {
@@ -48,6 +48,12 @@ pub const FAMILIES: &[Family] = &[
         about: "the same with flow controls that hold single flows",
         draw: |case| promises::by_flow(case).text(),
         checkers: KEPT,
+    },
+    Family {
+        name: "lossy",
+        about: "lossy priorities beside lossless ones, whose memory is in pools by every policy",
+        draw: |case| memory::beside(case).text(),
+        checkers: &["promises", "ideal", "repeat", "deadlock", "engines", "fast-forward"],
     },
     Family {
         name: "engines",

@@ -20,6 +20,7 @@ pub mod draw;
 pub mod fabrics;
 pub mod frames;
 pub mod ledger;
+pub mod memory;
 pub mod networks;
 pub mod operation;
 pub mod outcome;

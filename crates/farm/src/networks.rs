@@ -7,6 +7,7 @@ use xoff_sim::PORT_PROBES;
 use xoff_topology::NodeKind;
 
 use crate::draw::{Dice, Drawn};
+use crate::memory;
 use crate::operation::{links, operation};
 
 fn topology(d: &mut Dice) -> String {
@@ -111,7 +112,7 @@ fn draw(case: u64) -> Drawn {
         }
         _ => {}
     }
-    Drawn {
+    let mut drawn = Drawn {
         head,
         switch,
         discipline,
@@ -125,7 +126,9 @@ fn draw(case: u64) -> Drawn {
         probes: PORT_PROBES.iter().map(|p| p.key).filter(|&p| p != "queue_changes" || case.is_multiple_of(3)).collect(),
         operation: String::new(),
         failures: Vec::new(),
-    }
+    };
+    memory::draw(case, &mut drawn);
+    drawn
 }
 
 /// The scenario of a case. In every third one a link between switches fails under way, in every fourth a NIC is broken.
@@ -146,7 +149,7 @@ pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     let mut s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
     if case % 4 == 1 {
         let last = s.topology.hosts().last().expect("a host");
-        drawn.operation = operation(case, drawn.flow_control.0, s.topology.name(last), !drawn.switch.contains("shared"));
+        drawn.operation = operation(case, drawn.flow_control.0, s.topology.name(last), !drawn.switch.contains("memory = "));
         s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));
     }
     if case % 7 == 5 {

@@ -19,6 +19,6 @@ mod write;
 mod yaml;
 
 pub use formats::{FORMATS, Format, find, read};
-pub use network::{Buffering, End, Flow, Link, Network, Node, Pool, PortSettings, Profile, Start, Threshold, Wire};
+pub use network::{Buffering, End, Flow, Link, Members, Network, Node, Pool, PortSettings, Profile, Start, Threshold, Wire};
 pub use options::{Options, StartUnit};
 pub use write::{Written, scenario};

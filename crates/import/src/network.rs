@@ -116,8 +116,17 @@ pub struct PortSettings {
     pub profiles: BTreeMap<u8, Profile>,
 }
 
+/// What every priority at a port has; a priority without an entry has no profile there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// Of its group at the ingress.
+    pub groups: BTreeMap<u8, Profile>,
+    /// Of its queue at the egress.
+    pub queues: BTreeMap<u8, Profile>,
+}
+
 /// Memory of a switch that lossless traffic shares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pool {
     /// All of it [bytes].
     pub size: Bytes,
@@ -130,8 +139,12 @@ pub struct Pool {
 pub struct Buffering {
     /// By node and name of the port.
     pub ports: BTreeMap<(usize, String), PortSettings>,
-    /// By node.
+    /// By node: the pool of its lossless groups.
     pub pools: BTreeMap<usize, Pool>,
+    /// By node and name of the port: lossless and lossy groups and queues.
+    pub members: BTreeMap<(usize, String), Members>,
+    /// By node: all of its pools, by name.
+    pub memory: BTreeMap<usize, BTreeMap<String, Pool>>,
 }
 
 /// When a flow starts.

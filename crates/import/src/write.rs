@@ -1,5 +1,6 @@
 //! A network as a commented scenario that `xoff check` and `xoff run` take.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use xoff_scenario::{Problem, Problems};
@@ -8,6 +9,8 @@ use xoff_units::{Bytes, Length, Rate, Span};
 
 use crate::network::{Start, Threshold};
 use crate::{End, Link, Network, Wire};
+
+mod pools;
 
 /// Links that stand in the scenario itself; more go to a table beside it.
 const LINKS_MAX: usize = 2_000;
@@ -40,8 +43,8 @@ pub fn scenario(network: &Network, origin: &str, links_file: &str) -> Result<Wri
     let title = if network.title.is_empty() { "Imported network" } else { &network.title };
     let _ = writeln!(out, "\n[run]\ntitle = {}\nduration = \"1ms\"\n", quote(title));
     let links = topology(network, &mut out, links_file);
-    switch(network, &mut out);
-    flows(network, &mut out)?;
+    let lossless = switch(network, &mut out);
+    flows(network, &lossless, &mut out)?;
     Ok(Written { scenario: out, links })
 }
 
@@ -144,15 +147,22 @@ fn csv(text: &str) -> String {
     if text.contains([',', '"', '#']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// `[switch]` and `[flow_control]`, from settings by port where there are any.
-fn switch(network: &Network, out: &mut String) {
+/// `[switch]` and `[flow_control]`, from settings by port where there are any. Returns the priorities that are lossless beside lossy ones.
+fn switch(network: &Network, out: &mut String) -> BTreeSet<u8> {
     let b = &network.buffering;
-    let profiles: std::collections::BTreeSet<_> = b.ports.values().flat_map(|p| p.profiles.values()).collect();
+    let profiles: BTreeSet<_> = b.ports.values().flat_map(|p| p.profiles.values()).collect();
     if profiles.is_empty() {
         let kind = if network.has_credits { "cbfc" } else { "pfc" };
         let _ = write!(out, "[flow_control]\nkind = \"{kind}\"\n\n");
-        return;
+        return BTreeSet::new();
     }
+    let why = match pools::Pools::of(network) {
+        Ok(pools) => {
+            pools.write(out);
+            return pools.lossless;
+        }
+        Err(why) => why,
+    };
     out.push_str("# Lossless priority groups as they are set, by port:\n#\n#   switch port              PFC   profile, size, headroom (SONiC: xoff), xon, threshold\n");
     for ((node, port), set) in &b.ports {
         let pfc: Vec<String> = set.pfc.iter().map(u8::to_string).collect();
@@ -170,12 +180,13 @@ fn switch(network: &Network, out: &mut String) {
         }
     }
     let groups = b.ports.values().map(|p| p.profiles.len() as u64).max().unwrap_or(1);
-    out.push_str("#\n# One [switch] stands for all of them:\n");
+    let _ = writeln!(out, "#\n# Pools are not written, because {why}. One [switch] stands for all of them:");
     memory(network, &profiles, groups, out);
+    BTreeSet::new()
 }
 
-fn memory(network: &Network, profiles: &std::collections::BTreeSet<&crate::Profile>, groups: u64, out: &mut String) {
-    let pools: std::collections::BTreeSet<_> = network.buffering.pools.values().map(|p| p.size).collect();
+fn memory(network: &Network, profiles: &BTreeSet<&crate::Profile>, groups: u64, out: &mut String) {
+    let pools: BTreeSet<_> = network.buffering.pools.values().map(|p| p.size).collect();
     let size = pools.first().copied();
     let mut lines = vec!["memory = \"shared\"".to_owned()];
     if let Some(size) = size {
@@ -183,7 +194,7 @@ fn memory(network: &Network, profiles: &std::collections::BTreeSet<&crate::Profi
         lines.push(format!("shared_buffer = \"{}\"{note}", bytes(size)));
     }
     let one = |of: &dyn Fn(&crate::Profile) -> u64| {
-        let all: std::collections::BTreeSet<u64> = profiles.iter().map(|p| of(p)).collect();
+        let all: BTreeSet<u64> = profiles.iter().map(|p| of(p)).collect();
         (all.len() == 1).then(|| all.first().copied().unwrap_or(0))
     };
     match one(&|p| p.size.0) {
@@ -224,7 +235,7 @@ fn memory(network: &Network, profiles: &std::collections::BTreeSet<&crate::Profi
 }
 
 /// `[[flow]]`, or what to write there.
-fn flows(network: &Network, out: &mut String) -> Result<(), Problems> {
+fn flows(network: &Network, lossless: &BTreeSet<u8>, out: &mut String) -> Result<(), Problems> {
     if network.flows.len() > FLOWS_MAX {
         let what = format!("{} flows, at most {FLOWS_MAX} fit into a scenario", network.flows.len());
         return Err(Problem::new(what, "split the matrix").into());
@@ -236,8 +247,18 @@ fn flows(network: &Network, out: &mut String) -> Result<(), Problems> {
     }
     let hosts: Vec<&str> = network.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str()).collect();
     if let (true, [first, .., last]) = (network.flows.is_empty(), hosts.as_slice()) {
-        out.push_str("# The files have no traffic. One flow, so that there is something to run; replace it by your own.\n");
-        let _ = writeln!(out, "[[flow]]\nsrc = {}\ndst = {}\nsize = \"1MB\"", quote(first), quote(last));
+        let flow = format!("[[flow]]\nsrc = {}\ndst = {}\nsize = \"1MB\"\n", quote(first), quote(last));
+        let lossy = (0..8u8).find(|p| !lossless.contains(p));
+        match lossless.first().zip(lossy) {
+            None => {
+                out.push_str("# The files have no traffic. One flow, so that there is something to run; replace it by your own.\n");
+                out.push_str(&flow);
+            }
+            Some((lossless, lossy)) => {
+                out.push_str("# The files have no traffic. A lossless flow and a lossy one, so that there is something to run; replace them by your own.\n");
+                let _ = write!(out, "{flow}priority = {lossless}\n\n{flow}priority = {lossy}\n");
+            }
+        }
     }
     Ok(())
 }

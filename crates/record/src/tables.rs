@@ -5,8 +5,8 @@ use arrow_schema::SchemaRef;
 use xoff_output::Folder;
 
 use xoff_rows::{
-    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow, PathRow, PauseRow, PortRow, QueueRow,
-    PoolRow, RankRow, RateRow, StateRow, StormRow, TableRow,
+    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow, PathRow, PauseRow, PoolRow, PortRow,
+    QueueRow, RankRow, RateRow, StateRow, StormRow, TableRow,
 };
 use xoff_rows::{FabricPortRow, HostFlowRow, WindowRow, fabric_tables, network_tables};
 

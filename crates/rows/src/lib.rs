@@ -19,8 +19,8 @@ mod words;
 pub use cell::{Beside, Cell, Known, Label, Late, Message, Node, Port, Value};
 pub use fabric::{FABRIC, FabricPortRow, HostFlowRow, Load, WindowRow};
 pub use network::{
-    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, OperationRow, PathRow, PauseRow, PortRow,
-    PoolRow, QueueRow, RankRow, RateRow, StateRow, StormRow,
+    CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, NETWORK, OperationRow, PathRow, PauseRow, PoolRow, PortRow,
+    QueueRow, RankRow, RateRow, StateRow, StormRow,
 };
 pub use spec::{ColumnSpec, Kind, TableRow, TableSpec};
 pub use words::{Cause, Direction, Operation, RateSource, Word};

@@ -288,7 +288,11 @@ const FLOW_CONTROL: &[ParamSpec] = &[ParamSpec::optional(
 
 pub(crate) fn flow_control() -> SectionSpec {
     let kinds = xoff_mech::flow_control::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
-    SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![FLOW_CONTROL]).kinds("kind", Some("pfc"), kinds.collect())
+    SectionSpec::once("flow_control", "Hop-by-hop flow control of every link.", vec![FLOW_CONTROL]).kinds(
+        "kind",
+        Some("pfc"),
+        kinds.collect(),
+    )
 }
 pub(crate) fn detection() -> SectionSpec {
     let kinds = xoff_mech::detection::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });

@@ -6,6 +6,7 @@
 
 use xoff_farm::draw::Drawn;
 use xoff_farm::fabrics::{Came, examine};
+use xoff_farm::memory::beside;
 use xoff_farm::promises::{by_flow, infiniband, scenario};
 
 /// Every tenth case runs twice.
@@ -62,4 +63,27 @@ fn a_hundred_and_fifty_random_scenarios_with_cut_through_keep_every_promise() {
 #[test]
 fn a_hundred_and_fifty_random_scenarios_with_flow_control_by_flow_keep_every_promise() {
     all_keep(3000..3150, |case| check(case, &by_flow(case)));
+}
+
+/// What is promised is kept beside priorities that lose frames, and every manner of running it gives the same.
+#[test]
+fn a_hundred_and_fifty_random_scenarios_with_lossy_priorities_keep_every_promise() {
+    let lost = std::sync::atomic::AtomicU64::new(0);
+    all_keep(4000..4150, |case| {
+        let drawn = beside(case);
+        let s = drawn.load()?;
+        let checkers = ["promises", "ideal", "deadlock", "repeat", "engines", "fast-forward"];
+        let ran = xoff_farm::checkers::run(&s, xoff_farm::checkers::PLAIN)?;
+        let (lossy, others) = (ran.outcome.lost.lossy().total(), ran.outcome.lost.unexcused().total());
+        if others > 0 {
+            return Err(format!("case {case}: {:?}\n{}", ran.outcome.lost, drawn.text()));
+        }
+        lost.fetch_add(u64::from(lossy > 0), std::sync::atomic::Ordering::Relaxed);
+        match examine(&drawn.text(), &checkers[..if case.is_multiple_of(3) { 6 } else { 4 }]) {
+            Came::Fine => Ok(()),
+            other => Err(format!("case {case}: {other:?}\n{}", drawn.text())),
+        }
+    });
+    let lost = lost.into_inner();
+    assert!(lost > 30, "only {lost} of 150 dropped frames of lossy priorities");
 }

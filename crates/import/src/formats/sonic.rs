@@ -12,6 +12,8 @@
 mod device;
 mod fabric;
 mod lookup;
+mod maps;
+mod members;
 
 use std::sync::Arc;
 

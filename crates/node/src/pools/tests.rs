@@ -78,7 +78,7 @@ fn reserves_come_before_the_shared_part() {
     assert_eq!((b.queue(1), b.pools.pools[0].used), (3000, 0));
     // alpha 1: half of the shared part, and the reserve.
     while b.admit(0, 1, MTU).is_ok() {}
-    assert_eq!(b.queue(1), 9000, "10,500 would be 6500 of 12,000, of which 5500 would be free");
+    assert_eq!(b.queue(1), 10_500, "6500 of the shared part, when 7000 were free; 8000 of 5500 is too much");
     assert_eq!(b.admit(0, 1, MTU), Err(Full::Queue));
     assert!(b.admit(0, 0, MTU).is_ok(), "the other queue has its reserve");
 }

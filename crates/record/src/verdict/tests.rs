@@ -61,10 +61,7 @@ fn no_loss_of_any_kind_is_silent() {
         let v = Verdict::from(well()).with(|p| p.losses.add(why, 7));
         assert!(v.headline().contains("7 frames lost") && !v.headline().contains("0 frames"), "{}", v.headline());
         let (answer, word) = if why.is_measured() { (Conclusion::Yes, "yes") } else { (Conclusion::No, "no") };
-        assert_eq!(
-            (v.conclusion(&[]), v.conclusion(&[Allow::Deadlock]), v.conclusion(&[Allow::Loss])),
-            (answer, answer, Conclusion::Yes)
-        );
+        assert_eq!((v.conclusion(&[]), v.conclusion(&[Allow::Deadlock]), v.conclusion(&[Allow::Loss])), (answer, answer, Conclusion::Yes));
         assert_eq!(v.tone(&[Allow::Loss]), Tone::Caution, "allowed, or measured, is not well");
         let json = serde_json::to_value(&v).unwrap();
         assert_eq!((&json["lost_frames"], &json["answer"]), (&7.into(), &word.into()), "{json}");

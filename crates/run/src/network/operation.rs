@@ -149,7 +149,9 @@ pub(super) fn read_slow_receiver(s: &mut Section<'_>, topology: &Topology, buffe
 pub(super) fn slow_receiver_fits((name, links): (&str, &[(LinkFacts, FlowControl)])) -> Result<(), ParamError> {
     let what = match () {
         _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => "pauses single flows by what waits in a switch",
-        _ if links.iter().any(|(_, fc)| matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile)) => "has thresholds that follow a shared pool",
+        _ if links.iter().any(|(_, fc)| matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile)) => {
+            "has thresholds that follow a shared pool"
+        }
         _ => return Ok(()),
     };
     let hint = "remove [[slow_receiver]], or choose a flow control, or a threshold, by the buffer of a port";

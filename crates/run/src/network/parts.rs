@@ -176,7 +176,12 @@ fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, Pa
 /// How the memory of a switch is shared out.
 pub(crate) enum Memory {
     PerIngress,
-    Shared { total: Bytes, reserve: Bytes, headroom: Option<Bytes>, shift: u8 },
+    Shared {
+        total: Bytes,
+        reserve: Bytes,
+        headroom: Option<Bytes>,
+        shift: u8,
+    },
     /// See [`Buffers`](super::buffers::Buffers).
     Pools,
 }
@@ -354,11 +359,8 @@ pub(super) fn read_flow_control(
         if all.iter().any(|(f, _)| *f == facts) {
             continue;
         }
-        let read = if all.is_empty() {
-            (entry.read)(&mut RecordingValues(section, &mut again), &facts)
-        } else {
-            (entry.read)(&mut again, &facts)
-        };
+        let read =
+            if all.is_empty() { (entry.read)(&mut RecordingValues(section, &mut again), &facts) } else { (entry.read)(&mut again, &facts) };
         let read = read.and_then(|fc| fc.holds_a_frame(&facts).map(|()| fc));
         match read {
             Ok(fc) => all.push((facts, fc)),
@@ -382,7 +384,9 @@ pub(super) fn read_flow_control(
         && !matches!(fc, FlowControl::None)
     {
         let (what, hint) = match fc.pauses() {
-            Pauses::ByProfile => ("buffer profiles are for memory in pools".to_owned(), "set memory = \"pools\" in [switch], or another threshold"),
+            Pauses::ByProfile => {
+                ("buffer profiles are for memory in pools".to_owned(), "set memory = \"pools\" in [switch], or another threshold")
+            }
             _ => (format!("{kind} has thresholds of its own, and memory in pools has those of buffer profiles"), BY_PROFILE),
         };
         let key = if section.declares("threshold") { "threshold" } else { "kind" };

@@ -37,17 +37,7 @@ impl Counting for LostFrames {
             lossy_ingress,
             lossy_egress,
         } = self;
-        let all = [
-            buffer_full,
-            no_route,
-            cut_off,
-            link_failed,
-            by_watchdog,
-            on_failed_link,
-            on_faulty_link,
-            lossy_ingress,
-            lossy_egress,
-        ];
+        let all = [buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link, lossy_ingress, lossy_egress];
         all.into_iter().for_each(|c| c.each(f));
     }
 }
@@ -89,8 +79,7 @@ impl Counting for PortTotals {
             hold_ps_total,
             allowed_min: _,
         } = self;
-        let all =
-            [messages_sent, messages_received, dropped, tail_dropped, lost, pauses, pause_ps_total, holds, hold_ps_total];
+        let all = [messages_sent, messages_received, dropped, tail_dropped, lost, pauses, pause_ps_total, holds, hold_ps_total];
         all.into_iter().for_each(&mut *f);
         marked.each(f);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use xoff_scenario::{Place, Problem, Problems, suggest};
 
+use super::maps::Maps;
 use crate::tree::{Document, Item, Tree};
 
 /// A port that is there to carry data.
@@ -21,6 +22,10 @@ pub(super) struct Port {
     pub pfc: BTreeSet<u8>,
     /// Profile by priority group, as BUFFER_PG has it.
     pub groups: BTreeMap<u8, (String, Place)>,
+    /// Profile by queue, as BUFFER_QUEUE has it.
+    pub queues: BTreeMap<u8, (String, Place)>,
+    /// Priority group and queue of each traffic class, which is the priority of a frame.
+    pub maps: Maps,
 }
 
 /// Where a port leads.
@@ -70,7 +75,7 @@ pub(super) struct Device {
 }
 
 /// Tables that are read.
-const READ: [&str; 13] = [
+const READ: [&str; 15] = [
     "DEVICE_METADATA",
     "PORT",
     "DEVICE_NEIGHBOR",
@@ -79,15 +84,16 @@ const READ: [&str; 13] = [
     "BUFFER_POOL",
     "BUFFER_PROFILE",
     "BUFFER_PG",
+    "BUFFER_QUEUE",
     "PORT_QOS_MAP",
     "TC_TO_PRIORITY_GROUP_MAP",
+    "TC_TO_QUEUE_MAP",
     "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
     "VERSIONS",
     "FEATURE",
 ];
 /// Tables about lossless traffic that are not taken over; what others say does not concern a network of queues.
-const LEFT_OUT: [&str; 9] = [
-    "BUFFER_QUEUE",
+const LEFT_OUT: [&str; 8] = [
     "BUFFER_PORT_INGRESS_PROFILE_LIST",
     "SCHEDULER",
     "QUEUE",
@@ -138,7 +144,11 @@ impl Device {
         device.read_pools(d)?;
         device.read_profiles(d)?;
         device.read_priorities(d)?;
-        device.read_groups(d)?;
+        device.read_members(d, "BUFFER_PG", |port| &mut port.groups)?;
+        device.read_members(d, "BUFFER_QUEUE", |port| &mut port.queues)?;
+        for port in &mut device.ports {
+            port.maps = Maps::read(d, &port.name)?;
+        }
         device.compare_maps(d);
         Ok(device)
     }
@@ -195,6 +205,8 @@ impl Device {
                 cable: cables.get(&key.name).cloned(),
                 pfc: BTreeSet::new(),
                 groups: BTreeMap::new(),
+                queues: BTreeMap::new(),
+                maps: Maps::default(),
             });
         }
         Ok(())
@@ -318,11 +330,17 @@ impl Device {
         Ok(())
     }
 
-    fn read_groups(&mut self, d: &Document) -> Result<(), Problem> {
-        let Some(table) = d.root.get("BUFFER_PG") else { return Ok(()) };
+    /// Profiles of priority groups or queues, by port.
+    fn read_members(
+        &mut self,
+        d: &Document,
+        name: &str,
+        of: impl Fn(&mut Port) -> &mut BTreeMap<u8, (String, Place)>,
+    ) -> Result<(), Problem> {
+        let Some(table) = d.root.get(name) else { return Ok(()) };
         let strict = d.root.get("PORT").is_some() && self.skipped.is_empty();
-        for (key, group) in d.object(table, "BUFFER_PG")? {
-            let what = format!("BUFFER_PG|{}", key.name);
+        for (key, group) in d.object(table, name)? {
+            let what = format!("{name}|{}", key.name);
             let place = d.source.place(key.span.clone());
             let Some((ports, groups)) = key.name.split_once('|') else {
                 return Err(Problem::new(format!("{what}: no '|'"), "expected a key such as Ethernet0|3-4").at(place));
@@ -331,7 +349,7 @@ impl Device {
             let Some(reference) = group.get("profile") else { continue };
             let profile = plain(d.text(reference, &what)?).to_owned();
             if profile.is_empty() || profile == "NULL" {
-                *self.skipped.entry("priority groups whose profile the switch computes (NULL)").or_default() += 1;
+                *self.skipped.entry("groups and queues whose profile the switch computes (NULL)").or_default() += 1;
                 continue;
             }
             if d.root.get("PORT").is_none() && !self.profiles.contains_key(&profile) && !profile.starts_with("pg_lossless_") {
@@ -343,7 +361,7 @@ impl Device {
             }
             for name in ports.split(',') {
                 match self.port(name) {
-                    Some(port) => groups.iter().for_each(|&g| drop(port.groups.insert(g, (profile.clone(), d.place(reference))))),
+                    Some(port) => groups.iter().for_each(|&g| drop(of(port).insert(g, (profile.clone(), d.place(reference))))),
                     None if strict => {
                         let what = format!("{what}: there is no port '{}'", suggest::clip(name));
                         return Err(Problem::new(what, "every port is in PORT").at(place.clone()));

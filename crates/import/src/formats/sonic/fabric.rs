@@ -8,6 +8,7 @@ use xoff_units::{Bytes, Length, Rate};
 
 use super::device::{Device, Port};
 use super::lookup::Lookup;
+use super::members;
 use crate::network::{End, Names, Pool, PortSettings, Profile, Threshold};
 use crate::{Link, Network, Wire};
 
@@ -172,22 +173,10 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
                 (Some(p), _) if p.headroom.is_none() => continue,
                 (Some(p), _) => {
                     pool_of_lossless = Some(&p.pool);
-                    Profile {
-                        name: name.clone(),
-                        pool: p.pool.clone(),
-                        size: Bytes(p.size),
-                        headroom: Bytes(p.headroom.unwrap_or(0)),
-                        xon: Bytes(p.xon),
-                        xon_offset: p.xon_offset.map(Bytes),
-                        threshold: match (p.dynamic_th, p.static_th) {
-                            (Some(n), _) => Threshold::Dynamic(n),
-                            (None, Some(b)) => Threshold::Static(Bytes(b)),
-                            (None, None) => {
-                                let what = format!("profile '{name}' has neither dynamic_th nor static_th");
-                                return Err(Problem::new(what, "a lossless profile needs one of the two").at(place.clone()));
-                            }
-                        },
-                    }
+                    members::profile(name, p).ok_or_else(|| {
+                        let what = format!("profile '{name}' has neither dynamic_th nor static_th");
+                        Problem::new(what, "a lossless profile needs one of the two").at(place.clone())
+                    })?
                 }
                 (None, Some(p)) if *name == p.name => p.clone(),
                 (None, None) if *name == own_name && lookup.is_none() => {
@@ -216,10 +205,12 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
             let what = format!("{} {}: PFC is on for priority {p}, but nothing makes its group lossless", device.name, port.name);
             network.warnings.push(Problem::new(what, "a group needs a profile with xoff").at(port.place.clone()).warning());
         }
+        network.buffering.members.insert((node, port.name.clone()), members::members(device, port, &set)?);
         if !set.pfc.is_empty() || !set.profiles.is_empty() {
             network.buffering.ports.insert((node, port.name.clone()), set);
         }
     }
+    members::pools(node, device, network);
     let pool = pool_of_lossless.unwrap_or(LOSSLESS_POOL);
     if let Some((pool, size)) = device.pools.get(pool).and_then(|p| Some((p, p.size?))) {
         network.buffering.pools.insert(node, Pool { size: Bytes(size), shared_headroom: Bytes(pool.shared_headroom) });
