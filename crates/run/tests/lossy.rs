@@ -49,7 +49,7 @@ fn pools(of_queues: &str) -> String {
 /// n senders at line rate into one port, S frames each: in the time of S frames S leave, and the queue keeps its limit L. Lost: n S - S - L.
 /// Beside it, n senders of a lossless priority into another port of the same switch: nothing.
 #[test]
-fn a_lossy_incast_loses_what_the_closed_form_says_and_a_lossless_one_nothing() {
+fn a_lossy_incast_loses_what_the_closed_form_gives_and_a_lossless_one_nothing() {
     let (n, s) = (4, 500);
     for (policy, limit) in [
         ("kind = \"static\"\nlimit = \"100KB\"\n", 100),
@@ -127,7 +127,7 @@ fn a_fixed_buffer_drops_at_the_ingress() {
     assert_eq!((f.outcome.violations_total, f.manifest.verdict.as_ref().unwrap().conclusion(&[]).exit_code()), (0, 0));
 }
 
-/// Hosts with a reliable transport recover what a lossy priority loses; the lossless one beside it does not notice.
+/// Hosts with a reliable transport recover what a lossy priority loses; the lossless one beside it loses nothing.
 #[test]
 fn a_reliable_transport_recovers_what_is_dropped() {
     for recovery in ["go-back-n", "selective"] {
