@@ -176,3 +176,100 @@ fn a_sonic_fabric_comes_to_a_verdict_and_runs() {
     assert_eq!(run.code, 0, "{}{}", run.err, run.out);
     assert_eq!(run.json()["dropped_frames"], 0);
 }
+
+/// A switch with three hosts as SONiC has it: a pool with shared headroom, static and dynamic thresholds, classes that share a priority group.
+/// The numbers are ours, and small.
+const SWITCH: &str = r#"{
+ "DEVICE_METADATA": {"localhost": {"hostname": "leaf1", "type": "ToRRouter"}},
+ "PORT": {PORTS},
+ "DEVICE_NEIGHBOR": {NEIGHBOURS},
+ "CABLE_LENGTH": {"AZURE": {CABLES}},
+ "BUFFER_POOL": {
+  "ingress_lossless_pool": {"type": "ingress", "mode": "dynamic", "size": "900000", "xoff": "120000"},
+  "egress_lossless_pool": {"type": "egress", "mode": "static", "size": "900000"},
+  "egress_lossy_pool": {"type": "egress", "mode": "dynamic", "size": "300000"}
+ },
+ "BUFFER_PROFILE": {
+  "pg_lossless": {"pool": "ingress_lossless_pool", "size": "1778", "xon": "18000", "xoff": "50000", "xon_offset": "3600", "dynamic_th": "-2"},
+  "ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "static_th": "700000"},
+  "egress_lossless_profile": {"pool": "egress_lossless_pool", "size": "0", "static_th": "0"},
+  "egress_lossy_profile": {"pool": "egress_lossy_pool", "size": "1778", "dynamic_th": "-1"}
+ },
+ "BUFFER_PG": {PGS},
+ "BUFFER_QUEUE": {QUEUES},
+ "TC_TO_PRIORITY_GROUP_MAP": {"AZURE": {"0": "0", "1": "0", "2": "0", "3": "3", "4": "4", "5": "0", "6": "0", "7": "0"}},
+ "PORT_QOS_MAP": {QOS}
+}"#;
+
+fn switch() -> String {
+    let ports = ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet12"];
+    let all = |of: &dyn Fn(usize, &str) -> String| ports.iter().enumerate().map(|(n, p)| of(n, p)).collect::<Vec<_>>().join(", ");
+    SWITCH
+        .replace("{PORTS}", &format!("{{{}}}", all(&|_, p| format!(r#""{p}": {{"speed": "100000", "admin_status": "up"}}"#))))
+        .replace("{NEIGHBOURS}", &format!("{{{}}}", all(&|n, p| format!(r#""{p}": {{"name": "host{n}", "port": "eth0"}}"#))))
+        .replace("{CABLES}", &format!("{{{}}}", all(&|_, p| format!(r#""{p}": "40m""#))))
+        .replace("{QOS}", &format!("{{{}}}", all(&|_, p| format!(r#""{p}": {{"pfc_enable": "3,4", "tc_to_pg_map": "AZURE"}}"#))))
+        .replace("{PGS}", &format!("{{{}}}", all(&|_, p| format!(r#""{p}|0": {{"profile": "ingress_lossy_profile"}}, "{p}|3-4": {{"profile": "pg_lossless"}}"#))))
+        .replace(
+            "{QUEUES}",
+            &format!(
+                "{{{}}}",
+                all(&|_, p| format!(
+                    r#""{p}|0-2": {{"profile": "egress_lossy_profile"}}, "{p}|3-4": {{"profile": "egress_lossless_profile"}}, "{p}|5-7": {{"profile": "egress_lossy_profile"}}"#
+                ))
+            ),
+        )
+}
+
+/// The memory of a switch is imported as it is configured: pools, profiles, groups, queues. It runs, and the report names the pools and what was
+/// dropped: three hosts at line rate into one queue of priority 0, S frames each, lose 3 S - S - L, and priority 3 beside them nothing.
+#[test]
+fn pools_of_a_sonic_switch_run_as_they_are_configured() {
+    let dir = folder("import-pools");
+    let (config, out) = (path(&dir, "leaf1.json"), path(&dir, "network.toml"));
+    std::fs::write(&config, switch()).unwrap();
+    let ran = xoff(&["import", "sonic", &config, "--out", &out]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let scenario = std::fs::read_to_string(&out).unwrap();
+    for part in [
+        "lossy = [\"0-2\", \"5-7\"]",
+        "name = \"ingress_lossless_pool\"\nsize = \"900KB\"\nheadroom = \"120KB\"",
+        // What is below the headroom is the reserve alone, as on Broadcom.
+        "priorities = [\"3-4\"]\nreserve = \"1778B\"\nheadroom = \"50KB\"          # SONiC: xoff\nxon = \"18KB\"\nxon_offset = \"3600B\"\nkind = \"dynamic\"\nalpha = 0.25 ",
+        // Classes 0 to 2 and 5 to 7 are all in priority group 0.
+        "name = \"ingress_lossy_profile\"\npool = \"ingress_lossless_pool\"\nside = \"ingress\"\npriorities = [\"0-2\", \"5-7\"]\nreserve = \"0B\"\nkind = \"static\"\nlimit = \"700KB\"",
+        "kind = \"static\"\nlimit = \"0B\"",
+        "kind = \"dynamic\"\nalpha = 0.5 ",
+    ] {
+        assert!(scenario.contains(part), "'{part}' is not in\n{scenario}");
+    }
+    let frames = 400;
+    let flow = |n: usize, priority: u8| {
+        let bytes = frames * 1500;
+        format!("[[flow]]\nsrc = \"host{n}\"\ndst = \"host0\"\npriority = {priority}\nsize = \"{bytes}B\"\n")
+    };
+    let network = &scenario[..scenario.find("# The files have no traffic").unwrap()];
+    let incast = |priority| (1..4).map(|n| flow(n, priority)).collect::<String>();
+    let run = |flows: String, name: &str| {
+        std::fs::write(&out, format!("{network}{flows}")).unwrap();
+        let run = xoff(&["run", &out, "--out", &path(&dir, name), "--json"]);
+        (run.code, run.json(), run.err)
+    };
+    // Six queues of four ports reserve 1778 B each: 257,328 B are shared, and alpha 1/2 leaves a queue a third of them, beside its reserve.
+    let (code, json, _) = run(incast(0), "lossy");
+    let shared = 300_000 - 4 * 6 * 1778;
+    let limit = (shared / 3 + 1778) / 1500;
+    assert_eq!((code, &json["verdict"]["losses"]["by_cause"]["lossy-egress"]), (0, &(2 * frames - limit).into()), "{json}");
+    let words = json["took_effect"].to_string();
+    for part in [
+        "pool egress_lossy_pool (egress): leaf1 held at most ",
+        "pool ingress_lossless_pool (ingress): leaf1 held at most ",
+        "leaf1->host0",
+    ] {
+        assert!(words.contains(part), "'{part}' is not in {words}");
+    }
+    let (code, json, err) = run(incast(3), "lossless");
+    assert_eq!((code, &json["verdict"]["lost_frames"], &json["flows_completed"]), (0, &0.into(), &3.into()), "{json}{err}");
+    assert!(err.contains("shares 120KB of headroom among "), "{err}");
+    assert!(json["took_effect"].to_string().contains("of its headroom of 120KB"), "{json}");
+}

@@ -95,24 +95,36 @@ fn a_loss_of_a_lossless_priority_is_a_violation() {
     assert_eq!((f.outcome.lost.lossy().total(), f.manifest.verdict.as_ref().unwrap().conclusion(&[]).exit_code()), (0, 1));
 }
 
-/// Dynamic thresholds in a run: n ports, each overloaded twofold, hold alpha B / (1 + n alpha) each, within one frame.
+/// n ports, each overloaded twofold, whose queues share 300 KB by some policy: each holds what the closed form says, within one frame.
+fn overloaded(policy: &str, n: u64, form: f64) {
+    // Not in step: where all ports send a frame at once, n frames are free for an instant.
+    let to = |r: u64, from: u64| flow(from, r, 0, 700) + &format!("start = \"{}ns\"\n", 10 * r);
+    let flows: String = (0..n).map(|r| to(r, 8 + 2 * r) + &to(r, 9 + 2 * r)).collect();
+    let s = load(&star(24, &(pools(policy) + &flows)));
+    let f = s.run(Sink::Nothing).unwrap();
+    for r in 0..n {
+        let name = format!("S1:H{r}");
+        let (node, port) = port_of(&s.topology, &name);
+        let most = f.outcome.ports[node as usize][port as usize].egress_bytes_max as f64;
+        assert!((most - form).abs() <= MTU as f64, "{policy}, {n} ports, {name}: {most}, the closed form {form}");
+    }
+}
+
+/// Dynamic thresholds: alpha B / (1 + n alpha) each.
 #[test]
 fn queues_of_n_ports_hold_the_share_of_the_closed_form() {
     for alpha in [0.25, 1.0, 4.0] {
-        for n in 1..=8u64 {
-            // Not in step: where all ports send a frame at once, n frames are free for an instant.
-            let to = |r: u64, from: u64| flow(from, r, 0, 700) + &format!("start = \"{}ns\"\n", 10 * r);
-            let flows: String = (0..n).map(|r| to(r, 8 + 2 * r) + &to(r, 9 + 2 * r)).collect();
-            let s = load(&star(24, &(pools(&format!("alpha = {alpha}\n")) + &flows)));
-            let f = s.run(Sink::Nothing).unwrap();
-            let form = alpha * 300_000.0 / (1.0 + n as f64 * alpha);
-            for r in 0..n {
-                let name = format!("S1:H{r}");
-                let (node, port) = port_of(&s.topology, &name);
-                let most = f.outcome.ports[node as usize][port as usize].egress_bytes_max as f64;
-                assert!((most - form).abs() <= MTU as f64, "alpha {alpha}, {n} ports, {name}: {most}, the closed form {form}");
-            }
-        }
+        (1..=8).for_each(|n| overloaded(&format!("alpha = {alpha}\n"), n, alpha * 300_000.0 / (1.0 + n as f64 * alpha)));
+    }
+}
+
+/// ABM divides by the number of congested ports, so that all of them together hold alpha B / (1 + alpha), however many they are; their queues are
+/// longer than 20 KiB here, and drain at line rate.
+#[test]
+fn abm_leaves_as_much_free_whatever_the_number_of_ports() {
+    for (alpha, ports) in [(1.0, 7), (4.0, 8)] {
+        (1..=ports)
+            .for_each(|n| overloaded(&format!("kind = \"abm\"\nalpha = {alpha}\n"), n, alpha * 300_000.0 / (1.0 + alpha) / n as f64));
     }
 }
 

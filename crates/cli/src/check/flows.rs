@@ -27,10 +27,11 @@ pub struct Given {
 }
 
 impl Given {
-    /// Those of a scenario.
-    pub fn of(flows: xoff_workload::Flows) -> Given {
+    /// Those of a scenario that flow control can hold: a frame of a lossy priority never waits for a buffer.
+    pub fn of(flows: xoff_workload::Flows, lossy: &[u8]) -> Given {
         let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
-        let list = flows.flows.iter().map(|f| Flow { key: key(f), path: f.path }).collect();
+        let held = flows.flows.iter().filter(|f| !lossy.contains(&f.priority));
+        let list = held.map(|f| Flow { key: key(f), path: f.path }).collect();
         Given { flows: list, paths: flows.paths }
     }
 

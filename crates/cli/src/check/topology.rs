@@ -84,7 +84,8 @@ fn scenario(source: &Source) -> Result<Network, Problems> {
     let name = s.parameters.iter().find(|p| p.path == "routing.kind").map_or("", |p| &p.value);
     let routing = Some((name.trim_matches('"').to_owned(), Rule::of(&s.routing())));
     let paths = s.flows.paths.clone();
-    let flows = (s.flows.loops.is_empty() && !s.flows.flows.is_empty()).then(|| Given::of(s.flows));
+    let lossy = s.lossy().to_vec();
+    let flows = (s.flows.loops.is_empty() && !s.flows.flows.is_empty()).then(|| Given::of(s.flows, &lossy));
     if flows.is_none() && !paths.is_empty() {
         crate::terminal::note("flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)");
     }

@@ -233,6 +233,11 @@ impl NetworkScenario {
         buffers::with_links(&self.topology, &m.flow_control, node, &lossy, f)
     }
 
+    /// Priorities that no flow control holds.
+    pub fn lossy(&self) -> &[u8] {
+        &self.model.lossy
+    }
+
     /// Names of all pools, each once.
     pub(crate) fn pool_names(&self) -> Vec<String> {
         self.model.buffers.as_ref().map_or(Vec::new(), Buffers::pool_names)
