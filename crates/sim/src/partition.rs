@@ -328,6 +328,8 @@ impl Partition {
         if arrived == Arrived::Lost {
             core.lose(e.port(), e.arg);
         }
+        // An answer of the link lets a NIC send again, perhaps the last of a message.
+        self.after_flows();
         arrived == Arrived::Goes
     }
 
