@@ -5,7 +5,7 @@ use xoff_sim::Outcome;
 /// Everything that a run reports but its rows and its number of events: as text, to be compared.
 pub fn stated(o: &Outcome) -> String {
     format!(
-        "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {} {} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {:?} {:?}",
         o.ended,
         o.now,
         (o.lost, o.retry),
@@ -21,7 +21,8 @@ pub fn stated(o: &Outcome) -> String {
         (&o.violations, o.violations_total),
         o.cnms,
         o.ports,
-        o.flows
+        o.flows,
+        o.ranks
     )
 }
 

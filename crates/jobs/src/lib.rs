@@ -14,11 +14,14 @@ pub mod check;
 pub mod collectives;
 pub mod graph;
 pub mod job;
+pub mod leap;
 pub mod loggp;
 pub mod machine;
+mod state;
 
 pub use check::Fault;
 pub use collectives::{Algorithm, Collective, Kind};
 pub use graph::{BYTES_MAX, Graph, NONE, Op, Work};
 pub use job::{Inner, Job, Jobs, Message, Overheads};
+pub use leap::{Leap, Stood, unfold};
 pub use machine::{Action, Input, Log, Machine, OpTimes, SPAN_MAX};

@@ -86,7 +86,7 @@ pub struct OpTimes {
 }
 
 impl OpTimes {
-    const NOT_YET: OpTimes =
+    pub(crate) const NOT_YET: OpTimes =
         OpTimes { begun: Time::NEVER, handed: Time::NEVER, ended: Time::NEVER, cause: NONE, from: NONE, from_op: NONE };
 }
 
@@ -104,7 +104,7 @@ pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 
 /// What happens at a time that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Value)]
-enum Due {
+pub(crate) enum Due {
     Starts,
     /// What a stream, or no stream, was busy with is over.
     Over(u32),
@@ -118,17 +118,17 @@ enum Due {
 }
 
 #[derive(Default, Value)]
-struct Stream {
-    busy: bool,
+pub(crate) struct Stream {
+    pub busy: bool,
     /// What it was busy with last.
-    last: u32,
-    waits: VecDeque<(u32, u32)>,
+    pub last: u32,
+    pub waits: VecDeque<(u32, u32)>,
 }
 
 #[derive(Default, Value)]
-struct Pair {
-    busy: bool,
-    waits: VecDeque<u32>,
+pub(crate) struct Pair {
+    pub busy: bool,
+    pub waits: VecDeque<u32>,
 }
 
 /// A message that is there: its place among all that came, when it came, the send.
@@ -138,30 +138,33 @@ type There = (u64, Time, u32);
 #[derive(Save)]
 pub struct Machine {
     #[save(built)]
-    job: Arc<Job>,
+    pub(crate) job: Arc<Job>,
     #[save(built)]
-    rank: u32,
-    iteration: u32,
-    done: bool,
+    pub(crate) rank: u32,
+    /// As it has gone through them.
+    pub(crate) iteration: u32,
+    /// Iterations that it has leapt over.
+    pub(crate) skipped: u32,
+    pub(crate) done: bool,
     /// Operations that have not ended in this iteration.
-    left: u32,
-    waits: Vec<u32>,
+    pub(crate) left: u32,
+    pub(crate) waits: Vec<u32>,
     /// Operations that have become ready, and what let them.
-    ready: VecDeque<(u32, u32)>,
-    streams: FxHashMap<u16, Stream>,
-    pair_of: FxHashMap<(u32, u16), u32>,
-    pairs: Vec<Pair>,
+    pub(crate) ready: VecDeque<(u32, u32)>,
+    pub(crate) streams: FxHashMap<u16, Stream>,
+    pub(crate) pair_of: FxHashMap<(u32, u16), u32>,
+    pub(crate) pairs: Vec<Pair>,
     /// Receives that wait, by source and tag, with their place among all that were posted; then those for any.
-    posted: FxHashMap<(u32, u64), VecDeque<(u64, u32)>>,
-    posted_for_any: Vec<(u64, u32)>,
+    pub(crate) posted: FxHashMap<(u32, u64), VecDeque<(u64, u32)>>,
+    pub(crate) posted_for_any: Vec<(u64, u32)>,
     /// By iteration, source and tag.
-    there: BTreeMap<(u32, u32, u64), VecDeque<There>>,
-    counter: u64,
-    timers: BinaryHeap<Reverse<(Time, u64, Due)>>,
-    asked_for: Time,
+    pub(crate) there: BTreeMap<(u32, u32, u64), VecDeque<There>>,
+    pub(crate) counter: u64,
+    pub(crate) timers: BinaryHeap<Reverse<(Time, u64, Due)>>,
+    pub(crate) asked_for: Time,
     /// When the way to the other ranks of the node is free.
-    inside_free: Time,
-    log: Log,
+    pub(crate) inside_free: Time,
+    pub(crate) log: Log,
 }
 
 impl Machine {
@@ -171,6 +174,7 @@ impl Machine {
             job,
             rank,
             iteration: 0,
+            skipped: 0,
             done: false,
             left: 0,
             waits: Vec::new(),
@@ -289,7 +293,7 @@ impl Machine {
             if let Some(last) = self.log.iterations.last_mut() {
                 last.1 = Some(now);
             }
-            if self.iteration + 1 == self.job.iterations {
+            if self.iteration + self.skipped + 1 == self.job.iterations {
                 self.done = true;
                 return out.push(Action::Done);
             }

@@ -397,7 +397,7 @@ impl Serialize for Frame {
                 (self.class(), len, self.message(), total).serialize(s)
             }
             // Its offset is a value, and nothing depends on when it was made.
-            FrameKind::CongestionNotification => (flow, seq, len, in_port, out_port, bits).serialize(s),
+            FrameKind::CongestionNotification => (state::Flow(flow), seq, len, in_port, out_port, bits).serialize(s),
             FrameKind::Data | FrameKind::Ack | FrameKind::Nack => {
                 InFlight { flow, seq, sent_at, len, in_port, out_port, bits }.serialize(s)
             }

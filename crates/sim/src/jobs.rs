@@ -14,6 +14,7 @@ use xoff_jobs::{Action, Input, Jobs, Log, Machine};
 use xoff_node::{Call, Env};
 use xoff_units::save::Save;
 
+use crate::fast_forward::Leapt;
 use crate::loops::Stage;
 use crate::partition::Partition;
 use crate::world::World;
@@ -166,7 +167,45 @@ impl Partition {
     }
 }
 
+impl Partition {
+    /// The ranks here are that many iterations further, and what they have under way belongs to these.
+    pub(crate) fn leap(&mut self, leapt: &Leapt) {
+        let Some(ranks) = &mut self.jobs else { return };
+        for r in &mut ranks.here {
+            let (job, Some(leap)) = (&ranks.jobs.jobs[r.job], leapt.jobs[r.job]) else { continue };
+            r.machine.leap(leap.iterations());
+            for (&flow, (begun, sent)) in &mut r.wire {
+                let (iteration, message) = job.of_flow(flow);
+                if iteration >= leapt.complete[r.job][message as usize] {
+                    let more = leapt.skipped_on_wire(r.host);
+                    (*begun, *sent) = (*begun + more, *sent + more);
+                }
+            }
+        }
+    }
+}
+
 impl World {
+    /// The ranks of all jobs, in their order, each with its job.
+    pub(crate) fn ranks(&self) -> Vec<(usize, &Machine)> {
+        let here = self.partitions.iter().filter_map(|p| p.jobs.as_ref()).flat_map(|r| &r.here);
+        let mut all: Vec<_> = here.map(|r| (r.job, &r.machine)).collect();
+        all.sort_unstable_by_key(|(job, m)| (*job, m.rank()));
+        all
+    }
+
+    /// Flows that a host has begun.
+    pub(crate) fn started_by(&self, host: u32) -> u64 {
+        let home = &self.partitions[self.layout.partition_of[host as usize] as usize];
+        home.starts.started.get(&(u32::MAX, host)).copied().unwrap_or(0)
+    }
+
+    /// What the NIC of a rank had put on its wire when a message of it began and had left.
+    pub(crate) fn wire_of(&self, job: usize, rank: u32, flow: u32) -> Option<(u64, u64)> {
+        let of = |r: &Ranks| r.by_rank.get(&(job, rank)).and_then(|&at| r.here[at as usize].wire.get(&flow).copied());
+        self.partitions.iter().filter_map(|p| p.jobs.as_deref()).find_map(of)
+    }
+
     /// Puts the ranks of the jobs at their hosts.
     pub(crate) fn arm_jobs(&mut self, jobs: &Arc<Jobs>) {
         for partition in &mut self.partitions {

@@ -29,7 +29,7 @@ use crate::checks::{Checks, ViolationKind};
 use crate::core::Core;
 use crate::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
 use crate::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
-use crate::fast_forward::{FastForward, FastForwarded, Plan, Routed};
+use crate::fast_forward::{FastForward, FastForwarded, Leapt, Plan, Routed, leaps};
 use crate::flows::FlowRecord;
 use crate::jobs::RANK_DONE;
 use crate::layout::Layout;
@@ -110,7 +110,9 @@ pub struct World {
     pub(crate) listed: usize,
     /// Ranks of jobs that have not come to their end.
     ranks_left: usize,
-    jobs: Option<Arc<Jobs>>,
+    pub(crate) jobs: Option<Arc<Jobs>>,
+    /// What the jobs have leapt over.
+    pub(crate) leaps: Vec<Leapt>,
     pub(crate) deadlock_interval: Span,
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
@@ -407,17 +409,27 @@ impl World {
             completions.retain(|c| c.1 != RANK_DONE);
             self.ranks_left -= all - completions.len();
         }
-        self.completions.extend(completions.iter().map(|c| c.1));
+        let completions: Vec<u32> = completions.iter().map(|c| self.of_run(c.1)).collect();
+        self.completions.extend(completions);
         if let Some(f) = &mut self.forward {
             f.note_rows(&rows);
         }
         let skipped = self.skipped;
         for (key, row) in rows {
+            let row = self.numbered_as_in_run(row);
             self.record(if skipped == Span::ZERO { row } else { row.at(key.time.0 + skipped.0) });
         }
         if !self.layout.probes.frames.is_none() {
             self.put_frames_in_order();
         }
+    }
+
+    /// A row that names a flow by its number in the run.
+    pub(crate) fn numbered_as_in_run(&self, row: Row) -> Row {
+        if self.leaps.is_empty() {
+            return row;
+        }
+        row.with_flow(|flow| Some(self.of_run(flow as u32) as u64)).unwrap_or(row)
     }
 
     /// Frames on recorded wires since the last time.
@@ -564,7 +576,8 @@ impl World {
         self.audit();
         self.put_in_order(); // stops that have expired since the last event
         let mut ports = self.port_totals();
-        let ranks = self.take_ranks();
+        let mut ranks = self.take_ranks();
+        let (leapt, jobs) = (std::mem::take(&mut self.leaps), self.jobs.clone());
         let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
         let events = self.events();
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
@@ -602,8 +615,13 @@ impl World {
             let known = |f: &FlowRecord| f.flow.start <= of_run || f.delivered > 0;
             begun = flows.iter().rposition(known).map_or(0, |last| last + 1);
         }
-        if ranks.is_empty() {
-            flows.truncate(begun);
+        match &jobs {
+            Some(jobs) if !leapt.is_empty() => {
+                leaps::unfold_flows(&leapt, jobs, &mut flows);
+                leaps::unfold_ranks(&leapt, jobs, &mut ranks);
+            }
+            Some(_) => {}
+            None => flows.truncate(begun),
         }
         storms.sort_by_key(Storm::order);
         let (violations, violations_total) = Checks::merged(checks);

@@ -11,6 +11,8 @@
 //!   COUNTER     a counter that the two ends of a link keep: all of them are higher by the same amount
 //!   NUMBER      a second one of the same link
 //!   FRAME       a handle of a frame: the frame counts, not the handle
+//!   SLOT        a place in the list of flows that a node has begun: all of them are higher by the same number
+//!   ITERATION   an iteration of the job at hand: all of them are later by the same number
 //! ```
 //!
 //! Everything else has to be equal. A field that is left out (`serde(skip)`) gives its reason: a constant, a cache, or a result that the state
@@ -38,6 +40,10 @@ pub const TICKS: &str = "Ticks";
 pub const FRAME: &str = "Frame";
 /// Name of the number of a flow, whose byte offsets follow.
 pub const FLOW: &str = "Flow";
+/// Name of a place in the list of all flows that a node has begun.
+pub const SLOT: &str = "Slot";
+/// Name of the number of an iteration of the job at hand.
+pub const ITERATION: &str = "Iteration";
 /// Name of what belongs to the link in the other direction: the receiver half of a port, and the messages that it sends.
 pub const FEEDER: &str = "Feeder";
 
@@ -96,6 +102,42 @@ pub fn frame<S: Serializer>(handle: &u32, s: S) -> Result<S::Ok, S::Error> {
 pub fn flow<S: Serializer>(flow: &u32, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_newtype_struct(FLOW, flow)
 }
+
+/// A place in the list of all flows that a node has begun.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn slot<S: Serializer>(slot: &u32, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(SLOT, slot)
+}
+
+/// Several such places.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn slots<S: Serializer>(slots: &[u32], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(slots.iter().map(|&n| Slot(n)))
+}
+
+/// A place in the list of all flows that a node has begun.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Slot(#[serde(serialize_with = "slot")] pub u32);
+
+/// The number of an iteration of the job at hand.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn iteration<S: Serializer>(iteration: &u32, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_newtype_struct(ITERATION, iteration)
+}
+
+/// The number of a flow.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Flow(#[serde(serialize_with = "flow")] pub u32);
+
+/// The number of an iteration of the job at hand.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Iteration(#[serde(serialize_with = "iteration")] pub u32);
 
 /// What belongs to the link in the other direction.
 ///

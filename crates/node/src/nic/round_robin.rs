@@ -46,8 +46,10 @@ pub(super) trait Flows {
 #[derive(Debug, Serialize, Value)]
 struct Ring {
     /// By start, that is, by number.
+    #[serde(serialize_with = "xoff_units::state::slots")]
     flows: Vec<u32>,
     /// Where the flow after the one served last stands, unless another ring was served since.
+    #[serde(skip)] // a cache
     next: usize,
     /// No next frame of its flows is shorter [bytes].
     shortest: u32,
@@ -148,6 +150,7 @@ pub(super) struct RoundRobin {
     /// Of class 1 and so on; as many as have been needed.
     more: Vec<Ring>,
     /// The flow served last.
+    #[serde(serialize_with = "xoff_units::state::slot")]
     last: u32,
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Sending {
     #[save(each)]
     pub production: Option<Box<Production>>,
     /// Its place in a queue pair, if it has one.
-    #[serde(skip)] // runs with queue pairs are not searched for recurring states
+    #[serde(skip)] // its queue pair has the same in another form
     pub pair: Option<Box<InPair>>,
     /// What is to go again, where losses are recovered.
     pub recovery: Option<Box<Recovering>>,

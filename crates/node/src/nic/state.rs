@@ -1,6 +1,7 @@
 //! The state of a NIC in writing ([`xoff_units::state`]).
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
+use xoff_units::state::Slot;
 use xoff_units::{Time, state};
 
 use super::receiving::Receiving;
@@ -26,9 +27,21 @@ struct Received {
 /// The sending side of a flow.
 #[derive(serde::Serialize)]
 struct Live<'n> {
+    place: Slot,
     flow: &'n Sending,
     /// First byte not acknowledged, where there are acknowledgements.
     acked: Option<Offset>,
+}
+
+/// A queue pair: what its next message takes over besides the rate control, which is that of a flow.
+#[derive(serde::Serialize)]
+struct Pair {
+    number: u32,
+    latest: Slot,
+    #[serde(serialize_with = "state::deadline")]
+    available: Time,
+    /// Bytes of the messages before the latest one, if the rate control counts them.
+    before: Option<u64>,
 }
 
 /// A byte offset of the flow before it.
@@ -65,18 +78,29 @@ impl Serialize for Nic {
             drain,
             storms,
             cancelled_wakes,
-            queue_pairs: _, // runs with queue pairs are not searched for recurring states
+            queue_pairs,
         } = self;
         let acks = c.transport != Transport::None;
-        let live = flows.iter().filter(|f| !f.rests(c));
-        let live: Vec<Live> =
-            live.map(|flow| Live { flow, acked: (acks || flow.window.is_some()).then_some(Offset(flow.acked)) }).collect();
+        // The latest message of a queue pair keeps its rate control for the next one.
+        let lives = |f: &Sending| !f.rests(c) || f.pair.is_some() && f.rate_control.is_some();
+        let acked = |f: &Sending| (acks || f.window.is_some()).then_some(Offset(f.acked));
+        let live = (0..).zip(flows).filter(|(_, f)| lives(f));
+        let live: Vec<Live> = live.map(|(n, flow)| Live { place: Slot(n), flow, acked: acked(flow) }).collect();
+        let counted = c.rate_control.wants_acks();
+        let pair = |(&number, &latest): (&u32, &u32)| Pair {
+            number,
+            latest: Slot(latest),
+            available: flows[latest as usize].available,
+            before: counted.then(|| self.in_pair(latest).0),
+        };
+        let mut pairs: Vec<Pair> = queue_pairs.iter().map(pair).collect();
+        pairs.sort_unstable_by_key(|p| p.number);
         let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
         received.sort_unstable_by_key(|r| r.flow);
         if !ahead.is_empty() {
             return state::unwritten("frames ahead of a missing one", s);
         }
-        let mut out = s.serialize_struct("Nic", 8)?;
+        let mut out = s.serialize_struct("Nic", 9)?;
         out.serialize_field("port", port)?;
         // Without a flow there is no turn: the next one is the first, whatever came before.
         out.serialize_field("round_robin", &(!live.is_empty()).then_some(round_robin))?;
@@ -85,6 +109,7 @@ impl Serialize for Nic {
         out.serialize_field("storms", storms)?;
         out.serialize_field("cancelled_wakes", cancelled_wakes)?;
         out.serialize_field("live", &live)?;
+        out.serialize_field("pairs", &pairs)?;
         out.serialize_field("received", &received)?;
         out.end()
     }
@@ -129,6 +154,17 @@ impl Nic {
     pub fn drop_complete_flows(&mut self) {
         self.receiving.clear();
         self.ahead.clear();
+    }
+
+    /// Flows of which something was received and is kept for a repetition.
+    pub fn received(&self) -> impl Iterator<Item = u32> {
+        self.receiving.keys().copied()
+    }
+
+    /// What is kept of flows for a repetition goes where `over`: none comes.
+    pub fn drop_received(&mut self, over: impl Fn(u32) -> bool) {
+        self.receiving.retain(|&flow, _| !over(flow));
+        self.ahead.retain(|&flow, _| !over(flow));
     }
 
     /// Does the peer's flow control hold single flows?

@@ -6,6 +6,8 @@
 //!   jump      what one period counts and records is added m times                               (jump.rs, totals.rs)
 //! ```
 //!
+//! Ranks of jobs send when they have received, so what recurs with them is whole iterations (iterations.rs, leaps.rs).
+//!
 //! What begins and ends with a network at rest is remembered as a whole: where the same flows begin in the same state again, nothing of
 //! it is simulated a second time (plan.rs, memory.rs, recall.rs).
 //!
@@ -17,7 +19,9 @@
 //! completion times, deadlocks - is shifted outwards, what enters it - starts, failures, samples, the end of the run - inwards, and the flows
 //! that moved are that much shorter. So only comparing needs to know every field, and the compiler counts them.
 
+mod iterations;
 mod jump;
+pub(crate) mod leaps;
 mod memory;
 mod plan;
 mod recall;
@@ -30,6 +34,8 @@ use xoff_units::Span;
 use xoff_units::save::Value;
 
 use crate::probe::Row;
+use iterations::Iterations;
+pub(crate) use leaps::Leapt;
 use memory::Memory;
 pub(crate) use plan::{Plan, Routed};
 use search::Search;
@@ -49,6 +55,15 @@ pub struct FastForwarded {
     pub events_skipped: u64,
     /// Why nothing was skipped; `None`: something was.
     pub because: Option<String>,
+}
+
+impl FastForwarded {
+    /// Why nothing has been skipped so far.
+    fn note(&mut self, because: &str) {
+        if self.periods == 0 {
+            self.because = Some(because.into());
+        }
+    }
 }
 
 /// A period that was found.
@@ -82,6 +97,8 @@ enum Progress {
         until: u64,
     },
     Searches(Box<Search>),
+    /// Of jobs: whole iterations.
+    Iterates(Box<Iterations>),
     Knows(Box<Period>),
     /// Not in this run.
     Off,
@@ -102,10 +119,15 @@ pub(crate) struct FastForward {
 }
 
 impl FastForward {
-    /// Nothing is known yet; `off`: why nothing will be searched. `plan`: what the run asks of its network.
-    pub fn new(off: Option<String>, plan: Plan) -> FastForward {
+    /// Nothing is known yet; `off`: why nothing will be searched. `plan`: what the run asks of its network; `jobs`: ranks
+    /// of jobs ask for the most.
+    pub fn new(off: Option<String>, plan: Plan, jobs: bool) -> FastForward {
         let memory = Memory::new(if off.is_some() { Plan::default() } else { plan });
-        let progress = if off.is_some() { Progress::Off } else { Progress::Waits { until: search::QUIET } };
+        let progress = match off {
+            Some(_) => Progress::Off,
+            None if jobs => Progress::Iterates(Box::new(Iterations::new())),
+            None => Progress::Waits { until: search::QUIET },
+        };
         let because = Some(off.unwrap_or_else(|| "flows started, ended or drew at random too often for a state to recur".into()));
         FastForward {
             progress,
@@ -120,7 +142,7 @@ impl FastForward {
 
     /// Rows were recorded: they are kept while a period is searched.
     pub fn note_rows(&mut self, rows: &[(EventKey, Row)]) {
-        if matches!(self.progress, Progress::Searches(_)) {
+        if matches!(self.progress, Progress::Searches(_) | Progress::Iterates(_)) {
             self.rows.extend_from_slice(rows);
         }
     }
@@ -133,9 +155,7 @@ impl FastForward {
 
     /// Nothing is searched any more.
     fn give_up(&mut self, because: &str) {
-        if self.done.periods == 0 {
-            self.done.because = Some(because.into());
-        }
+        self.done.note(because);
         self.progress = Progress::Off;
         self.memory.give_up();
         self.rows = Vec::new();

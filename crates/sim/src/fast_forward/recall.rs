@@ -258,7 +258,7 @@ impl World {
 
 impl Row {
     /// The same row with the flow that `of` makes of its own; `None`: it makes none.
-    fn with_flow(mut self, of: impl Fn(u64) -> Option<u64>) -> Option<Row> {
+    pub(crate) fn with_flow(mut self, of: impl Fn(u64) -> Option<u64>) -> Option<Row> {
         match &mut self {
             Row::Rate(r) => {
                 if let Some(flow) = &mut r.flow {

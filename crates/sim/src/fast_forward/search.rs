@@ -32,21 +32,32 @@ const ROWS_KEPT: usize = 1 << 16;
 /// Rows of a period that are kept to be repeated.
 const ROWS_MAX: usize = 1 << 20;
 
-const NO_END: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
+pub(super) const NO_END: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
 
-/// A state that may come again.
+/// A state that may come again, and more that is remembered with it.
 #[derive(Clone)]
-struct Earlier {
-    at: EventKey,
+pub(super) struct Earlier<M> {
+    pub at: EventKey,
     /// Events handled before it.
     handled: u64,
-    words: Arc<Words>,
-    counts: Arc<Vec<u64>>,
+    pub words: Arc<Words>,
+    pub counts: Arc<Vec<u64>>,
+    pub more: M,
+}
+
+/// Earlier states to compare with, each kept twice as long as the one before it: a period of any length is found soon after what precedes it
+/// has passed.
+pub(super) struct Levels<M>(pub Vec<Earlier<M>>);
+
+impl<M> Default for Levels<M> {
+    fn default() -> Self {
+        Levels(Vec::new())
+    }
 }
 
 /// A state that has come again.
 struct Recurrence {
-    from: Earlier,
+    from: Earlier<()>,
     to: EventKey,
     growth: Growth,
 }
@@ -63,9 +74,7 @@ pub(super) struct Search {
     next_is_anchor: bool,
     /// No anchor before so many events have been handled: looking for one goes through all that is pending.
     not_before: u64,
-    /// Earlier states to compare with, each twice as long as the one before it: a period of any length is found soon after what precedes
-    /// it has passed.
-    earlier: Vec<Earlier>,
+    earlier: Levels<()>,
     /// Events handled at which it ends without success.
     ends: u64,
 }
@@ -105,6 +114,19 @@ impl World {
     }
 
     fn go_on_forward(&mut self, f: &mut FastForward, until: Time) -> Option<(EventKey, u64)> {
+        if let Progress::Iterates(search) = &mut f.progress {
+            if f.rows.len() > ROWS_MAX {
+                search.start_anew(&mut f.rows);
+            }
+            match self.iterate(search, &mut f.rows, &mut f.done, until) {
+                Ok(Some(next)) => return Some(next),
+                Ok(None) => f.progress = Progress::Off,
+                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state of {what}")),
+                Err(Stop::Differs) => unreachable!("a search goes on after a state that differs"),
+            }
+            f.rows = Vec::new();
+            return None;
+        }
         let (handled, inputs) = (self.events_handled(), self.inputs());
         if inputs != f.inputs {
             (f.inputs, f.quiet_from, f.failed) = (inputs, handled, 0);
@@ -154,7 +176,7 @@ impl World {
         }
         if let Progress::Searches(search) = &mut f.progress {
             if f.rows.len() > ROWS_KEPT
-                && let Some(first) = search.earlier.iter().map(|e| e.at).min()
+                && let Some(first) = search.earlier.0.iter().map(|e| e.at).min()
             {
                 f.rows.retain(|(key, _)| *key >= first);
             }
@@ -197,7 +219,7 @@ impl World {
         let node = self.layout.ports.places()[feeder].0;
         let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines[feeder].delay;
         let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
-        let mut search = Search { port, flow, delay, next: at, next_is_anchor: false, not_before: 0, earlier: Vec::new(), ends };
+        let mut search = Search { port, flow, delay, next: at, next_is_anchor: false, not_before: 0, earlier: Levels::default(), ends };
         self.find_next(&mut search, at, at.time + Span(1));
         Some(search)
     }
@@ -233,7 +255,7 @@ impl World {
             self.find_next(s, reached, to.time);
             return Ok(None);
         }
-        for from in &s.earlier {
+        for from in &s.earlier.0 {
             let growth = Growth::from_iter([(Group::Time, to.time.since(from.at.time).0)]);
             match self.write(to.time, Out::Compare { with: &from.words, at: 0, growth }) {
                 Ok(Out::Compare { growth, .. }) => return Ok(Some(Recurrence { from: from.clone(), to, growth })),
@@ -241,36 +263,47 @@ impl World {
                 Err(e) => return Err(e),
             }
         }
-        self.keep(s, to, handled)?;
+        let unit = s.earlier.0.first().map_or(0, |e| WORDS_EACH * e.words.len() as u64);
+        self.keep(&mut s.earlier, |e| handled - e.handled, unit, to, true, ())?;
         let pending: u64 = self.partitions.iter().map(|p| p.core.pending.events().count() as u64).sum();
         s.not_before = handled + pending / SPACING;
         Ok(None)
     }
 
-    /// Keeps the state at an anchor in the place of those that have been compared with for long enough.
-    fn keep(&mut self, s: &mut Search, at: EventKey, handled: u64) -> Result<(), Stop> {
-        let unit = s.earlier.first().map_or(0, |e| WORDS_EACH * e.words.len() as u64);
-        let old = |(level, e): (usize, &Earlier)| handled - e.handled >= unit << level;
+    /// Keeps the state at a place instead of those that have been compared with for long enough: for a unit, for two, for four. With the
+    /// counters of `flows` or without. Returns how many words it took.
+    pub(super) fn keep<M: Clone>(
+        &mut self,
+        levels: &mut Levels<M>,
+        age: impl Fn(&Earlier<M>) -> u64,
+        unit: u64,
+        at: EventKey,
+        flows: bool,
+        more: M,
+    ) -> Result<usize, Stop> {
+        let (earlier, handled) = (&mut levels.0, self.events_handled());
+        let old = |(level, e): (usize, &Earlier<M>)| age(e) >= unit << level;
         // The first is the youngest. Another level begins when the oldest has been kept for long enough.
-        let levels = s.earlier.iter().enumerate().take_while(|e| old(*e)).count();
-        if levels == 0 && !s.earlier.is_empty() {
-            return Ok(());
+        let levels = earlier.iter().enumerate().take_while(|e| old(*e)).count();
+        if levels == 0 && !earlier.is_empty() {
+            return Ok(0);
         }
         let mut words = Words::new();
         match self.write(at.time, Out::Keep(&mut words)) {
             Ok(_) => {}
             // Something in it belongs to no state that could recur, such as a flow that is about to begin.
-            Err(Stop::Differs) => return Ok(()),
+            Err(Stop::Differs) => return Ok(0),
             Err(e) => return Err(e),
         }
         self.expire_stops(at.time);
-        let new = Earlier { at, handled, words: Arc::new(words), counts: Arc::new(self.totals(at.time)) };
-        let all_old = levels == s.earlier.len();
-        s.earlier[..levels].fill(new.clone());
-        if all_old && s.earlier.len() < LEVELS_MAX {
-            s.earlier.push(new);
+        let (written, counts) = (words.len(), if flows { self.totals(at.time) } else { self.totals_but_flows(at.time) });
+        let new = Earlier { at, handled, words: Arc::new(words), counts: Arc::new(counts), more };
+        let all_old = levels == earlier.len();
+        earlier[..levels].fill(new.clone());
+        if all_old && earlier.len() < LEVELS_MAX {
+            earlier.push(new);
         }
-        Ok(())
+        Ok(written)
     }
 
     /// The period that has been found.
@@ -291,7 +324,7 @@ impl World {
 
     /// Writes the whole state at a time before which everything has happened.
     pub(super) fn write<'w>(&'w self, at: Time, out: Out<'w>) -> Result<Out<'w>, Stop> {
-        let mut w = Writer::new(out, &self.partitions[0].core.frames, &self.layout, at);
+        let mut w = Writer::new(out, &self.partitions[0].core.frames, &self.layout, self.jobs.as_deref(), at);
         w.put(Group::Plain, self.partitions.iter().map(|p| p.core.frames.live_data()).sum())?;
         for (n, &home) in self.layout.partition_of.iter().enumerate() {
             let partition = &self.partitions[home as usize];
@@ -325,6 +358,7 @@ impl World {
                 }
             }
         }
+        self.write_ranks(&mut w)?;
         if w.count > WORDS_MAX {
             return Err(Stop::Unwritten(format!("more than {WORDS_MAX} words")));
         }

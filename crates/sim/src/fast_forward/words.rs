@@ -8,6 +8,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 use serde::ser::{self, Serialize};
+use xoff_jobs::Jobs;
 use xoff_node::{Frame, FrameList, FrameStore};
 use xoff_units::Time;
 use xoff_units::state::{Meaning, Visitor};
@@ -27,6 +28,12 @@ pub(super) enum Group {
     Counter(u32, u8),
     /// Second counters of a link and class.
     Number(u32, u8),
+    /// Places in the list of flows that a node has begun.
+    Slot(u32),
+    /// Iterations of a job.
+    Iteration(u32),
+    /// Byte offsets of a message of a job, in whichever iteration.
+    Message(u32, u32),
 }
 
 /// A state.
@@ -69,9 +76,13 @@ pub(super) struct Writer<'w> {
     pub out: Out<'w>,
     pub frames: &'w FrameStore,
     layout: &'w Layout,
+    jobs: Option<&'w Jobs>,
     /// Everything before this time has happened.
     at: Time,
-    flow: u32,
+    /// Byte offsets of the flow at hand.
+    flow: Group,
+    node: u32,
+    job: u32,
     /// The port at hand, counted over the whole network, and whether the link that leads to it is meant instead of its own.
     port: u32,
     of_feeder: bool,
@@ -84,14 +95,50 @@ pub(super) struct Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    pub fn new(out: Out<'w>, frames: &'w FrameStore, layout: &'w Layout, at: Time) -> Writer<'w> {
-        Writer { out, frames, layout, at, flow: 0, port: 0, of_feeder: false, class: 0, next_port: 0, next_class: 0, count: 0 }
+    pub fn new(out: Out<'w>, frames: &'w FrameStore, layout: &'w Layout, jobs: Option<&'w Jobs>, at: Time) -> Writer<'w> {
+        Writer {
+            out,
+            frames,
+            layout,
+            jobs,
+            at,
+            flow: Group::Flow(0),
+            node: 0,
+            job: 0,
+            port: 0,
+            of_feeder: false,
+            class: 0,
+            next_port: 0,
+            next_class: 0,
+            count: 0,
+        }
     }
 
     /// A node, by its number.
     pub fn node(&mut self, node: u32, state: &impl Serialize) -> Result<(), Stop> {
+        self.node = node;
         self.next_port = self.layout.ports.of(node, 0);
         self.walk(state)
+    }
+
+    /// A rank of a job.
+    pub fn rank(&mut self, job: u32, state: &impl Serialize) -> Result<(), Stop> {
+        self.job = job;
+        self.walk(state)
+    }
+
+    /// A flow: that of the list, or a message of an iteration.
+    fn flow(&mut self, flow: u32) -> Result<(), Stop> {
+        let jobs = self.jobs;
+        let of = jobs.and_then(|jobs| Some((jobs, jobs.of_flow(flow)?)));
+        let Some((jobs, job)) = of else {
+            self.flow = Group::Flow(flow);
+            return self.put(Group::Plain, flow as u64);
+        };
+        let (iteration, message) = jobs.jobs[job].of_flow(flow);
+        self.flow = Group::Message(job as u32, message);
+        self.put(Group::Iteration(job as u32), iteration as u64)?;
+        self.put(Group::Plain, message as u64)
     }
 
     /// A frame that arrives at a port.
@@ -141,14 +188,13 @@ impl Visitor for Writer<'_> {
             Meaning::Time if !never => self.put(Group::Time, value),
             Meaning::Deadline if value < self.at.0 => self.put(Group::Plain, 0),
             Meaning::Deadline if !never => self.put(Group::Time, value),
-            Meaning::Sequence => self.put(Group::Flow(self.flow), value),
+            Meaning::Sequence => self.put(self.flow, value),
             Meaning::Counter => self.put(Group::Counter(self.link(), self.class), value),
             Meaning::Number => self.put(Group::Number(self.link(), self.class), value),
             Meaning::Ticks => self.put(Group::Plain, self.at.0 % value.max(1)),
-            Meaning::Flow => {
-                self.flow = value as u32;
-                self.put(Group::Plain, value)
-            }
+            Meaning::Flow => self.flow(value as u32),
+            Meaning::Slot => self.put(Group::Slot(self.node), value),
+            Meaning::Iteration => self.put(Group::Iteration(self.job), value),
             Meaning::Frame => self.frame(&self.frames[value as u32]),
             Meaning::Named(FrameList::NAME) => {
                 let frames = self.frames;

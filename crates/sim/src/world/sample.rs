@@ -80,7 +80,10 @@ impl World {
                 self.samples.flow_bytes[flow] = delivered;
             }
         }
-        rows.into_iter().for_each(|(_, row)| self.record(row));
+        for (_, row) in rows {
+            let row = self.numbered_as_in_run(row);
+            self.record(row);
+        }
         self.samples.at = now;
         self.plan(probes.interval, Kind::Sample);
     }

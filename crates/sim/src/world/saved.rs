@@ -46,7 +46,7 @@ impl World {
             // Found anew: caches, and what a search has seen.
             noted: _, rerouting: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
-            failures, completions, ranks_left, deadlocks, samples, looks, checks, overdrawn,
+            failures, completions, ranks_left, leaps, deadlocks, samples, looks, checks, overdrawn,
         } = self;
         xoff_units::save::save_each(partitions.iter(), &mut to);
         (*elsewhere, *met, *threads_pay, *now).write(&mut to);
@@ -56,6 +56,7 @@ impl World {
         forward.as_ref().map(|f| f.done.clone()).write(&mut to);
         completions.write(&mut to);
         ranks_left.write(&mut to);
+        leaps.write(&mut to);
         deadlocks.write(&mut to);
         samples.write(&mut to);
         looks.write(&mut to);
@@ -81,6 +82,7 @@ impl World {
         let done: Option<FastForwarded> = Value::read(&mut from)?;
         self.completions = Value::read(&mut from)?;
         self.ranks_left = Value::read(&mut from)?;
+        self.leaps = Value::read(&mut from)?;
         self.deadlocks = Value::read(&mut from)?;
         self.samples = Value::read(&mut from)?;
         self.looks = Value::read(&mut from)?;

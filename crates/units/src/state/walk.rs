@@ -2,7 +2,7 @@
 
 use serde::ser::{self, Serialize};
 
-use super::{COUNTER, DEADLINE, FEEDER, FLOW, FRAME, NUMBER, SEQUENCE, TICKS};
+use super::{COUNTER, DEADLINE, FEEDER, FLOW, FRAME, ITERATION, NUMBER, SEQUENCE, SLOT, TICKS};
 
 /// What a number of a state is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,10 @@ pub enum Meaning {
     Flow,
     /// A handle of a frame.
     Frame,
+    /// A place in the list of flows that a node has begun.
+    Slot,
+    /// An iteration of the job at hand.
+    Iteration,
     /// A newtype of this name.
     Named(&'static str),
 }
@@ -40,6 +44,8 @@ impl Meaning {
             TICKS => Meaning::Ticks,
             FLOW => Meaning::Flow,
             FRAME => Meaning::Frame,
+            SLOT => Meaning::Slot,
+            ITERATION => Meaning::Iteration,
             name => Meaning::Named(name),
         }
     }
