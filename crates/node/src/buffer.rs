@@ -134,12 +134,12 @@ impl Buffer {
 
     /// Takes a frame in, or refuses it. Returns what the receiver sees then.
     #[inline]
-    pub fn admit(&mut self, i: &mut Ingress, at: Passage, len: u32) -> Result<Occupancy, Full> {
+    pub fn admit(&mut self, i: &mut Ingress, at: impl FnOnce() -> Passage, len: u32) -> Option<Occupancy> {
         let len = len as u64;
         match self.rule {
             Rule::PerIngress(capacity) => {
                 if i.bytes + len > capacity {
-                    return Err(Full::Ingress);
+                    return None;
                 }
                 i.bytes += len;
             }
@@ -147,7 +147,7 @@ impl Buffer {
                 let limit = Self::limit(pool, self.shared_used, wraps, i.shift);
                 let shared = i.bytes.saturating_sub(reserve);
                 if len + i.headroom > i.headroom_size as u64 && len + shared > limit {
-                    return Err(Full::Ingress);
+                    return None;
                 }
                 let new = i.bytes + len;
                 if new <= reserve {
@@ -160,34 +160,40 @@ impl Buffer {
                 }
             }
             Rule::Pools => {
-                let occupancy = self.pools.as_mut().ok_or(Full::Ingress)?.admit(i, &at, len)?;
+                let occupancy = self.pools.as_mut()?.admit(i, &at(), len)?;
                 self.held += len;
-                return Ok(occupancy);
+                return Some(occupancy);
             }
         }
         i.highest = i.highest.max(i.bytes + i.headroom);
         self.held += len;
-        Ok(self.occupancy(i, at.port, at.class))
+        Some(self.of_rule(i))
+    }
+
+    /// What has refused a frame.
+    #[cold]
+    pub fn full(&self, at: &Passage, len: u32) -> Full {
+        let queue = self.pools.as_ref().is_some_and(|pools| pools.queue_is_full(at, len.into()));
+        if queue { Full::Queue } else { Full::Ingress }
     }
 
     /// Lets a frame go: headroom is freed first, then the pool, then the reserve. Returns what the receiver sees then.
     #[inline]
-    pub fn release(&mut self, i: &mut Ingress, at: Passage, len: u32) -> Occupancy {
+    pub fn release(&mut self, i: &mut Ingress, at: impl FnOnce() -> Passage, len: u32) -> Occupancy {
         let len = len as u64;
         self.held -= len;
-        if let (Rule::Pools, Some(pools)) = (self.rule, &mut self.pools) {
-            return pools.release(i, &at, len);
+        match self.rule {
+            Rule::Shared { reserve, .. } => {
+                let from_headroom = i.headroom.min(len);
+                let rest = len - from_headroom;
+                self.shared_used -= rest.min(i.bytes.saturating_sub(reserve));
+                i.headroom -= from_headroom;
+                i.bytes -= rest;
+            }
+            Rule::PerIngress(_) => i.bytes -= len,
+            Rule::Pools => return self.pools.as_mut().map_or(Occupancy::default(), |pools| pools.release(i, &at(), len)),
         }
-        if let Rule::Shared { reserve, .. } = self.rule {
-            let from_headroom = i.headroom.min(len);
-            let rest = len - from_headroom;
-            self.shared_used -= rest.min(i.bytes.saturating_sub(reserve));
-            i.headroom -= from_headroom;
-            i.bytes -= rest;
-        } else {
-            i.bytes -= len;
-        }
-        self.occupancy(i, at.port, at.class)
+        self.of_rule(i)
     }
 
     /// A frame is gone, but what it occupied is not freed.
@@ -198,21 +204,25 @@ impl Buffer {
     /// What a receiver sees of the ingress of a port and class.
     #[inline]
     pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
+        match &self.pools {
+            Some(pools) => pools.occupancy(i, port, class),
+            None => self.of_rule(i),
+        }
+    }
+
+    /// The same without pools.
+    #[inline]
+    fn of_rule(&self, i: &Ingress) -> Occupancy {
         match self.rule {
-            Rule::PerIngress(capacity) => Occupancy {
-                bytes: Bytes(i.bytes),
-                shared: Bytes(i.bytes),
-                headroom: Bytes::ZERO,
-                limit: Bytes(capacity),
-                resume: Bytes::ZERO,
-            },
-            Rule::Pools => self.pools.as_ref().map_or(Occupancy::default(), |pools| pools.occupancy(i, port, class)),
+            Rule::PerIngress(capacity) => {
+                Occupancy { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
+            }
+            Rule::Pools => Occupancy::default(),
             Rule::Shared { pool, reserve, wraps } => Occupancy {
                 bytes: Bytes(i.bytes + i.headroom),
                 shared: Bytes(i.bytes.saturating_sub(reserve)),
                 headroom: Bytes(i.headroom),
                 limit: Bytes(Self::limit(pool, self.shared_used, wraps, i.shift)),
-                resume: Bytes::ZERO,
             },
         }
     }
@@ -251,9 +261,9 @@ mod tests {
     fn a_fixed_buffer_refuses_the_frame_that_does_not_fit() {
         let policy = BufferPolicy::PerIngress(Bytes(3000));
         let (mut b, mut i, mut other) = (Buffer::new(&policy, 2, false), policy.ingress(0, false), policy.ingress(1, false));
-        assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, AT, len).is_ok()), [true, true, false]);
-        assert!(b.admit(&mut other, AT, 1500).is_ok(), "another ingress has its own");
-        assert_eq!((b.release(&mut i, AT, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
+        assert_eq!([1500, 1500, 1].map(|len| b.admit(&mut i, || AT, len).is_some()), [true, true, false]);
+        assert!(b.admit(&mut other, || AT, 1500).is_some(), "another ingress has its own");
+        assert_eq!((b.release(&mut i, || AT, 1500).bytes, b.held(), i.highest()), (Bytes(1500), Bytes(3000), 3000));
     }
 
     fn pool(total: u64) -> SharedPool {
@@ -275,19 +285,19 @@ mod tests {
         let (mut b, mut i) = shared(pool(4 << 20));
         assert_eq!(b.occupancy(&i, 0, 0).limit, Bytes(508_689));
         for _ in 0..3 {
-            b.admit(&mut i, AT, 1048).unwrap();
+            b.admit(&mut i, || AT, 1048).unwrap();
         }
-        let occupancy = b.admit(&mut i, AT, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
+        let occupancy = b.admit(&mut i, || AT, 1048).unwrap(); // 4192 bytes: 96 beyond the reserve
         assert_eq!((occupancy.shared, occupancy.limit), (Bytes(96), Bytes((4_069_516 - 96) >> 3)));
     }
 
     #[test]
     fn headroom_takes_what_the_limit_refuses_and_is_freed_first() {
         let (mut b, mut i) = shared(pool(112_500 + 12_288 + 8_000)); // limit 1000
-        assert!((0..4).all(|_| b.admit(&mut i, AT, 1024).is_ok()));
-        assert_eq!(b.admit(&mut i, AT, 800).unwrap().headroom, Bytes::ZERO, "within the limit");
-        assert_eq!(b.admit(&mut i, AT, 1048).unwrap().headroom, Bytes(1048));
-        let occupancy = b.release(&mut i, AT, 1024);
+        assert!((0..4).all(|_| b.admit(&mut i, || AT, 1024).is_some()));
+        assert_eq!(b.admit(&mut i, || AT, 800).unwrap().headroom, Bytes::ZERO, "within the limit");
+        assert_eq!(b.admit(&mut i, || AT, 1048).unwrap().headroom, Bytes(1048));
+        let occupancy = b.release(&mut i, || AT, 1024);
         assert_eq!((occupancy.headroom, occupancy.bytes), (Bytes(24), Bytes(4096 + 800 + 24)));
     }
 

@@ -19,7 +19,7 @@ use xoff_mech::sharing::{AnySharing, CONGESTED, Sharing, Supply};
 use xoff_units::Bytes;
 use xoff_units::save::{Save, Value};
 
-use crate::buffer::{Full, Ingress, Passage};
+use crate::buffer::{Ingress, Passage};
 
 /// A pool at one of its sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,11 +213,11 @@ impl Pools {
     /// Takes a frame in, or refuses it.
     #[cold]
     #[inline(never)]
-    pub fn admit(&mut self, i: &mut Ingress, at: &Passage, len: u64) -> Result<Occupancy, Full> {
+    pub fn admit(&mut self, i: &mut Ingress, at: &Passage, len: u64) -> Option<Occupancy> {
         let (group, queue) = (self.at(at.port, at.class), self.at(at.out, at.class));
         let (q, g) = (&self.queues.all[queue], &self.groups.all[group]);
         let of_queue = match q.pool {
-            Some(pool) => self.queues.takes(queue, &self.pools[pool], q.held, len).ok_or(Full::Queue)?,
+            Some(pool) => self.queues.takes(queue, &self.pools[pool], q.held, len)?,
             None => 0,
         };
         let of_group = match g.pool {
@@ -232,7 +232,7 @@ impl Pools {
             (None, Some(pool)) => {
                 let p = &mut self.pools[pool];
                 if i.headroom + len > g.headroom || p.headroom_used + len > p.headroom {
-                    return Err(Full::Ingress);
+                    return None;
                 }
                 i.headroom += len;
                 p.headroom_used += len;
@@ -244,7 +244,14 @@ impl Pools {
         self.queues.set_held(queue, self.queues.all[queue].held + len);
         self.groups.set_held(group, i.bytes + i.headroom);
         i.highest = i.highest.max(i.bytes + i.headroom);
-        Ok(self.occupancy(i, at.port, at.class))
+        Some(self.occupancy(i, at.port, at.class))
+    }
+
+    /// Does the queue refuse such a frame, whatever its group does?
+    pub fn queue_is_full(&self, at: &Passage, len: u64) -> bool {
+        let queue = self.at(at.out, at.class);
+        let q = &self.queues.all[queue];
+        q.pool.is_some_and(|pool| self.queues.takes(queue, &self.pools[pool], q.held, len).is_none())
     }
 
     fn take(&mut self, pool: Option<usize>, bytes: u64) {
@@ -292,8 +299,7 @@ impl Pools {
             bytes: Bytes(i.bytes + i.headroom),
             shared: Bytes(i.bytes.saturating_sub(g.reserve)),
             headroom: Bytes(i.headroom),
-            limit: Bytes(limit),
-            resume: Bytes(g.xon_offset.map_or(g.xon, |offset| below(offset).max(g.xon))),
+            limit: Bytes(g.xon_offset.map_or(g.xon, |offset| below(offset).max(g.xon))),
         }
     }
 

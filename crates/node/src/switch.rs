@@ -180,10 +180,8 @@ impl Switch {
             return;
         }
         let (class, len) = (frame.class(), frame.len());
-        let drop = |why| NodeEvent::Dropped { port, class, flow: frame.flow, len, kind: frame.kind(), why };
         let Some(out_port) = env.route(self.node, &frame) else {
-            env.discard(id);
-            return env.emit(self.node, now, drop(Drop::NoRoute));
+            return self.drop_arrived(now, port, id, Drop::NoRoute, env);
         };
         if self.unpaused == Some(class) {
             self.ports[out_port as usize].send_unpaused(now, self.node, out_port, id, env);
@@ -192,17 +190,12 @@ impl Switch {
         if self.watchdog.is_some()
             && let Some(why) = self.discarded(port, out_port, class)
         {
-            env.discard(id);
-            return env.emit(self.node, now, drop(why));
+            return self.drop_arrived(now, port, id, why, env);
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
-        let occupancy = match self.buffer.admit(&mut class_state.ingress, Passage { now, port, out: out_port, class }, len) {
-            Ok(occupancy) => occupancy,
-            Err(full) => {
-                env.discard(id);
-                let why = if full == Full::Queue { Drop::QueueFull(out_port) } else { Drop::BufferFull };
-                return env.emit(self.node, now, drop(why));
-            }
+        let at = || Passage { now, port, out: out_port, class };
+        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, at, len) else {
+            return self.refuse(at(), id, env);
         };
         let message = if self.per_flow && class_state.rx.per_flow() {
             self.on_flow_arrival(now, (port, out_port), class, &frame, env)
@@ -224,6 +217,24 @@ impl Switch {
         if candidate {
             self.try_send(now, out_port, env);
         }
+    }
+
+    /// A frame that has just come in finds no room.
+    #[cold] // out of line: every frame passes there
+    #[inline(never)]
+    fn refuse(&mut self, at: Passage, id: FrameId, env: &mut impl Env) {
+        let full = self.buffer.full(&at, env.frames()[id].len());
+        let why = if full == Full::Queue { Drop::QueueFull(at.out) } else { Drop::BufferFull };
+        self.drop_arrived(at.now, at.port, id, why, env);
+    }
+
+    /// A frame that has just come in is dropped.
+    #[cold]
+    #[inline(never)]
+    fn drop_arrived(&mut self, now: Time, port: u16, id: FrameId, why: Drop, env: &mut impl Env) {
+        let frame = env.discard(id);
+        let (class, len, kind) = (frame.class(), frame.len(), frame.kind());
+        env.emit(self.node, now, NodeEvent::Dropped { port, class, flow: frame.flow, len, kind, why });
     }
 
     /// A frame arrives over the link of a port, which has done this to it.
@@ -346,7 +357,7 @@ impl Switch {
                 self.buffer.lose(len);
             } else {
                 let class_state = self.ports[in_port as usize].class_state_mut(class);
-                let occupancy = self.buffer.release(&mut class_state.ingress, Passage { now, port: in_port, out: port, class }, len);
+                let occupancy = self.buffer.release(&mut class_state.ingress, || Passage { now, port: in_port, out: port, class }, len);
                 let message = if class_state.rx.per_flow() {
                     self.on_flow_departure(now, (in_port, port), class, &frame)
                 } else {
@@ -529,7 +540,7 @@ impl Switch {
             self.sample_gone(now, (in_port, port), class, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
-        let occupancy = self.buffer.release(&mut class_state.ingress, Passage { now, port: in_port, out: port, class }, bytes.0 as u32);
+        let occupancy = self.buffer.release(&mut class_state.ingress, || Passage { now, port: in_port, out: port, class }, bytes.0 as u32);
         let message = if self.per_flow && class_state.rx.per_flow() {
             let frame = env.frames()[id];
             self.on_flow_departure(now, (in_port, port), class, &frame)

@@ -126,7 +126,7 @@ impl Link {
 
     fn occupancy(&self, s: &State) -> Occupancy {
         let bytes = FRAME * s.buffer.len() as u64;
-        Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.facts.buffer, resume: Bytes::ZERO }
+        Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.facts.buffer }
     }
 
     /// Something goes on the wire; only a report may be overtaken by what leaves after it.

@@ -78,10 +78,9 @@ pub struct Occupancy {
     pub shared: Bytes,
     /// The part of it that sits in headroom [bytes].
     pub headroom: Bytes,
-    /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size.
+    /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size. Where a buffer profile sets the limits, the
+    /// `bytes` at or below which the peer goes on: what is above the limit is in headroom anyway.
     pub limit: Bytes,
-    /// Where a buffer profile says it: `bytes` at or below which the peer is to be resumed.
-    pub resume: Bytes,
 }
 
 /// The downstream half: measures one ingress buffer and sends messages to the upstream port.

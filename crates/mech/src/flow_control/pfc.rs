@@ -285,7 +285,7 @@ impl PfcReceiver {
         PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: Time::NEVER }
     }
 
-    #[inline]
+    #[inline(always)] // asked for every frame; the compiler takes the three rules together for too large
     fn above_xoff(&self, occupancy: &Occupancy) -> bool {
         match self.threshold {
             Threshold::Static { xoff, .. } => occupancy.bytes > xoff,
@@ -301,10 +301,11 @@ impl PfcReceiver {
             Threshold::Dynamic { xon_offset } => {
                 occupancy.headroom.0 > 0 || (occupancy.shared.0 > 0 && occupancy.shared + xon_offset > occupancy.limit)
             }
-            Threshold::Profile => occupancy.headroom.0 > 0 || occupancy.bytes > occupancy.resume,
+            Threshold::Profile => occupancy.headroom.0 > 0 || occupancy.bytes > occupancy.limit,
         }
     }
 
+    #[inline(never)] // rare beside frames
     fn pause(&mut self, now: Time) -> Option<Message> {
         self.pausing = true;
         let pause = Pause::of(self.quanta);
@@ -314,7 +315,7 @@ impl PfcReceiver {
 }
 
 impl Receiver for PfcReceiver {
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
         if !self.pausing && self.above_xoff(occupancy) { self.pause(now) } else { None }
     }
@@ -411,7 +412,7 @@ mod tests {
     const C: Rate = Rate::from_gbps(10);
 
     fn occupancy(bytes: u64) -> Occupancy {
-        Occupancy { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX), resume: Bytes::ZERO }
+        Occupancy { bytes: Bytes(bytes), shared: Bytes(bytes), headroom: Bytes::ZERO, limit: Bytes(u64::MAX) }
     }
 
     fn fixed(xoff: u64, xon: u64, quanta: Option<u16>) -> Params {
@@ -470,7 +471,6 @@ mod tests {
             shared: Bytes(shared),
             headroom: Bytes(headroom),
             limit: Bytes(limit),
-            resume: Bytes::ZERO,
         };
         assert_eq!(r.on_arrival(Time(1), &f(9_999, 0, 10_000), Bytes(1)), None);
         assert_eq!(r.on_arrival(Time(2), &f(10_000, 0, 10_000), Bytes(1)), Some(Message::Pfc(Pause::STICKY)));

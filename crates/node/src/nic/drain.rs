@@ -65,7 +65,7 @@ impl Drain {
 
     pub fn occupancy(&self, class: u8) -> Occupancy {
         let bytes = Bytes(self.held.get(class as usize).copied().unwrap_or(0));
-        Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.c.buffer, resume: Bytes::ZERO }
+        Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.c.buffer }
     }
 
     /// The first frame begins to be drained.

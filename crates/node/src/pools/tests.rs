@@ -3,6 +3,7 @@ use xoff_mech::sharing::{Alpha, AnySharing};
 use xoff_units::Time;
 
 use super::*;
+use crate::buffer::Full;
 
 const MTU: u64 = 1500;
 
@@ -32,7 +33,9 @@ impl Bench {
     }
 
     fn admit(&mut self, port: u16, out: u16, len: u64) -> Result<Occupancy, Full> {
-        self.pools.admit(&mut self.ingresses[port as usize], &Passage { now: Time::ZERO, port, out, class: 0 }, len)
+        let at = Passage { now: Time::ZERO, port, out, class: 0 };
+        let full = if self.pools.queue_is_full(&at, len) { Full::Queue } else { Full::Ingress };
+        self.pools.admit(&mut self.ingresses[port as usize], &at, len).ok_or(full)
     }
 
     fn release(&mut self, port: u16, out: u16, len: u64) -> Occupancy {
