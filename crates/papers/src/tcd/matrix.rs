@@ -76,9 +76,10 @@ impl Runs {
         self.results.ratio(without, with, group, |g| g.fct())
     }
 
-    /// Part of the victims that are marked CE; `which`: 0 without TCD, 1 with it.
+    /// Part of the victims that are marked CE; `which`: 0 without TCD, 1 with it. No share is below zero.
     fn ce(&self, fc: usize, rc: usize, which: usize) -> Mean {
-        self.results.mean(self.series[fc][rc][which], VICTIMS, |g| g.ce_share())
+        let mean = self.results.mean(self.series[fc][rc][which], VICTIMS, |g| g.ce_share());
+        Mean { low: mean.low.max(0.0), ..mean }
     }
 
     fn checks(&self) -> Vec<Check> {
