@@ -373,6 +373,23 @@ fn iterations_of_128_ranks_are_gone_through_until_one_comes_again() {
 }
 
 #[test]
+fn a_run_that_skips_much_is_looked_at_in_between() {
+    let text = "[run]\nduration = \"20s\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"1048B\"\nheader = \"48B\"\n\
+        [flow_control]\nkind = \"pfc\"\n[switch]\nbuffer = \"400KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H3\"\n[probes]\npauses = [\"all\"]\n";
+    let s = NetworkScenario::from_text("pauses.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
+    let mut w = World::build(&s.topology, s.flows.clone(), &mut s.model()).expect("it was built before");
+    w.record_to(Box::new(Vec::<Row>::new()));
+    let mut skipped = Vec::new();
+    w.drive(s.until, |w| {
+        skipped.push(w.fast_forwarded().skipped);
+        skipped.len() < 100
+    });
+    skipped.dedup();
+    // A look for each quarter of a million rows, and the run has some millions.
+    assert!(skipped.len() > 5, "{skipped:?}");
+}
+
+#[test]
 #[ignore = "ten thousand scenarios with fast-forward and without take minutes"]
 fn thousands_of_random_scenarios_are_the_same_with_fast_forward_and_without() {
     swarm(10_000..15_000, Flows::Long);

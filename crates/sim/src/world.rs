@@ -101,6 +101,8 @@ pub struct World {
     pub(crate) skipped: Span,
     pub(crate) events_skipped: u64,
     pub(crate) forward: Option<Box<FastForward>>,
+    /// Something was skipped since who drives the run has last looked.
+    pub(crate) paused: bool,
     /// Links that have failed.
     pub(crate) failures: u64,
     pub(crate) recorder: Option<Box<dyn Recorder>>,
@@ -266,6 +268,9 @@ impl World {
         let until_of_run = until;
         loop {
             let pause = self.fast_forward(until_of_run);
+            if std::mem::take(&mut self.paused) {
+                return None;
+            }
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
             let next = self.next_time();
             let left = self.listed.saturating_sub(self.completions.len()) + self.ranks_left;

@@ -147,10 +147,18 @@ pub fn feeder<T: serde::Serialize, S: Serializer>(state: &T, s: S) -> Result<S::
     s.serialize_newtype_struct(FEEDER, state)
 }
 
-/// A state that cannot be written, or that no run returns to: an engine does not look for one there.
+/// A state that cannot be written, or that no run returns to, because of this: an engine does not look for one there.
 ///
 /// # Errors
 /// Always.
-pub fn unwritten<T: ?Sized, S: Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
-    Err(S::Error::custom(std::any::type_name::<T>()))
+pub fn unwritten<S: Serializer>(what: &str, _: S) -> Result<S::Ok, S::Error> {
+    Err(S::Error::custom(what))
+}
+
+/// A mechanism from outside, whose state is not known.
+///
+/// # Errors
+/// Always.
+pub fn from_outside<T: ?Sized, S: Serializer>(_: &T, s: S) -> Result<S::Ok, S::Error> {
+    unwritten("a mechanism from outside", s)
 }

@@ -52,6 +52,11 @@ struct Word {
     valid: bool,
 }
 
+/// By flow, in no order.
+fn chains<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Error> {
+    state::unwritten("an array of culprits", s)
+}
+
 /// One word per unit of a buffer: the flow whose frame lies there.
 #[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct CulpritArray {
@@ -60,7 +65,7 @@ pub struct CulpritArray {
     /// Words, those that have never been used included.
     len: usize,
     /// By flow: the first and the last of its words. Looked up, never iterated.
-    #[serde(serialize_with = "state::unwritten")]
+    #[serde(serialize_with = "chains")]
     chains: FxHashMap<u32, (u32, u32)>,
     /// Free words are reused in the order in which they became free: occupied ones spread over the rows.
     free_first: u32,

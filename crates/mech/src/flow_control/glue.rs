@@ -290,7 +290,7 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Receiver),)+
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Receiver),)+
             /// From outside.
-            #[serde(serialize_with = "xoff_units::state::unwritten")]
+            #[serde(serialize_with = "xoff_units::state::from_outside")]
             #[save(refused)]
             Custom(Box<dyn Receiver + Send + Sync>),
         }
@@ -413,7 +413,7 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Sender),)+
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Sender),)+
             /// From outside.
-            #[serde(serialize_with = "xoff_units::state::unwritten")]
+            #[serde(serialize_with = "xoff_units::state::from_outside")]
             #[save(refused)]
             Custom(Box<dyn Sender + Send + Sync>),
             /// One that goes on obeying and counting, while its answer counts for nothing: [`Tx::release`].

@@ -102,7 +102,7 @@ macro_rules! rate_controls {
         pub enum AnyRateControl {
             $(#[doc = concat!("Of [`super::", stringify!($r), "`].")] $R(Box<<super::$r::Params as Law>::ReactionPoint>),)+
             /// From outside.
-            #[serde(serialize_with = "xoff_units::state::unwritten")]
+            #[serde(serialize_with = "xoff_units::state::from_outside")]
             #[save(refused)]
             Custom(Box<dyn RateControl + Send>),
         }

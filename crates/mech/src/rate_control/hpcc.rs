@@ -223,6 +223,11 @@ impl Track {
     }
 }
 
+/// What the frames of a path have collected is different each time.
+fn telemetry<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Error> {
+    state::unwritten("telemetry of paths", s)
+}
+
 /// The reaction point of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Hpcc {
@@ -247,7 +252,7 @@ pub struct Hpcc {
     /// Hops of the records below.
     hops_len: u8,
     /// Records of the last acknowledgement.
-    #[serde(serialize_with = "state::unwritten")]
+    #[serde(serialize_with = "telemetry")]
     hops: [Hop; HOPS_MAX],
 }
 

@@ -38,9 +38,12 @@ const LOOKS_EACH: u64 = 32;
 /// States that are written before anything is known to recur; later ones in proportion to what is simulated.
 const FREE_STATES: u64 = 16;
 
+/// Rows that one leap records at most, unless a round has more: who drives the run looks at its clock and at signals between two leaps.
+const ROWS_AT_ONCE: u64 = 1 << 20;
+
 /// What is remembered of a place.
 #[derive(Clone)]
-struct Seen {
+pub(super) struct Seen {
     /// Places before it.
     nth: u64,
     inputs: Inputs,
@@ -81,6 +84,11 @@ impl Iterations {
     pub fn start_anew(&mut self, rows: &mut Vec<(EventKey, Row)>) {
         self.levels = Levels::default();
         rows.clear();
+    }
+
+    /// What it compares with.
+    pub fn levels(&self) -> &Levels<Seen> {
+        &self.levels
     }
 
     /// Where the next stretch has to end.
@@ -291,7 +299,8 @@ impl World {
             return true;
         }
         let left = self.ranks().into_iter().filter(|(job, _)| rounds[*job] > 0).map(|(job, m)| m.may_leap() / rounds[job]).min();
-        let times = left.unwrap_or(0).min(self.rounds_until(from.at.time, at, length, until));
+        let at_once = (ROWS_AT_ONCE / rows.len().max(1) as u64).clamp(1, u32::MAX as u64) as u32;
+        let times = left.unwrap_or(0).min(self.rounds_until(from.at.time, at, length, until)).min(at_once);
         if times == 0 {
             return left.is_some_and(|l| l > 0);
         }
@@ -314,6 +323,7 @@ impl World {
         let skipped = Span(length.0 * times as u64);
         self.skip(skipped, at);
         self.leaps.push(leapt);
+        self.paused = true;
         done.skipped += skipped;
         done.events_skipped = self.events_skipped;
         done.because = None;

@@ -13,6 +13,8 @@ use crate::world::World;
 
 /// Full frames that a flow keeps: the one that it sends next, and one more.
 const FRAMES_KEPT: u64 = 2;
+/// Rows that one jump records at most, unless a period has more: who drives the run looks at its clock and at signals between two jumps.
+const ROWS_AT_ONCE: u64 = 1 << 18;
 
 impl World {
     /// Skips as many periods as fit before something comes from outside. Returns whether the period still holds after that.
@@ -38,6 +40,7 @@ impl World {
         if fit == 0 {
             return true;
         }
+        let fit = fit.min((ROWS_AT_ONCE / period.rows.len().max(1) as u64).max(1));
         let times = fit.min(self.periods_left(period));
         if times == 0 {
             return false;
@@ -55,6 +58,7 @@ impl World {
         done.skipped += skipped;
         done.events_skipped = self.events_skipped;
         done.because = None;
+        self.paused = true;
         times == fit
     }
 

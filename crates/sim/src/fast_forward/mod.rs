@@ -114,6 +114,8 @@ pub(crate) struct FastForward {
     failed: u64,
     /// Rows that the present search or period may have to repeat.
     rows: Vec<(EventKey, Row)>,
+    /// From so many of them on, those are dropped that are older than all states.
+    trim_at: usize,
     memory: Memory,
     pub done: FastForwarded,
 }
@@ -128,13 +130,16 @@ impl FastForward {
             None if jobs => Progress::Iterates(Box::new(Iterations::new())),
             None => Progress::Waits { until: search::QUIET },
         };
-        let because = Some(off.unwrap_or_else(|| "flows started, ended or drew at random too often for a state to recur".into()));
+        let because = Some(off.unwrap_or_else(|| {
+            "no stretch without a start, an end or a random draw was long enough to look for a state that recurs".into()
+        }));
         FastForward {
             progress,
             inputs: Inputs::default(),
             quiet_from: 0,
             failed: 0,
             rows: Vec::new(),
+            trim_at: 0,
             memory,
             done: FastForwarded { because, ..FastForwarded::default() },
         }

@@ -26,6 +26,8 @@ use crate::world::World;
 const FREE_STATES: u64 = 4;
 /// Episodes that are skipped at once.
 const CHAIN_MAX: usize = 1 << 12;
+/// Rows that they record at most, unless one that leads back has more: who drives the run looks at its clock and at signals in between.
+const ROWS_AT_ONCE: usize = 1 << 18;
 
 impl World {
     /// Where the next stretch has to end so that it can be seen whether the network is at rest; skips what is remembered. `until` is the end of
@@ -184,12 +186,15 @@ impl World {
         // Episodes of the chain, and how long it takes.
         let mut best = (0, Span::ZERO);
         let Some(from) = start(begins) else { return false };
+        let mut rows = 0;
         while chain.len() < CHAIN_MAX
+            && (rows < ROWS_AT_ONCE || best.0 == 0)
             && let Some(base) = start(group)
             && let Some(e) = m.find(at, group, start)
             && base + e.length <= limit
         {
             chain.push((group, e));
+            rows += e.rows.len();
             (group, at) = (group + e.groups.len(), e.to);
             match start(group) {
                 Some(next) if next > limit => break,
@@ -221,6 +226,7 @@ impl World {
         f.done.skipped += skipped;
         f.done.events_skipped = self.events_skipped;
         f.done.because = None;
+        self.paused = true;
         debug_assert!(self.events_skipped > before);
         true
     }

@@ -62,6 +62,18 @@ struct Recurrence {
     growth: Growth,
 }
 
+/// Drops rows that no state can need, once there are `at` of them. Returns how many there may be until the next time: twice those that are left,
+/// so that a row is passed over twice at most.
+fn trim<M, R>(rows: &mut Vec<(EventKey, R)>, at: usize, levels: &Levels<M>) -> usize {
+    if rows.len() < at.max(ROWS_KEPT) {
+        return at;
+    }
+    if let Some(first) = levels.0.iter().map(|e| e.at).min() {
+        rows.retain(|(key, _)| *key >= first);
+    }
+    2 * rows.len()
+}
+
 /// A search.
 pub(super) struct Search {
     /// An arrival of this flow at this port, counted over the whole network, is an anchor.
@@ -118,10 +130,11 @@ impl World {
             if f.rows.len() > ROWS_MAX {
                 search.start_anew(&mut f.rows);
             }
+            f.trim_at = trim(&mut f.rows, f.trim_at, search.levels());
             match self.iterate(search, &mut f.rows, &mut f.done, until) {
                 Ok(Some(next)) => return Some(next),
                 Ok(None) => f.progress = Progress::Off,
-                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state of {what}")),
+                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state with {what}")),
                 Err(Stop::Differs) => unreachable!("a search goes on after a state that differs"),
             }
             f.rows = Vec::new();
@@ -170,16 +183,12 @@ impl World {
                     }
                 }
                 Ok(None) => {}
-                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state of {what}")),
+                Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state with {what}")),
                 Err(Stop::Differs) => unreachable!("a search goes on after a state that differs"),
             }
         }
         if let Progress::Searches(search) = &mut f.progress {
-            if f.rows.len() > ROWS_KEPT
-                && let Some(first) = search.earlier.0.iter().map(|e| e.at).min()
-            {
-                f.rows.retain(|(key, _)| *key >= first);
-            }
+            f.trim_at = trim(&mut f.rows, f.trim_at, &search.earlier);
             return match search.not_before.saturating_sub(handled) {
                 0 => Some((search.next, u64::MAX)),
                 rest => Some((NO_END, rest)),
@@ -366,5 +375,29 @@ impl World {
             Out::Compare { with, at, .. } if at < with.len() => Err(Stop::Differs),
             out => Ok(out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_kept_are_seldom_passed_over() {
+        let at = |ps: u64| EventKey { time: Time(ps), rank: 0 };
+        let earlier = Earlier { at: at(0), handled: 0, words: Arc::default(), counts: Arc::default(), more: () };
+        let levels = Levels(vec![earlier]);
+        let (mut rows, mut limit, mut passed) = (Vec::new(), 0, 0);
+        for n in 0..1_000_000 {
+            rows.push((at(n), ()));
+            let before = limit;
+            limit = trim(&mut rows, limit, &levels);
+            passed += if limit == before { 0 } else { rows.len() };
+        }
+        assert_eq!(rows.len(), 1_000_000, "all are as young as the state that is kept");
+        assert!(passed < 2 * rows.len(), "{passed}");
+        let old = Levels(vec![Earlier { at: at(999_990), ..levels.0[0].clone() }]);
+        trim(&mut rows, 0, &old);
+        assert_eq!(rows.len(), 10);
     }
 }

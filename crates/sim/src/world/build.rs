@@ -469,6 +469,7 @@ impl World {
             skipped: Span::ZERO,
             events_skipped: 0,
             forward: Some(Box::new(FastForward::new(off, plan, flows.jobs.is_some()))),
+            paused: false,
             failures: 0,
             recorder: None,
             completions: Vec::new(),
@@ -543,7 +544,8 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     let reasons = [
         (!m.fast_forward, "it was not asked for"),
         (m.order == EventOrder::Insertion, "equal times go by order of insertion, which never comes again"),
-        (m.draws.is_some() || m.faults.losses.is_some() || !m.faults.errors.is_empty(), "random numbers decide about every frame"),
+        (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
+        (!m.faults.errors.is_empty(), "links corrupt frames"),
         (m.faults.link_retry.is_some(), "links number their frames"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
         (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),

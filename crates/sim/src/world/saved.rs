@@ -44,7 +44,7 @@ impl World {
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _,
             // Found anew: caches, and what a search has seen.
-            noted: _, rerouting: _,
+            noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
             failures, completions, ranks_left, leaps, deadlocks, samples, looks, checks, overdrawn,
         } = self;
