@@ -8,8 +8,8 @@ use arrow_array::{Array, RecordBatch};
 use xoff_record::{
     Action, Beside, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format,
     Known, Label, Late, Manifest, Mark, MarkRow, Message, NETWORK, Names, Node, Operation, OperationRow, Parameter, PathRow, PauseRow,
-    Port, PortRow, PortState, QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow, StoppedBy,
-    StormRow, Tables, read,
+    PoolRow, Port, PortRow, PortState, QueueRow, RankRow, RateRow, RateSource, ResultFile, RunInfo, SCHEMA_VERSION, Side, Sink, StateRow,
+    StoppedBy, StormRow, Tables, read,
 };
 
 /// An empty folder of this test.
@@ -159,6 +159,14 @@ fn fill_jobs(t: &mut Tables, n: u64) {
     }
 }
 
+/// Some rows in the table of pools of memory.
+fn fill_pools(t: &mut Tables, n: u64) {
+    for i in 0..n {
+        let row = PoolRow { switch: Node(1), pool: Label(i as u32 % 2), size_bytes: 6 * i, shared_bytes_max: 5 * i, ..PoolRow::default() };
+        t.pools.push(row).unwrap();
+    }
+}
+
 /// Some rows in the table that came later.
 fn fill_cnms(t: &mut Tables, n: u64) {
     for i in 0..n {
@@ -187,15 +195,16 @@ fn every_table_reads_back_as_written() {
     fill_cnms(&mut t, 10);
     fill_storms(&mut t, 10);
     fill_jobs(&mut t, 10);
+    fill_pools(&mut t, 10);
     let closed = t.close();
     keep(&folder, &closed);
     assert_eq!(closed.error, None);
     let all = ["flows", "queues", "rates", "control", "deadlocks", "pauses", "ports", "causes", "states", "marks", "cnms", "storms"];
-    let of_jobs = ["ranks", "collectives", "critical_path", "operations"];
-    assert_eq!(closed.rows, all.into_iter().chain(of_jobs).map(|name| (name, 10)).collect::<Vec<_>>());
+    let later = ["ranks", "collectives", "critical_path", "operations", "pools"];
+    assert_eq!(closed.rows, all.into_iter().chain(later).map(|name| (name, 10)).collect::<Vec<_>>());
     let length = |name: &str| fs::metadata(dir.join(name)).unwrap().len();
     let file = |table: &str| format!("{table}.parquet");
-    let files = all.into_iter().chain(of_jobs).map(|t| ResultFile { name: file(t), rows: 10, bytes: length(&file(t)) });
+    let files = all.into_iter().chain(later).map(|t| ResultFile { name: file(t), rows: 10, bytes: length(&file(t)) });
     assert_eq!(closed.files, files.collect::<Vec<_>>());
     let some = |f: fn(u64) -> u64| (0..10).map(|i| Some(f(i))).collect::<Vec<_>>();
     let get = |name| read::batches(&dir, name).unwrap();
@@ -375,7 +384,7 @@ fn the_same_rows_give_the_same_files() {
         assert_eq!(closed.error, None);
         keep(&folder, &closed);
     }
-    assert_eq!(listed(&a).len(), 17);
+    assert_eq!(listed(&a).len(), 18);
     for name in listed(&a) {
         assert_eq!(fs::read(a.join(&name)).unwrap(), fs::read(b.join(&name)).unwrap(), "{name:?}");
     }
@@ -387,7 +396,7 @@ fn empty_tables_are_complete_files() {
     let folder = claim(&dir);
     let closed = Tables::create(&Sink::Files(folder.clone(), Default::default()), &info(), &names()).unwrap().close();
     keep(&folder, &closed);
-    assert_eq!((closed.error, closed.files.len()), (None, 16));
+    assert_eq!((closed.error, closed.files.len()), (None, 17));
     for (name, _) in closed.rows {
         assert_eq!(read::batches(&dir, name).unwrap().iter().map(|b| b.num_rows()).sum::<usize>(), 0);
     }
@@ -455,10 +464,10 @@ fn a_full_disk_leaves_the_results_of_before() {
     let row = QueueRow { time_ps: 0, port: Port(0), kind: Side::Egress, priority: 0, bytes: 0 };
     assert_eq!(t.queues.push(row).as_ref(), Err(&e));
     let closed = t.close();
-    assert_eq!((closed.error, closed.files.len()), (Some(e), 15));
+    assert_eq!((closed.error, closed.files.len()), (Some(e), 16));
     drop(again);
     assert!(listed(&dir).iter().all(|n| !n.ends_with(".partial")), "{:?}", listed(&dir));
-    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 16);
+    assert_eq!(Manifest::read(&dir).unwrap().files.len(), 17);
     let rows: usize = read::batches(&dir, "queues").unwrap().iter().map(|b| b.num_rows()).sum();
     assert_eq!(rows, 10);
 }
@@ -471,7 +480,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
-    assert!(closed.error.is_some() && closed.files.len() == 15);
+    assert!(closed.error.is_some() && closed.files.len() == 16);
     drop(folder);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
@@ -488,7 +497,7 @@ fn a_run_that_dies_leaves_the_run_before() {
     fill(&mut t, 10);
     assert!(dir.join("flows.parquet.partial").exists() && dir.join("flows.parquet").exists());
     drop((t, second));
-    assert_eq!(listed(&dir).len(), 17);
+    assert_eq!(listed(&dir).len(), 18);
     assert_eq!(Manifest::read(&dir).unwrap().files[0].rows, 0);
 }
 
@@ -593,10 +602,11 @@ fn every_format_reads_back_what_parquet_does() {
         fill_cnms(&mut t, 100);
         fill_storms(&mut t, 100);
         fill_jobs(&mut t, 100);
+        fill_pools(&mut t, 100);
         let closed = t.close();
         assert!(closed.error.is_none());
         keep(&folder, &closed);
-        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 16);
+        assert_eq!(listed(&dir).iter().filter(|n| n.ends_with(&format!(".{}", format.name))).count(), 17);
         (dir, closed.hash)
     };
     let (parquet, hash) = written(&FORMATS[0]);
