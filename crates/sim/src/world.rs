@@ -268,7 +268,7 @@ impl World {
         let until_of_run = until;
         loop {
             let pause = self.fast_forward(until_of_run);
-            if std::mem::take(&mut self.paused) {
+            if std::mem::take(&mut self.paused) && events < u64::MAX {
                 return None;
             }
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use xoff_jobs::{Job, Jobs, Leap};
-use xoff_mech::detection::Mark;
 use xoff_node::EventKey;
 use xoff_units::{Span, Time, state};
 
@@ -232,14 +231,9 @@ impl World {
                     let wire = self.wire_of(nth, job.messages[message as usize].from, flow);
                     let wire = wire.map(|(begun, sent)| (on_wire[host as usize] - begun, on_wire[host as usize] - sent));
                     let FlowRecord { flow: f, nth: _, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } = &r;
-                    let so_far = (
-                        state::Flow(flow),
-                        f.start,
-                        (sent, delivered, out_of_order, [Mark::Ce, Mark::Ue].map(|m| marked.of(m)), cnms),
-                        all_sent,
-                        received,
-                        end,
-                    );
+                    let (mut marks, mut counts) = (Vec::new(), *marked);
+                    counts.each(&mut |n: &mut u64| marks.push(*n));
+                    let so_far = (state::Flow(flow), f.start, (sent, delivered, out_of_order, marks, cnms), all_sent, received, end);
                     w.rank(nth as u32, &(so_far, ago, wire))?;
                 }
             }
