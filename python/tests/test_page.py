@@ -217,6 +217,31 @@ def test_a_host_that_stops_its_switch_is_the_root(browser: Any, tmp_path: Path) 
     assert "L4->H7" in explained and "H7 held nothing of what it had sent" in explained, explained
 
 
+def test_the_ranks_of_a_job_are_those_of_its_table(browser: Any, tmp_path: Path) -> None:
+    import polars
+
+    out = tmp_path / "out"
+    ran = xoff("run", str(ROOT / "scenarios/training/all-reduce.toml"), "--out", str(out))
+    assert ran.returncode == 0, ran.stderr
+    table = polars.read_parquet(out / "ranks.parquet").filter(polars.col("iteration") == 2)
+    with Opened(browser, (out / "report.html").as_uri()) as o:
+        page = o.page
+        assert "--straggler=train:0" in page.inner_text("#straggler")
+        # Rows are chosen by number; the slider follows a click on them.
+        page.evaluate("page.ranks.turn(2); page.ranks.show([5, 3, 99, 4])")
+        assert page.evaluate("page.ranks.rows()") == [3, 4, 5]
+        assert page.input_value("#rank-rows") == "3-5"
+        sums = page.evaluate("""(() => { const j = page.data.jobs[0]; const w = j.iterations.length + 1; return Object.fromEntries(j.ranks.map((r, k) => {
+          const s = [0, 0, 0]; for (let i = j.first[k * w + 2]; i < j.first[k * w + 3]; i++) s[j.state[i]] += j.to[i] - j.from[i];
+          return [r, [s[0] + s[1], s[1] + s[2], s[2]]]; })); })()""")
+        rows = table.select("rank", "compute_ps", "comm_ps", "exposed_ps").rows()
+        assert {str(r): [c, m, e] for r, c, m, e in rows} == sums
+        box = page.locator(".canvas.ranks canvas").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 20)
+        first, last = page.evaluate("[page.data.jobs[0].iterations[2].from_ps, page.data.jobs[0].iterations[2].to_ps]")
+        assert first < page.evaluate("page.data.course.times[page.state.look]") < last
+
+
 def test_two_priorities_of_a_port_wait_in_two_trees(browser: Any, tmp_path: Path) -> None:
     scenario, out = tmp_path / "s.toml", tmp_path / "out"
     flows = "".join(f"[[flow]]\nsrc = 'src'\ndst = '{d}'\npriority = {p}\n" for d, p in (("dA", 3), ("dB", 5)))

@@ -1,18 +1,18 @@
-//! `xoff explain`: the causal chain from a pause back to its root.
+//! `xoff explain`: the causal chain from a pause back to its root, and that of the message for which a job waited longest.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_record::Manifest;
-use xoff_run::{Circle, Explanation, How, NetworkScenario, Root, explain_in};
+use xoff_record::{JobAnswer, Manifest, Sink, StragglerAnswer};
+use xoff_run::{Circle, Explanation, How, MessageExplanation, NetworkScenario, Root, explain_in, explain_message};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Time;
 
 use crate::answer::{Answer, Exit, refused, unwritten};
 use crate::caller::{self, Caller};
-use crate::run::bar;
+use crate::run::{bar, problem};
 use crate::{interrupt, terminal};
 
 /// Explain why a port could not send: who filled which buffer.
@@ -21,29 +21,88 @@ use crate::{interrupt, terminal};
 /// whenever a port is stopped or slowed down; nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff explain out/ring H1:S1 15ms\n  xoff explain scenarios/tutorial/ring.toml S1:S2 2.9ms\n\nA port is named by its two ends. H1->S1 is the same as H1:S1, but a shell takes the > for itself unless it is quoted."
+    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff explain out/ring H1:S1 15ms\n  xoff explain scenarios/tutorial/ring.toml S1:S2 2.9ms\n  xoff explain scenarios/training/all-reduce.toml --straggler\n\nA port is named by its two ends. H1->S1 is the same as H1:S1, but a shell takes the > for itself unless it is quoted."
 )]
 pub struct Args {
     /// Folder of a run, or a scenario file
     run: PathBuf,
     /// Port that waited, as FROM:TO
-    port: String,
+    #[arg(required_unless_present = "straggler")]
+    port: Option<String>,
     /// Time, such as 2.9ms
-    time: String,
+    #[arg(required_unless_present = "straggler")]
+    time: Option<String>,
     /// Priority; default: the lowest one that waited
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..8))]
     priority: Option<u8>,
+    /// Of a job, the message that its longest iteration waited for longest; or of this job, or of this iteration of it, from 0
+    #[arg(long, value_name = "JOB:ITERATION", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with_all = ["port", "time", "priority"])]
+    straggler: Option<String>,
 }
 
 /// Explains it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::end_at_once();
-    in_order(&[args.run.as_os_str(), args.port.as_ref(), args.time.as_ref()], "explain")?;
-    let at = parse_time(&args.time)?;
+    if let Some(which) = &args.straggler {
+        return straggler(&args.run, which);
+    }
+    let (port, time) = (args.port.as_deref().unwrap_or_default(), args.time.as_deref().unwrap_or_default());
+    in_order(&[args.run.as_os_str(), port.as_ref(), time.as_ref()], "explain")?;
+    let at = parse_time(time)?;
     let scenario = load(&args.run)?;
     let folder = Some(args.run.as_path()).filter(|run| run.is_dir());
-    let e = explain_in(&scenario, folder, &args.port, at, args.priority, repeats(at)).map_err(|e| refused(&e))?;
+    let e = explain_in(&scenario, folder, port, at, args.priority, repeats(at)).map_err(|e| refused(&e))?;
     Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
+}
+
+/// The message that an iteration of a job waited for longest, and why.
+fn straggler(run: &Path, which: &str) -> Result<Answer, Problems> {
+    let scenario = load(run)?;
+    let jobs = if run.is_dir() && caller::present().as_deref().and_then(Caller::scenario).is_none() {
+        Manifest::read(run).map_err(|e| unwritten(&e))?.jobs
+    } else {
+        let mut look = repeats(scenario.until);
+        scenario.start(Sink::Nothing, None).map_err(problem)?.run(|p| look(p.now)).map_err(problem)?.manifest.jobs
+    };
+    let (job, iteration, s) = find_straggler(&jobs, which)?;
+    let (from, to) = (Time(s.from_ps), Time(s.to_ps));
+    let e = explain_message(&scenario, s.flow as u32, (from, to), repeats(to)).map_err(|e| refused(&e))?;
+    let text = format!("Job {}, iteration {iteration}, rank {} to rank {}.\n{e}", job.name, s.from_rank, s.to_rank);
+    let nothing = Explanation { at: to, steps: Vec::new(), root: Root::NotHeld };
+    let answer = Json { straggler: Some(json_straggler(job, iteration, s, &e)), ..json(e.chain.as_ref().unwrap_or(&nothing)) };
+    Ok(Answer::new(text, &answer, Exit::Done))
+}
+
+/// The job, iteration and straggler that `--straggler` names.
+fn find_straggler<'j>(jobs: &'j [JobAnswer], which: &str) -> Result<(&'j JobAnswer, usize, &'j StragglerAnswer), Problem> {
+    let refuse = |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("--straggler", which)));
+    let names: Vec<&str> = jobs.iter().map(|j| j.name.as_str()).collect();
+    let (name, iteration) = match which.rsplit_once(':') {
+        Some((name, n)) if !names.contains(&which) => match n.parse::<usize>() {
+            Ok(n) => (name, Some(n)),
+            Err(_) => return refuse(format!("'{n}' is no iteration"), "a whole number from 0"),
+        },
+        _ => (which, None),
+    };
+    let job = match jobs.iter().find(|j| j.name == name) {
+        Some(job) => job,
+        None if jobs.is_empty() => return refuse("the run has no job".into(), "give a port and a time"),
+        None if name.is_empty() => jobs.iter().find(|j| !j.iterations.is_empty()).unwrap_or(&jobs[0]),
+        None => return refuse(format!("there is no job '{name}'"), &format!("one of {}", names.join(", "))),
+    };
+    let at = match iteration {
+        // Of equal ones the first.
+        None => (0..job.iterations.len()).rev().max_by_key(|&i| job.iterations[i].time_ps),
+        n => n.filter(|&n| n < job.iterations.len()),
+    };
+    let Some(at) = at else {
+        let what = format!("of job {} {} iterations of {} came to their end", job.name, job.iterations.len(), job.iterations_planned);
+        return refuse(what, "one of those; what still stands, give as a port and a time");
+    };
+    match &job.iterations[at].straggler {
+        Some(s) => Ok((job, at, s)),
+        None => refuse(format!("iteration {at} of job {} waited for no message of the network", job.name), "another iteration"),
+    }
 }
 
 /// Shows on a bar how far a run is that is repeated up to `until`; it ends when a caller asks for it. Ctrl-C ends the process.
@@ -150,6 +209,41 @@ pub struct Json {
     root_port: Option<String>,
     /// Number of the step, from 0, to which the last one leads back; null: to none.
     cycle_from_step: Option<usize>,
+    /// With `--straggler`: the message; null: a port and a time were given.
+    straggler: Option<JsonStraggler>,
+}
+
+/// A message that a job waited for longest.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExplainStraggler")]
+struct JsonStraggler {
+    /// Name of the job.
+    job: String,
+    /// Its iteration, from 0.
+    iteration: usize,
+    /// The message, and what it lost.
+    message: StragglerAnswer,
+    /// The egress ports that it went through; empty: it took no one path.
+    path: Vec<String>,
+    /// For how long the first port of `steps` was stopped meanwhile, or as much as it lost by being slowed down; 0: no port of the path was [ps].
+    restrained_ps: u64,
+    /// The port of its path through which most bytes of other hosts went meanwhile; null: none did.
+    shared_port: Option<String>,
+    /// Their flows, the one with most of them first: number, sending host, receiving host.
+    shared_with: Vec<(u32, String, String)>,
+}
+
+fn json_straggler(job: &JobAnswer, iteration: usize, s: &StragglerAnswer, e: &MessageExplanation) -> JsonStraggler {
+    let (shared_port, shared_with) = e.shared.clone().unzip();
+    JsonStraggler {
+        job: job.name.clone(),
+        iteration,
+        message: s.clone(),
+        path: e.path.clone(),
+        restrained_ps: e.restrained.0,
+        shared_port,
+        shared_with: shared_with.unwrap_or_default(),
+    }
 }
 
 fn json(e: &Explanation) -> Json {
@@ -170,5 +264,5 @@ fn json(e: &Explanation) -> Json {
         waiting_for: s.waiting_for.iter().map(|(p, b)| (p.clone(), b.0)).collect(),
         flows: s.flows.iter().map(|(f, a, b, x)| (*f, a.clone(), b.clone(), x.0)).collect(),
     };
-    Json { at_ps: e.at.0, steps: e.steps.iter().map(step).collect(), root, root_port, cycle_from_step }
+    Json { at_ps: e.at.0, steps: e.steps.iter().map(step).collect(), root, root_port, cycle_from_step, straggler: None }
 }

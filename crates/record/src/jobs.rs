@@ -25,10 +25,39 @@ pub struct IterationAnswer {
     pub exposed_ps: u64,
     /// The rank that ended last.
     pub last_rank: u32,
-    /// The flow of the message that it waited for last; null: none.
-    pub straggler_flow: Option<u64>,
+    /// The message of the critical path that lost most time to pauses, rate control and queues; null: no message is on the path.
+    pub straggler: Option<StragglerAnswer>,
     /// The critical path, by cause.
     pub critical_path: PathAnswer,
+}
+
+/// The message that an iteration waited for longest.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct StragglerAnswer {
+    /// Its flow.
+    pub flow: u64,
+    /// Rank that sent it.
+    pub from_rank: u32,
+    /// Rank that received it.
+    pub to_rank: u32,
+    /// Host of the sender.
+    pub from_host: String,
+    /// Host of the receiver.
+    pub to_host: String,
+    /// When its sender took it up [ps].
+    pub from_ps: u64,
+    /// When it was there [ps].
+    pub to_ps: u64,
+    /// Of that, ports on its path were not allowed to transmit [ps].
+    pub pause_ps: u64,
+    /// Rate control, or a window, held it back at its source [ps].
+    pub rate_limit_ps: u64,
+    /// It stood behind other frames [ps].
+    pub queueing_ps: u64,
+    /// The port of its path that was not allowed to transmit longest meanwhile; null: all were, all the time.
+    pub paused_port: Option<String>,
+    /// For how long that port was not [ps].
+    pub paused_port_ps: u64,
 }
 
 /// A critical path by cause; all together are its length.

@@ -464,6 +464,27 @@ xoff.run = async () => {
   ], () => flows.list, { name: "flows", sort: 7, shown: 10 });
   byId("flows").append(flowTable.element);
 
+  // ---- ranks of jobs ------------------------------------------------------------------------------------------------------------
+  // The network beside the ranks: ports that flow control held back, or where it held none, what all hosts send.
+  const together = (i) => {
+    let sum = 0;
+    for (let p = 0; p < n; p++) {
+      if (acted) sum += Math.max(of(course.stopped, p, i), 10000 - of(course.limit, p, i)) / 1e4;
+      else if (nodes.host[ports.node[p]]) sum += rateAt(p, i);
+    }
+    return sum;
+  };
+  let ranks = null;
+  if (data.jobs.length) {
+    ranks = xoff.jobs(data, {
+      at: () => (course ? course.times[state.look] : null), go: (ps) => course && go(lookAt(ps)),
+      choose: (port, ps) => (course && go(lookAt(ps)), choose(port)), portName: (p) => names[p],
+      network: course ? { name: acted ? "ports stopped" : "sent by all", times: course.times, values: Array.from(course.times, (_, i) => (i ? together(i) : 0)) } : null,
+    });
+    byId("jobs").append(ranks.element);
+    changed.push(ranks.mark);
+  }
+
   // ---- ports --------------------------------------------------------------------------------------------------------------------
   const all = Array.from({ length: n }, (_, p) => p);
   const stopped = (p) => Math.max(totals.pause_ps[p], totals.hold_ps[p]);
@@ -538,5 +559,5 @@ xoff.run = async () => {
   };
   if (data.live) refresh();
   // For tests, and for a console.
-  return { data, state, names, choose, go, net, lookAt };
+  return { data, state, names, choose, go, net, lookAt, ranks };
 };

@@ -11,6 +11,7 @@
 
 mod fabric;
 mod flows;
+mod jobs;
 mod layout;
 mod network;
 pub mod page;

@@ -12,6 +12,7 @@ use xoff_topology::{NodeKind, PortNumbers, Topology};
 use xoff_units::{Span, Time, grouped};
 
 use crate::flows::{FlowsView, LISTED_MAX};
+use crate::jobs::{JobView, jobs_of};
 use crate::layout::layout;
 use crate::page::{Blob, Column};
 
@@ -157,6 +158,8 @@ pub struct RunView {
     course: Option<CourseView>,
     flows: FlowsView,
     deadlocks: Vec<DeadlockView>,
+    /// Jobs of ranks.
+    pub jobs: Vec<JobView>,
     /// The run's folder, as commands name it.
     folder: String,
     /// What the page leaves out, one sentence each.
@@ -175,7 +178,9 @@ impl RunView {
     /// Of a finished run in this folder; columns go into `blob`.
     pub fn new(s: &NetworkScenario, f: &Finished, folder: &str, blob: &mut Blob) -> RunView {
         let view = RunView::seen(&Drawn::of(s), &Seen::of(f), folder, blob);
-        RunView { left_out: left_out(f), facts: facts(f), ..view }
+        let mut left_out = left_out(f);
+        let jobs = jobs_of(s, f, blob, &mut left_out);
+        RunView { left_out, facts: facts(f), jobs, ..view }
     }
 
     /// Of what was seen of a run so far.
@@ -211,6 +216,7 @@ impl RunView {
             course: course.map(|c| of_course(c, numbers.len(), blob)),
             flows: FlowsView::new(f),
             deadlocks: f.deadlocks.iter().take(DEADLOCKS_MAX).map(|d| deadlock(d, &numbers)).collect(),
+            jobs: Vec::new(),
             folder: folder.into(),
             left_out: Vec::new(),
             facts: Vec::new(),

@@ -11,6 +11,7 @@ use crate::page::{Blob, PLOTLY_VERSION, Page};
 /// Name of the page in a run's folder.
 pub const REPORT: &str = xoff_record::PAGE;
 const NETWORK: &str = include_str!("../assets/network.js");
+const JOBS: &str = include_str!("../assets/jobs.js");
 const RUN: &str = include_str!("../assets/run.js");
 const START: &str = "xoff.run().then((page) => { window.page = page; });";
 
@@ -32,10 +33,11 @@ fn of_run(s: &NetworkScenario, f: &Finished, folder: &str, real: bool) -> ExtraF
     let headline = verdict.map_or(("", "neutral"), |v| (v.headline(), class(v.tone(&[]))));
     let body = html! {
         (head(title(s), headline, &view.facts))
-        main { (sections(!f.outcome.deadlocks.is_empty())) (about(&f.manifest, &view.left_out)) }
+        main { (sections(!f.outcome.deadlocks.is_empty(), !view.jobs.is_empty())) (about(&f.manifest, &view.left_out)) }
         (foot(&f.manifest))
     };
-    let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().script(NETWORK).script(RUN).script(START);
+    let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts();
+    let page = page.script(NETWORK).script(JOBS).script(RUN).script(START);
     ExtraFile { name: REPORT, bytes: page.to_html().into_bytes() }
 }
 
@@ -48,10 +50,10 @@ pub fn live_page(s: &NetworkScenario, folder: &str) -> String {
     (view.live, view.real) = (true, true);
     let body = html! {
         (head(title(s), ("running", "info"), &[]))
-        main { (sections(true)) }
+        main { (sections(true, false)) }
     };
     let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().served();
-    page.script(NETWORK).script(RUN).script(START).to_html()
+    page.script(NETWORK).script(JOBS).script(RUN).script(START).to_html()
 }
 
 /// What a page that goes on asks for: the data of [`live_page`] as they stand now, and the columns that they name.
@@ -70,10 +72,11 @@ pub fn live_data(s: &Drawn, seen: &Seen, folder: &str, running: bool) -> String 
 }
 
 /// The sections that the script fills.
-fn sections(deadlocks: bool) -> Markup {
+fn sections(deadlocks: bool, jobs: bool) -> Markup {
     html! {
         section #network { h2 { "Network" } }
         section #port { h2 { "Port" } }
+        @if jobs { section.wide #jobs { h2 { "Ranks" } } }
         section.wide { div #overview {} }
         @if deadlocks { section #deadlocks { h2 { "Deadlock" } } }
         section.wide[!deadlocks] #waits { h2 { "Pause trees" } }

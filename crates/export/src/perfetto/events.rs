@@ -8,7 +8,7 @@ use xoff_record::{RecordBatch, read};
 
 use super::encode::{Annotation, Event, TrackKind, Unit};
 use super::tracks::Leaf;
-use super::{Trace, on};
+use super::{Trace, on, ranks};
 use crate::error::ExportError;
 
 /// Messages of a port that wait for their arrival; more are not kept, because their arrivals are not recorded.
@@ -34,6 +34,7 @@ impl<'b> Columns<'b> {
 /// Every table.
 pub fn all<W: Write>(t: &mut Trace<'_, W>, dir: &Path) -> Done {
     t.table(dir, "flows", flows)?;
+    ranks::all(t, dir)?;
     t.table(dir, "queues", queues)?;
     t.table(dir, "rates", rates)?;
     t.table(dir, "pauses", pauses)?;
@@ -64,7 +65,7 @@ fn flows<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         if !t.window.holds(start, end[i].unwrap_or(u64::MAX)) {
             continue;
         }
-        let track = t.tracks.flow_track(&mut t.out, src, start / super::PS_PER_NS, end[i].map_or(u64::MAX, |e| e / super::PS_PER_NS))?;
+        let track = t.tracks.row(&mut t.out, src, "flows", start / super::PS_PER_NS, end[i].map_or(u64::MAX, |e| e / super::PS_PER_NS))?;
         let mut annotations =
             vec![("start_ps", Annotation::Number(start)), ("flow", Annotation::Number(flow)), ("to", Annotation::Text(dst))];
         annotations.extend(end[i].map(|end| ("end_ps", Annotation::Number(end))));

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   ports          -> tracks, in their order
-//!   flows          -> slices on flow_tracks of their source           queues, rates  -> counters
+//!   flows          -> slices, in rows of their source           queues, rates  -> counters
 //!   pauses, states -> slices                                    control        -> instants, an arrow from each sending to its arrival
 //!   causes         -> arrows from pause to pause                deadlocks, marks, cnms -> instants
+//!   ranks, operations, critical_path -> slices, arrows from sends to receives
 //! ```
 //!
 //! Perfetto's times are nanoseconds: picoseconds are cut off, so that order stays, and the exact times stand beside each event. A file need not
@@ -13,6 +14,7 @@
 mod arrows;
 pub mod encode;
 mod events;
+mod ranks;
 mod tracks;
 
 use std::collections::HashMap;

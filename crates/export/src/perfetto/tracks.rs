@@ -88,8 +88,8 @@ struct Port {
     groups: [u64; 2],
 }
 
-/// The tracks of one host's flows: until when each is taken [ns], and its number.
-type FlowTracks = BinaryHeap<Reverse<(u64, u64)>>;
+/// The tracks of a group: until when each is taken [ns], and its number.
+type Rows = BinaryHeap<Reverse<(u64, u64)>>;
 
 /// All tracks described so far.
 #[derive(Default)]
@@ -100,8 +100,8 @@ pub struct Tracks {
     ports: Vec<Port>,
     leaves: HashMap<(PortId, Leaf), u64>,
     named: HashMap<(u64, String), u64>,
-    /// Per host: where its flows go, and until when each track is taken [ns].
-    flow_tracks: HashMap<String, (u64, FlowTracks)>,
+    /// Per node and group: where its slices go, and until when each track is taken [ns].
+    rows: HashMap<(String, String), (u64, Rows)>,
 }
 
 impl Tracks {
@@ -178,30 +178,32 @@ impl Tracks {
         Ok(uuid)
     }
 
-    /// A track of `host` for a flow from `start` to `end` [ns] on which no other one is under way: slices of one track never cross.
-    pub fn flow_track<W: Write>(&mut self, out: &mut Packets<W>, host: &str, start: u64, end: u64) -> io::Result<u64> {
-        let group = match self.flow_tracks.get(host) {
-            Some((group, _)) => *group,
+    /// A track in a group of `node` for what lasts from `start` to `end` [ns], on which nothing else is under way: slices of one track never
+    /// cross.
+    pub fn row<W: Write>(&mut self, out: &mut Packets<W>, node: &str, group: &str, start: u64, end: u64) -> io::Result<u64> {
+        let key = (node.to_owned(), group.to_owned());
+        let below = match self.rows.get(&key) {
+            Some((below, _)) => *below,
             None => {
-                let parent = self.node(out, host)?;
-                let group = self.describe(out, parent, u64::MAX >> 34, "flows", TrackKind::Group)?;
-                self.flow_tracks.insert(host.to_owned(), (group, FlowTracks::new()));
-                group
+                let parent = self.node(out, node)?;
+                let below = self.describe(out, parent, u64::MAX >> 34, group, TrackKind::Group)?;
+                self.rows.insert(key.clone(), (below, Rows::new()));
+                below
             }
         };
-        let flow_tracks = &mut self.flow_tracks.get_mut(host).expect("it is there").1;
+        let rows = &mut self.rows.get_mut(&key).expect("it is there").1;
         // The one that is free first: if it is taken, all are.
-        let uuid = match flow_tracks.peek() {
+        let uuid = match rows.peek() {
             Some(&Reverse((taken, track))) if taken <= start => {
-                flow_tracks.pop();
+                rows.pop();
                 track
             }
             _ => {
-                let rank = flow_tracks.len() as u64;
-                self.describe(out, group, rank, &format!("flows, row {}", rank + 1), TrackKind::Slices)?
+                let rank = rows.len() as u64;
+                self.describe(out, below, rank, &format!("{group}, row {}", rank + 1), TrackKind::Slices)?
             }
         };
-        self.flow_tracks.get_mut(host).expect("it is there").1.push(Reverse((end, uuid)));
+        self.rows.get_mut(&key).expect("it is there").1.push(Reverse((end, uuid)));
         Ok(uuid)
     }
 }

@@ -325,7 +325,7 @@ impl<'s> Running<'s> {
             took_effect: summary.took_effect.clone(),
             never_triggered: summary.never_triggered.clone(),
             slowdown,
-            jobs: jobs.iter().map(JobSummary::answer).collect(),
+            jobs: jobs.iter().map(|j| j.answer(scenario)).collect(),
             ..of_all
         };
         let mut finished = Finished { outcome, tables: closed, manifest: manifest.judged(verdict), summary, ideals, course, jobs };

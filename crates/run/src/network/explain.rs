@@ -10,6 +10,8 @@
 //! until an egress is free (it is simply asked for more than it can carry), the chain bites its tail (a deadlock), or
 //! the buffer is that of a host.
 
+mod message;
+
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +27,8 @@ use xoff_units::{Bytes, Rate, Time};
 
 use crate::network::NetworkScenario;
 use crate::network::checkpoint::Saved;
+
+pub use message::{MessageExplanation, explain_message};
 
 /// A directed port.
 type PortId = (u32, u16);

@@ -52,7 +52,7 @@ use boundary::Boundary;
 use buffers::{Buffers, SwitchLinks};
 pub use course::{Course, PortLook};
 pub use execute::{Finished, Page, Running};
-pub use jobs::{Iteration, JobSummary};
+pub use jobs::{CAUSES, Iteration, JobSummary, RankState, Straggler, Stretch, rank_states};
 use parts::{Host, Memory, SwitchParts};
 pub(crate) use read::read;
 pub use recorder::FrameTap;

@@ -28,17 +28,23 @@ pub(in crate::network) type Pauses = BTreeMap<(u32, u8), Vec<(u64, u64)>>;
 
 /// A stretch of time with one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stretch {
+pub struct Stretch {
+    /// Begin [ps].
     pub from: u64,
+    /// End [ps].
     pub to: u64,
+    /// What the time went to.
     pub cause: Cause,
+    /// Rank at which it did.
     pub rank: u32,
+    /// Its operation.
     pub op: u32,
+    /// The message; `None`: it is about none that goes through the network.
     pub flow: Option<u32>,
 }
 
 /// Egress ports of a way.
-type Path = Option<Vec<(u32, u16)>>;
+pub(super) type Path = Option<Vec<(u32, u16)>>;
 
 /// All that accounts are made from.
 pub(super) struct Accounts<'s> {
@@ -135,7 +141,8 @@ impl<'s> Accounts<'s> {
         union(all.into_iter())
     }
 
-    fn path(&self, f: &FlowRecord) -> Path {
+    /// The egress ports that a flow goes through.
+    pub fn path(&self, f: &FlowRecord) -> Path {
         let (epoch, w) = (self.ideals.epoch(f.flow.start), &f.flow);
         let find = || self.ideals.path(epoch, w);
         self.paths.borrow_mut().entry((w.src, w.dst, w.src_port, epoch)).or_insert_with(find).clone()

@@ -1,5 +1,7 @@
 //! What is reported of jobs: rows of their tables, and a summary.
 
+use std::collections::BTreeMap;
+
 use xoff_jobs::{Job, Work};
 use xoff_record::{
     Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, Node, Operation, OperationRow, PathAnswer, PathRow, RankRow, RecordError,
@@ -10,6 +12,7 @@ use xoff_topology::PortNumbers;
 use xoff_units::Span;
 
 use super::account::{Accounts, Pauses, Stretch, difference, joined};
+use super::straggler::Straggler;
 use crate::network::NetworkScenario;
 
 /// What an iteration of a job came to.
@@ -21,8 +24,10 @@ pub struct Iteration {
     pub exposed_ps: u64,
     /// The rank that ended last.
     pub last_rank: u32,
-    /// The message that it waited for last: the first one back on the critical path.
-    pub straggler: Option<u32>,
+    /// The message of the critical path that lost most; `None`: no message is on it.
+    pub straggler: Option<Straggler>,
+    /// The rank that computed longest on the critical path, and for how long [ps].
+    pub computed: Option<(u32, u64)>,
     /// The critical path by cause, in the order of the table's words [ps].
     pub path_ps: [u64; 8],
 }
@@ -32,18 +37,20 @@ pub struct Iteration {
 pub struct JobSummary {
     /// Its name.
     pub name: String,
-    /// Its ranks.
-    pub ranks: u32,
+    /// The host of each rank.
+    pub hosts: Vec<u32>,
     /// Iterations that it was to do.
     pub planned: u32,
     /// Those that all ranks have done.
     pub iterations: Vec<Iteration>,
+    /// The critical path of the longest of these, in the order of time.
+    pub path: Vec<Stretch>,
     /// By collective: its name, and its lowest and highest bus bandwidth [bit/s].
     pub bus: Vec<(String, u64, u64)>,
 }
 
 /// Causes in the order of [`Iteration::path_ps`].
-pub(in crate::network) const CAUSES: [(Cause, &str); 8] = [
+pub const CAUSES: [(Cause, &str); 8] = [
     (Cause::Compute, "computing"),
     (Cause::Overhead, "overhead"),
     (Cause::Peer, "peers"),
@@ -70,8 +77,14 @@ pub(in crate::network) fn write(
     let accounts = Accounts::new(s, o, ports, pauses);
     let mut all = Vec::new();
     for (at, job) in jobs.jobs.iter().enumerate() {
-        let mut summary =
-            JobSummary { name: job.name.clone(), ranks: job.hosts.len() as u32, planned: job.iterations, iterations: vec![], bus: vec![] };
+        let mut summary = JobSummary {
+            name: job.name.clone(),
+            hosts: job.hosts.clone(),
+            planned: job.iterations,
+            iterations: vec![],
+            path: vec![],
+            bus: vec![],
+        };
         for iteration in 0..job.iterations {
             let begun = o.ranks[at].iter().any(|r| r.log.iterations.len() > iteration as usize);
             if !begun {
@@ -79,7 +92,12 @@ pub(in crate::network) fn write(
             }
             let exposed_ps = write_ranks(&accounts, (at, job), iteration, tables)?;
             write_collectives(&accounts, (at, job), iteration, tables, &mut summary)?;
-            summary.iterations.extend(write_path(&accounts, (at, job), iteration, exposed_ps, tables)?);
+            if let Some((done, path)) = write_path(&accounts, (at, job), iteration, exposed_ps, tables)? {
+                if summary.iterations.iter().all(|i| i.time_ps < done.time_ps) {
+                    summary.path = path;
+                }
+                summary.iterations.push(done);
+            }
             write_operations(&accounts, (at, job), iteration, tables)?;
         }
         all.push(summary);
@@ -184,7 +202,7 @@ fn write_path(
     iteration: u32,
     exposed_ps: u64,
     tables: &mut Tables,
-) -> Result<Option<Iteration>, RecordError> {
+) -> Result<Option<(Iteration, Vec<Stretch>)>, RecordError> {
     let ranks = 0..job.hosts.len() as u32;
     let Some(spans) = ranks.map(|r| a.span(at, r, iteration)).collect::<Option<Vec<_>>>() else { return Ok(None) };
     let Some((last_rank, end)) = (0u32..).zip(&spans).map(|(r, s)| (r, s.1)).max_by_key(|&(r, end)| (end, std::cmp::Reverse(r))) else {
@@ -205,13 +223,22 @@ fn write_path(
         })?;
     }
     let first = spans.iter().map(|s| s.0).min().unwrap_or_default();
-    Ok(Some(Iteration {
+    let done = Iteration {
         time_ps: end.since(first).0,
         exposed_ps,
         last_rank,
-        straggler: path.iter().rev().find_map(|x| x.flow),
+        straggler: a.straggler(job, &path),
+        computed: longest_computing(&path),
         path_ps: by_cause(&path),
-    }))
+    };
+    Ok(Some((done, path)))
+}
+
+/// The rank that computed longest on a path; of equal ones the first.
+fn longest_computing(path: &[Stretch]) -> Option<(u32, u64)> {
+    let mut by_rank = BTreeMap::<u32, u64>::new();
+    path.iter().filter(|s| s.cause == Cause::Compute).for_each(|s| *by_rank.entry(s.rank).or_default() += s.to - s.from);
+    by_rank.into_iter().max_by_key(|&(rank, ps)| (ps, std::cmp::Reverse(rank)))
 }
 
 fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &mut Tables) -> Result<(), RecordError> {
@@ -254,8 +281,13 @@ fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tabl
 }
 
 impl JobSummary {
+    /// The longest iteration, of equal ones the first.
+    pub fn longest(&self) -> Option<&Iteration> {
+        self.iterations.iter().rev().max_by_key(|i| i.time_ps)
+    }
+
     /// For the manifest.
-    pub(in crate::network) fn answer(&self) -> JobAnswer {
+    pub(in crate::network) fn answer(&self, s: &NetworkScenario) -> JobAnswer {
         let iteration = |i: &Iteration| {
             // No rank waits for a peer on the critical path: the path goes on at the peer.
             let [compute_ps, overhead_ps, _, serialisation_ps, propagation_ps, pause_ps, rate_limit_ps, queueing_ps] = i.path_ps;
@@ -263,7 +295,7 @@ impl JobSummary {
                 time_ps: i.time_ps,
                 exposed_ps: i.exposed_ps,
                 last_rank: i.last_rank,
-                straggler_flow: i.straggler.map(u64::from),
+                straggler: i.straggler.as_ref().map(|x| x.answer(s)),
                 critical_path: PathAnswer {
                     compute_ps,
                     overhead_ps,
@@ -276,7 +308,7 @@ impl JobSummary {
             }
         };
         let iterations = self.iterations.iter().map(iteration).collect();
-        JobAnswer { name: self.name.clone(), ranks: self.ranks, iterations_planned: self.planned, iterations }
+        JobAnswer { name: self.name.clone(), ranks: self.hosts.len() as u32, iterations_planned: self.planned, iterations }
     }
 
     /// In sentences.
@@ -292,20 +324,21 @@ impl JobSummary {
         let exposed = || self.iterations.iter().map(|i| i.exposed_ps);
         all.push(format!(
             "job {name}: {done}{of} iterations of {} ranks, {} each; exposed communication {} at the rank with the most",
-            self.ranks,
+            self.hosts.len(),
             range(least, most),
             range(exposed().min().unwrap_or(0), exposed().max().unwrap_or(0))
         ));
-        let Some(longest) = self.iterations.iter().max_by_key(|i| i.time_ps) else { return all };
+        let Some(longest) = self.longest() else { return all };
         let total: u64 = longest.path_ps.iter().sum();
-        let parts = CAUSES.iter().zip(longest.path_ps).filter(|(_, ps)| *ps > 0);
-        let parts: Vec<String> =
-            parts.map(|((_, word), ps)| format!("{word} {} ({:.1} %)", Span(ps), ps as f64 * 100.0 / total.max(1) as f64)).collect();
-        let straggler = longest.straggler.map_or_else(String::new, |flow| {
-            let f = &o.flows[flow as usize].flow;
-            format!("; the last message waited for is flow {flow}, {} to {}", s.topology.name(f.src), s.topology.name(f.dst))
-        });
-        all.push(format!("job {name}: critical path of the longest iteration: {}{straggler}", parts.join(", ")));
+        let host = |rank: u32| s.topology.name(self.hosts[rank as usize]);
+        let part = |&((cause, word), ps): &(&(Cause, &str), u64)| {
+            let most = longest.computed.filter(|_| *cause == Cause::Compute);
+            let most = most.map_or_else(String::new, |(rank, _)| format!(", most at rank {rank} on {}", host(rank)));
+            format!("{word} {} ({:.1} %{most})", Span(ps), ps as f64 * 100.0 / total.max(1) as f64)
+        };
+        let parts: Vec<String> = CAUSES.iter().zip(longest.path_ps).filter(|(_, ps)| *ps > 0).map(|x| part(&x)).collect();
+        all.push(format!("job {name}: critical path of the longest iteration: {}", parts.join(", ")));
+        all.extend(longest.straggler.as_ref().map(|x| format!("job {name}: {}", x.words(s, o))));
         for (collective, low, high) in &self.bus {
             let rate = |bits: u64| format!("{:.3} Gbps", bits as f64 / 1e9);
             let range = if low == high { rate(*low) } else { format!("{} to {}", rate(*low), rate(*high)) };

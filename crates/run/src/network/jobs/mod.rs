@@ -4,9 +4,15 @@ mod account;
 mod answer;
 pub(crate) mod keys;
 mod read;
+mod states;
+mod straggler;
 mod traces;
 
 pub(super) use account::Pauses;
+pub use account::Stretch;
 pub(super) use answer::write;
-pub use answer::{Iteration, JobSummary};
+pub use answer::{CAUSES, Iteration, JobSummary};
 pub(super) use read::read_jobs;
+pub use states::{RankState, rank_states};
+pub use straggler::Straggler;
+pub(super) use straggler::shared;

@@ -1,0 +1,154 @@
+//! The straggler of an iteration: the message of its critical path that lost most time, and what it met on its path.
+
+use std::collections::BTreeMap;
+
+use xoff_jobs::Job;
+use xoff_record::{Cause, StragglerAnswer};
+use xoff_sim::{FlowRecord, Outcome};
+use xoff_topology::PortNumbers;
+use xoff_units::Span;
+use xoff_workload::UNLIMITED;
+
+use super::account::{Accounts, Stretch};
+use crate::network::NetworkScenario;
+use crate::network::ideal::Ideals;
+
+/// The message of a critical path that lost most time to pauses, rate control and queues; where none lost any, the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Straggler {
+    /// Its flow.
+    pub flow: u32,
+    /// Rank that sent it.
+    pub from_rank: u32,
+    /// Rank that received it.
+    pub to_rank: u32,
+    /// When its sender took it up [ps].
+    pub from_ps: u64,
+    /// When it was there [ps].
+    pub to_ps: u64,
+    /// Of that, ports on its path were not allowed to transmit [ps].
+    pub pause_ps: u64,
+    /// Rate control, or a window, held it back at its source [ps].
+    pub rate_limit_ps: u64,
+    /// It stood behind other frames [ps].
+    pub queueing_ps: u64,
+    /// The port of its path that was not allowed to transmit longest meanwhile, and for how long [ps]; `None`: all were, all the time.
+    pub paused: Option<((u32, u16), u64)>,
+    /// Hosts of the two ranks.
+    hosts: (u32, u32),
+}
+
+impl Accounts<'_> {
+    /// That of a critical path; `None`: no message that goes through the network is on it.
+    pub fn straggler(&self, job: &Job, path: &[Stretch]) -> Option<Straggler> {
+        // By flow: begin, end, lost to pauses, rate control and queues.
+        let mut all = BTreeMap::<u32, (u64, u64, [u64; 3])>::new();
+        for (flow, s) in path.iter().filter_map(|s| Some((s.flow?, s))) {
+            let x = all.entry(flow).or_insert((s.from, s.to, [0; 3]));
+            (x.0, x.1) = (x.0.min(s.from), x.1.max(s.to));
+            for (cause, lost) in [Cause::Pause, Cause::RateLimit, Cause::Queueing].into_iter().zip(&mut x.2) {
+                *lost += if s.cause == cause { s.to - s.from } else { 0 };
+            }
+        }
+        let (flow, (from_ps, to_ps, lost)) = all.into_iter().max_by_key(|(_, (_, to, lost))| (lost.iter().sum::<u64>(), *to))?;
+        let m = job.messages[job.of_flow(flow).1 as usize];
+        let f = &self.outcome.flows[flow as usize];
+        let paused = |(n, p)| ((n, p), self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, from_ps, to_ps));
+        let ports = self.path(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
+        // Of equal ones the first on the path.
+        let paused = ports.into_iter().map(paused).filter(|p| p.1 > 0).rev().max_by_key(|p| p.1);
+        Some(Straggler {
+            flow,
+            from_rank: m.from,
+            to_rank: m.to,
+            from_ps,
+            to_ps,
+            pause_ps: lost[0],
+            rate_limit_ps: lost[1],
+            queueing_ps: lost[2],
+            paused,
+            hosts: (f.flow.src, f.flow.dst),
+        })
+    }
+}
+
+impl Straggler {
+    /// For the manifest.
+    pub(super) fn answer(&self, s: &NetworkScenario) -> StragglerAnswer {
+        let Straggler { flow, from_rank, to_rank, from_ps, to_ps, pause_ps, rate_limit_ps, queueing_ps, paused, hosts } = self;
+        StragglerAnswer {
+            flow: u64::from(*flow),
+            from_rank: *from_rank,
+            to_rank: *to_rank,
+            from_host: s.topology.name(hosts.0).into(),
+            to_host: s.topology.name(hosts.1).into(),
+            from_ps: *from_ps,
+            to_ps: *to_ps,
+            pause_ps: *pause_ps,
+            rate_limit_ps: *rate_limit_ps,
+            queueing_ps: *queueing_ps,
+            paused_port: paused.map(|((n, p), _)| s.topology.port_name(n, p)),
+            paused_port_ps: paused.map_or(0, |p| p.1),
+        }
+    }
+
+    /// In a sentence.
+    pub(super) fn words(&self, s: &NetworkScenario, o: &Outcome) -> String {
+        let name = |node: u32| s.topology.name(node);
+        let mut text = format!(
+            "the message waited for longest there is flow {}, rank {} on {} to rank {} on {}, under way from {} to {}",
+            self.flow,
+            self.from_rank,
+            name(self.hosts.0),
+            self.to_rank,
+            name(self.hosts.1),
+            Span(self.from_ps),
+            Span(self.to_ps)
+        );
+        let lost = [("pause", self.pause_ps), ("rate limit", self.rate_limit_ps), ("queueing", self.queueing_ps)];
+        let lost: Vec<String> = lost.iter().filter(|l| l.1 > 0).map(|(word, ps)| format!("{word} {}", Span(*ps))).collect();
+        if lost.is_empty() {
+            return text + "; nothing held it up";
+        }
+        text += &format!(", {} of it", lost.join(", "));
+        if let Some(((n, p), ps)) = self.paused {
+            text += &format!("; {} was not allowed to transmit for {}", s.topology.port_name(n, p), Span(ps));
+        }
+        if let Some((port, with)) = shared(s, o, self.flow, (self.from_ps, self.to_ps)) {
+            let flows = if with.len() == 1 { "flow" } else { "flows" };
+            text += &format!("; it shared {} with {} {flows} of other hosts", s.topology.port_name(port.0, port.1), with.len());
+        }
+        text + ". Why: xoff explain DIR --straggler"
+    }
+}
+
+/// The egress port of a flow's path through which most bytes of other hosts went at the same time, and their flows, the one with most of them
+/// first; `None`: there were none, or it took no one path. Of equal ports the last, where paths meet that go to one receiver.
+pub fn shared(s: &NetworkScenario, o: &Outcome, flow: u32, (from, to): (u64, u64)) -> Option<((u32, u16), Vec<u32>)> {
+    let ideals = Ideals::new(s, o.now);
+    let numbers = PortNumbers::new(&s.topology);
+    let path = |f: &FlowRecord| ideals.path(ideals.epoch(f.flow.start), &f.flow);
+    let own = o.flows.get(flow as usize)?;
+    let (ports, src) = (path(own)?, own.flow.src);
+    // Flows with as much of their bytes as of their time was meanwhile.
+    let mut with: Vec<Vec<(u64, u32)>> = vec![Vec::new(); ports.len()];
+    let mut place = vec![None; numbers.len()];
+    ports.iter().enumerate().for_each(|(at, &(n, p))| place[numbers.of(n, p) as usize] = Some(at));
+    for (other, f) in (0..).zip(&o.flows) {
+        let until = f.received.map_or(o.now.0, |r| r.0);
+        // One that has not begun has no time.
+        let together = until.min(to).saturating_sub(f.flow.start.0.max(from));
+        if f.flow.src == src || together == 0 {
+            continue;
+        }
+        let size = if f.flow.size == UNLIMITED { f.delivered } else { f.flow.size };
+        let bytes = (u128::from(size) * u128::from(together) / u128::from((until - f.flow.start.0).max(1))) as u64;
+        for at in path(f).unwrap_or_default().iter().filter_map(|&(n, p)| place[numbers.of(n, p) as usize]) {
+            with[at].push((bytes, other));
+        }
+    }
+    let (at, mut flows) =
+        with.into_iter().enumerate().max_by_key(|(at, w)| (w.iter().map(|x| x.0).sum::<u64>(), *at)).filter(|(_, w)| !w.is_empty())?;
+    flows.sort_unstable_by_key(|&(bytes, other)| (std::cmp::Reverse(bytes), other));
+    Some((ports[at], flows.into_iter().map(|x| x.1).collect()))
+}
