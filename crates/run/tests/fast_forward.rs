@@ -348,11 +348,11 @@ fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
 }
 
 /// A job whose iterations recur: how many of them are gone through, by how many there are.
-fn gone_through(iterations: u32, threads: usize) -> f64 {
+fn gone_through(algorithm: &str, size: &str, iterations: u32, threads: usize) -> f64 {
     let text = format!(
         "[run]\nduration = \"1s\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 128\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"1048B\"\n\
         header = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\nname = \"train\"\niterations = {iterations}\n[[collective]]\nkind = \"all-reduce\"\n\
-        algorithm = \"double-binary-tree\"\nsize = \"20KB\"\ncompute = \"50us\"\n"
+        algorithm = \"{algorithm}\"\nsize = \"{size}\"\ncompute = \"50us\"\n"
     );
     let s = NetworkScenario::from_text("iterations.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let without = run(&s, Engine::Windows, threads, false);
@@ -366,10 +366,19 @@ fn gone_through(iterations: u32, threads: usize) -> f64 {
 
 #[test]
 fn iterations_of_128_ranks_are_gone_through_until_one_comes_again() {
-    let (few, many) = (gone_through(20, 1), gone_through(60, 2));
+    let of = |iterations, threads| gone_through("double-binary-tree", "20KB", iterations, threads);
+    let (few, many) = (of(20, 1), of(60, 2));
     println!("{few:.2} iterations of 20, {many:.2} of 60");
     assert!(many < 8.0, "{many}");
     assert!((many - few).abs() < 0.2, "{few} of 20, {many} of 60");
+}
+
+#[test]
+fn where_the_second_iteration_is_as_the_first_two_are_gone_through() {
+    let of = |iterations, threads| gone_through("halving-doubling", "256KB", iterations, threads);
+    let (few, many) = (of(6, 2), of(30, 1));
+    // The first has an event more for each rank, its start.
+    assert!(few < 2.01 && many < 2.01, "{few} of 6, {many} of 30");
 }
 
 #[test]
