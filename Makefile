@@ -253,6 +253,16 @@ farm: toolchain ## Random fabrics under checkers and broken inputs for readers, 
 	$(dir $(XOFF))xoff-farm fabrics --lasting $(FARM) --out $(FARM_OUT)/fabrics
 	$(call done,farm)
 
+# How long the soak runs, and where it keeps its rounds.
+SOAK ?= 3h
+SOAK_OUT ?= out/soak
+
+soak: toolchain ## Real frames among four processes, on cables with faults, SOAK long (default 3h); adds to the rounds of before
+	@$(call step,Soak)
+	$(CARGO) build --release --workspace --bin xoff-farm --bin xoff
+	$(dir $(XOFF))xoff-farm soak --lasting $(SOAK) --out $(SOAK_OUT) --page docs/soak.md
+	$(call done,soak)
+
 # The toolchain of `make miri`.
 NIGHTLY ?= nightly
 

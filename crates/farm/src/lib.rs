@@ -12,7 +12,7 @@
 //! `crates/run/tests`), the long one is `make farm`.
 //!
 //! [`fabrics`] lists the families, [`checkers`] what is checked, [`shrink`] makes a failure small, [`readers`] lists readers with their
-//! samples, [`ledger`] keeps what has been done.
+//! samples, [`ledger`] keeps what has been done. [`soak`] runs real frames for hours.
 
 pub mod checkers;
 pub mod cores;
@@ -28,3 +28,4 @@ pub mod parsers;
 pub mod promises;
 pub mod readers;
 pub mod shrink;
+pub mod soak;

@@ -15,6 +15,8 @@ use xoff_farm::readers::{self, Reader};
 use xoff_farm::shrink::shrink;
 use xoff_units::{Span, grouped};
 
+mod soak_command;
+
 /// Random fabrics under checkers, and broken inputs for every reader. What was done is kept in the folder: a farm that was stopped goes on.
 #[derive(Parser)]
 #[command(version)]
@@ -29,6 +31,8 @@ enum Command {
     Fabrics(Work),
     /// Broken inputs for readers
     Readers(Work),
+    /// Real frames for hours: four processes, on cables with faults (needs user namespaces and `ip`)
+    Soak(soak_command::Args),
     /// Families and readers
     List,
     /// One case of a family, as a scenario
@@ -76,17 +80,23 @@ fn time(text: &str) -> Result<Duration, String> {
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
+    let command = Args::parse().command;
     // The first Ctrl-C ends after the cases under way, the second at once.
     let _ = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::Relaxed) {
+        let again = ASKED.swap(true, Ordering::Relaxed);
+        // A terminal asks a soak's two processes, and one of them the other.
+        if again && std::env::var_os(soak_command::INSIDE).is_none() {
             std::process::exit(130);
         }
     });
-    // A panic is a finding, and is reported as one.
-    std::panic::set_hook(Box::new(|_| {}));
-    let done = match Args::parse().command {
+    if !matches!(command, Command::Soak(_)) {
+        // A panic is a finding, and is reported as one.
+        std::panic::set_hook(Box::new(|_| {}));
+    }
+    let done = match command {
         Command::Fabrics(work) => fabrics_of(&work).and_then(|all| farm(&work, &all)),
         Command::Readers(work) => readers_of(&work).and_then(|all| farm(&work, &all)),
+        Command::Soak(args) => soak_command::run(&args, &ASKED),
         Command::List => {
             FAMILIES.iter().for_each(|f| println!("fabrics  {:12} {} ({})", f.name, f.about, f.checkers.join(", ")));
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -44,6 +44,11 @@ fn contents(files: &[PathBuf]) -> Vec<Vec<u8>> {
     files.iter().filter_map(|f| std::fs::read(f).ok()).collect()
 }
 
+/// That of frames.
+pub fn of_frames() -> Reader {
+    Reader { name: "wire".into(), samples: parsers::valid(), folder: PathBuf::new(), read: wire }
+}
+
 /// Every reader, with the samples of the project in `root`.
 pub fn all(root: &Path) -> Vec<Reader> {
     let scenarios = below(&root.join("scenarios"), &[".toml"]);
@@ -51,7 +56,7 @@ pub fn all(root: &Path) -> Vec<Reader> {
     let at = |folder: &str| root.join(folder);
     let reader = |name: &str, samples: Vec<Vec<u8>>, folder: &str, read| Reader { name: name.into(), samples, folder: at(folder), read };
     let mut readers = vec![
-        reader("wire", parsers::valid(), "", wire),
+        of_frames(),
         reader("scenario", contents(&scenarios), "scenarios/bench", scenario),
         reader("sweep", contents(&plans), "scenarios/sweeps", plan),
         reader("manifest", vec![manifest_sample()], "", manifest),

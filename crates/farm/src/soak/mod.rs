@@ -1,0 +1,354 @@
+//! A small network of processes for hours: real frames over cables that lose, double and delay control frames, that go down, and on which
+//! frames come that no node sent; neighbours are killed.
+//!
+//! ```text
+//!   H0 == cable 0 == S1 == cable 1 == S2 == cable 2 == H1       H0, H1: new in each round; S2: killed in some; S1 stays
+//!   a round: traffic, a fault in the middle of it, no fault at its end; then what was sent is compared with what was delivered
+//! ```
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+mod cables;
+mod nodes;
+pub mod report;
+
+use cables::{Cables, Counts, Faults, Link};
+use nodes::{CABLES, H0, H1, Node, S1, S2, Spawn};
+
+use crate::draw::Dice;
+use crate::readers::Reader;
+
+const CHAIN: &str = include_str!("chain.toml");
+/// Rate of the slowest cable, to say how long traffic takes [bytes/s].
+const BOTTLENECK: u64 = 1_250_000;
+/// Of a frame so much is payload.
+const PAYLOAD: f64 = 0.95;
+/// Without a data frame for so long, a round is over.
+const QUIET: Duration = Duration::from_millis(2500);
+/// Longest time until a process has its ports open, or has ended.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Flow controls of a soak, with what their switches need besides the scenario.
+pub const KINDS: [(&str, &[&str]); 6] =
+    [("pfc", &[]), ("cbfc", &["switch.buffer=400KB"]), ("gfc-buffer", &[]), ("gfc-time", &[]), ("gfc-conceptual", &[]), ("pffc", &[])];
+
+/// What goes wrong in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// Only what cables do to frames.
+    Nothing,
+    /// A cable goes down three times, without any sign of it.
+    Silent,
+    /// A cable goes down three times, and its ports have no carrier.
+    Carrier,
+    /// S2 is killed and started again.
+    Killed,
+}
+
+/// What may become of frames in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum May {
+    /// Nothing: all must be delivered.
+    Nothing,
+    /// Those that the cables counted as lost are lost, and no other.
+    CountedLoss,
+    /// Some are lost; traffic must go on afterwards.
+    Loss,
+}
+
+struct Fault {
+    name: &'static str,
+    about: &'static str,
+    faults: Faults,
+    event: Event,
+    may: May,
+}
+
+const NO: Faults = Faults { doubled: 0, late: 0, late_ms: 0, lost: 0, noise: 0, lies: 0 };
+
+const FAULTS: [Fault; 9] = [
+    Fault { name: "none", about: "all goes well", faults: NO, event: Event::Nothing, may: May::Nothing },
+    Fault {
+        name: "doubled",
+        about: "half of the control frames come twice",
+        faults: Faults { doubled: 50, ..NO },
+        event: Event::Nothing,
+        may: May::Nothing,
+    },
+    Fault {
+        name: "late",
+        about: "half of the control frames are late by up to 20 ms, and overtake each other",
+        faults: Faults { late: 50, late_ms: 20, ..NO },
+        event: Event::Nothing,
+        may: May::Nothing,
+    },
+    Fault {
+        name: "lost",
+        about: "three of ten control frames are lost, two at most one after the other",
+        faults: Faults { lost: 30, ..NO },
+        event: Event::Nothing,
+        may: May::Nothing,
+    },
+    Fault {
+        name: "noise",
+        about: "200 broken frames a second that no node sent",
+        faults: Faults { noise: 200, ..NO },
+        event: Event::Nothing,
+        may: May::Nothing,
+    },
+    Fault {
+        name: "lies",
+        about: "20 valid control frames of any content a second that no node sent",
+        faults: Faults { lies: 20, ..NO },
+        event: Event::Nothing,
+        may: May::Loss,
+    },
+    Fault {
+        name: "silent",
+        about: "the cable between the switches is dead three times, unseen",
+        faults: NO,
+        event: Event::Silent,
+        may: May::CountedLoss,
+    },
+    Fault {
+        name: "carrier",
+        about: "the cable between the switches loses its carrier three times",
+        faults: NO,
+        event: Event::Carrier,
+        may: May::Loss,
+    },
+    Fault { name: "killed", about: "a switch is killed and started again", faults: NO, event: Event::Killed, may: May::Loss },
+];
+
+/// What to soak.
+pub struct Plan {
+    /// The program `xoff`.
+    pub program: PathBuf,
+    /// Flow controls, of [`KINDS`].
+    pub kinds: Vec<&'static str>,
+    /// Faults, by name; empty: all.
+    pub faults: Vec<String>,
+    /// Settings of all nodes, `KEY=VALUE`.
+    pub settings: Vec<String>,
+    /// Ends after this time, but each kind has each fault once.
+    pub lasting: Duration,
+    /// Traffic of a round lasts about so long.
+    pub traffic: Duration,
+    /// Of what is drawn.
+    pub seed: u64,
+}
+
+/// A round, as a line of the ledger.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Round {
+    /// The flow control.
+    pub kind: String,
+    /// The fault.
+    pub fault: String,
+    /// How long it took [s].
+    pub seconds: f64,
+    /// Bytes that the two flows sent.
+    pub sent: [u64; 2],
+    /// Bytes of them that were delivered.
+    pub delivered: [u64; 2],
+    /// May no frame be lost?
+    pub lossless: bool,
+    /// On the cables.
+    pub cables: Counts,
+    /// Since the switch that stays was started [s].
+    pub age: f64,
+    /// Its memory at the end of the round [KiB].
+    pub memory: u64,
+    /// What should not be.
+    pub problems: Vec<String>,
+}
+
+/// A soak under way.
+struct Soak<'a> {
+    plan: &'a Plan,
+    spawn: Spawn,
+    cables: Cables,
+    dice: Dice,
+    asked: &'a AtomicBool,
+}
+
+/// Names of all faults.
+pub fn fault_names() -> impl Iterator<Item = &'static str> {
+    FAULTS.iter().map(|f| f.name)
+}
+
+/// Runs rounds until the time is over; each goes to `done`. The process is in namespaces of its own. Returns whether it was asked to end.
+///
+/// # Errors
+/// Interfaces or processes that cannot be made, a full disk.
+pub fn run(plan: &Plan, noise: Reader, asked: &AtomicBool, mut done: impl FnMut(&Round) -> io::Result<()>) -> io::Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let scenario = folder.path().join("chain.toml");
+    std::fs::write(&scenario, CHAIN)?;
+    let spawn = Spawn { program: plan.program.clone(), scenario, folder: folder.path().to_owned() };
+    let cables = Cables::new(CABLES, plan.seed, noise)?;
+    let mut soak = Soak { plan, spawn, cables, dice: Dice(!plan.seed), asked };
+    let share = plan.lasting / plan.kinds.len().max(1) as u32;
+    for kind in &plan.kinds {
+        soak.stretch(kind, share, &mut done)?;
+        if asked.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Soak<'_> {
+    /// Rounds with one flow control, and one S1.
+    fn stretch(&mut self, kind: &str, lasting: Duration, done: &mut impl FnMut(&Round) -> io::Result<()>) -> io::Result<()> {
+        let more = KINDS.iter().find(|k| k.0 == kind).map_or(&[][..], |k| k.1);
+        let size = (BOTTLENECK as f64 * PAYLOAD * self.plan.traffic.as_secs_f64()) as u64;
+        let mut settings = vec![format!("flow_control={kind}"), format!("flow[0].size={size}B"), format!("flow[1].size={}B", size / 2)];
+        settings.extend(more.iter().map(|s| s.to_string()));
+        settings.extend(self.plan.settings.iter().cloned());
+        let began = Instant::now();
+        let mut s1 = self.start(S1, &settings)?;
+        let mut s2 = Some(self.start(S2, &settings)?);
+        s1.begin();
+        s2.iter_mut().for_each(Node::begin);
+        let faults: Vec<&Fault> =
+            FAULTS.iter().filter(|f| self.plan.faults.is_empty() || self.plan.faults.iter().any(|n| n == f.name)).collect();
+        let mut rounds = 0;
+        while rounds < faults.len() || began.elapsed() < lasting {
+            if self.asked.load(Ordering::Relaxed) {
+                break;
+            }
+            let fault = faults[rounds % faults.len()];
+            let mut round = self.round(kind, fault, &settings, size, &mut s1, &mut s2)?;
+            round.age = began.elapsed().as_secs_f64();
+            done(&round)?;
+            rounds += 1;
+        }
+        Ok(())
+    }
+
+    /// Starts a node and waits until its ports are open.
+    fn start(&mut self, place: nodes::Place, settings: &[String]) -> io::Result<Node> {
+        let mut node = self.spawn.start(place, settings)?;
+        let from = Instant::now();
+        while !node.is_ready() {
+            if node.ended() || from.elapsed() > PATIENCE {
+                let why = node.report().err().unwrap_or_default();
+                return Err(io::Error::other(format!("{} did not open its ports: {why}", place.name)));
+            }
+            self.cables.carry()?;
+        }
+        Ok(node)
+    }
+
+    fn round(
+        &mut self,
+        kind: &str,
+        fault: &Fault,
+        settings: &[String],
+        size: u64,
+        s1: &mut Node,
+        s2: &mut Option<Node>,
+    ) -> io::Result<Round> {
+        let (mut h1, mut h0) = (self.start(H1, settings)?, self.start(H0, settings)?);
+        self.cables.take();
+        h1.begin();
+        h0.begin();
+        let began = Instant::now();
+        let mut problems = Vec::new();
+        let traffic = self.plan.traffic;
+        let part = |of: f64| began + traffic.mul_f64(of);
+        // When a cable goes down and comes back, or a switch.
+        let mut plan: Vec<(Instant, Instant)> = match fault.event {
+            Event::Nothing => vec![],
+            Event::Killed => vec![(part(0.3), part(0.4))],
+            Event::Silent | Event::Carrier => {
+                let times = [0.15, 0.35, 0.55].map(|at| (part(at), part(at + 0.02 + self.dice.roll(10) as f64 / 100.0)));
+                times.to_vec()
+            }
+        };
+        plan.reverse();
+        let (from, to) = (part(0.1), part(0.8));
+        // From then on nothing is wrong any more.
+        let mut healed = if fault.event == Event::Nothing { to } else { began };
+        let mut is_down = false;
+        loop {
+            self.cables.carry()?;
+            let now = Instant::now();
+            self.cables.faults = if now >= from && now < to { fault.faults } else { Faults::default() };
+            if let Some(&(down, up)) = plan.last() {
+                if !is_down && now >= down {
+                    is_down = true;
+                    match fault.event {
+                        Event::Killed => s2.take().into_iter().for_each(Node::kill),
+                        Event::Silent => self.cables.set(1, Link::Silent)?,
+                        _ => self.cables.set(1, Link::NoCarrier)?,
+                    }
+                }
+                if is_down && now >= up {
+                    (is_down, healed) = (false, now);
+                    plan.pop();
+                    match fault.event {
+                        Event::Killed => {
+                            let mut new = self.start(S2, settings)?;
+                            new.begin();
+                            *s2 = Some(new);
+                        }
+                        _ => self.cables.set(1, Link::Up)?,
+                    }
+                }
+            }
+            let last = self.cables.data.iter().flatten().filter_map(|d| d.1).max().unwrap_or(began);
+            if now > to && now.duration_since(last) > QUIET {
+                break;
+            }
+            if now.duration_since(began) > traffic * 5 + PATIENCE {
+                problems.push("traffic has not ended after five times its time".to_owned());
+                break;
+            }
+            if s1.ended() || s2.as_mut().is_some_and(Node::ended) {
+                problems.push("a switch has ended by itself".to_owned());
+                break;
+            }
+        }
+        let data = self.cables.data.clone();
+        let delivered_after = data[CABLES - 1][1].1.is_some_and(|last| last > healed);
+        // A receiver delivers no byte behind a gap, so frames are counted, where they leave hosts and where they come to hosts.
+        let gone = (data[0][1].0 + data[CABLES - 1][0].0).saturating_sub(data[0][0].0 + data[CABLES - 1][1].0);
+        [&h0, &h1].into_iter().for_each(Node::interrupt);
+        let asked = Instant::now();
+        while !(h0.ended() && h1.ended()) && asked.elapsed() < PATIENCE {
+            self.cables.carry()?;
+        }
+        let counts = self.cables.take();
+        let reports = [h0.report(), h1.report()];
+        problems.extend([Some(&h0), Some(&h1), Some(&*s1), s2.as_ref()].into_iter().flatten().filter_map(Node::panicked));
+        problems.extend(reports.iter().filter_map(|r| r.as_ref().err().cloned()));
+        let of = |host: usize, flow: usize, what: fn(&xoff_testbed::protocol::FlowReport) -> u64| {
+            reports[host].as_ref().ok().and_then(|r| r.flows.iter().find(|f| f.flow == flow)).map_or(0, what)
+        };
+        let (sent, delivered) = ([of(0, 0, |f| f.sent), of(1, 1, |f| f.sent)], [of(1, 0, |f| f.delivered), of(0, 1, |f| f.delivered)]);
+        let missing = (sent[0] + sent[1]).saturating_sub(delivered[0] + delivered[1]);
+        if sent != [size, size / 2] {
+            problems.push(format!("{} and {} of {size} and {} bytes were sent: a source is still held", sent[0], sent[1], size / 2));
+        }
+        match fault.may {
+            May::Nothing if missing > 0 => problems.push(format!("{missing} bytes are lost, and none may be")),
+            May::CountedLoss if gone != counts.data_lost => {
+                problems.push(format!("{gone} frames are lost, and the dead cable took {}", counts.data_lost));
+            }
+            May::Loss if !delivered_after => problems.push("nothing was delivered after the fault".to_owned()),
+            _ => {}
+        }
+        let memory = s1.memory().unwrap_or(0);
+        let (kind, name) = (kind.to_owned(), fault.name.to_owned());
+        let lossless = fault.may == May::Nothing;
+        let seconds = began.elapsed().as_secs_f64();
+        Ok(Round { kind, fault: name, seconds, sent, delivered, lossless, cables: counts, age: 0.0, memory, problems })
+    }
+}
