@@ -98,7 +98,6 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/sim/src/queue/sort.rs", "lanes", "the elements of a SIMD register"),
     ("crates/workload/src/random.rs", "moments", "mean and variance"),
     ("crates/sim/tests/names.rs", "rz3880", "the number of the report that has Unbiased QCN, as that search normalizes it"),
-    ("docs/performance.md", "ways", "of a cache"),
     ("crates/rows/src/network.rs", "notices", "old names of columns and of a table, in the descriptions of the new ones"),
     ("docs/tables.md", "notices", "the same descriptions"),
     ("crates/sim/src/probe.rs", "notices", "an old key that goes on working"),
