@@ -81,7 +81,7 @@ impl Bench {
     fn with(rate_control: RateControlKind, change: impl FnOnce(&mut NicConfig)) -> Bench {
         let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1048), Bytes::from_kb(300));
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
-        let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
+        let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
         let mut config = NicConfig {
             control_delay: ControlDelay::default(),
             classes: 1,

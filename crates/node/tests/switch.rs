@@ -64,7 +64,7 @@ fn switch(hairpin_overlap: bool) -> Switch {
 fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
     let link = LinkFacts::plain(LINE, Span::from_us(1), Bytes(1500), Bytes(100_000));
     let threshold = pfc::Threshold::Static { xoff: Bytes(2000), xon: Bytes(1500) };
-    let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
+    let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
     let mut config = SwitchConfig {
         flow_control: vec![flow_control; 2],
         links: vec![link; 2],

@@ -30,7 +30,7 @@ fn leaf_spine() -> Topology {
 
 fn model<'a>() -> Model<'a> {
     let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
-    let fc = FlowControl::Pfc(pfc::Params { threshold, quanta: None });
+    let fc = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
     let mut m = Model::plain(Bytes::from_kb(300), move |_| Ok(fc.clone()));
     m.routing = Routing::named("lowest-id", 1).unwrap(); // everything over S1
     m

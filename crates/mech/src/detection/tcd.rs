@@ -302,7 +302,7 @@ mod tests {
     /// Thresholds of section 5.2.1.
     fn pfc(xoff_kb: u64, xon_kb: u64) -> FlowControl {
         let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(xoff_kb), xon: Bytes::from_kb(xon_kb) };
-        FlowControl::Pfc(pfc::Params { threshold, quanta: None })
+        FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO })
     }
 
     fn read(given: &[(&str, &str)]) -> Result<Params, ParamError> {
@@ -347,7 +347,7 @@ mod tests {
         let testbed = LinkFacts { processing: Span::from_ns(16_400), ..link(Rate::from_gbps(10), 1) };
         let d = detector(&[("epsilon", "0.04")], &testbed, &pfc(800, 770));
         assert_eq!((d.max_ton(), d.period()), (Span::from_us(870), Span::from_us(870)), "T = max(T_on)");
-        let dynamic = pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(2_000) }, quanta: None };
+        let dynamic = pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(2_000) }, quanta: None, repeat: Span::ZERO };
         assert_eq!(auto(40, 1, &FlowControl::Pfc(dynamic)), Span::from_ns(34_400));
     }
 
@@ -361,7 +361,7 @@ mod tests {
             assert_eq!((d.max_ton(), d.period()), (Span::from_us(60), Span::from_us(60)));
         }
         let (bm, b1, rate_unit) = (Bytes::from_kb(300), Bytes::from_kb(281), Rate(8_000));
-        let staged = FlowControl::GfcBuffer(gfc_buffer::Params { bm, b1, hysteresis: Bytes(2_000), rate_unit });
+        let staged = FlowControl::GfcBuffer(gfc_buffer::Params { bm, b1, hysteresis: Bytes(2_000), rate_unit, repeat: Span::ZERO });
         assert_eq!(detector(&[], &link(C, 4), &staged).max_ton(), Span::from_ns(MAX_TON));
         let ideal = FlowControl::GfcConceptual(gfc_conceptual::Params { bm, b0: b1, rate_unit });
         assert_eq!(detector(&[], &link(C, 4), &ideal).max_ton(), Span::from_ns(92_400), "8.4 us / 2 / 0.05 + 8.4 us");

@@ -8,7 +8,8 @@
 //!
 //! Deviation: the paper names no hysteresis between stages. Without any, single frames around a threshold multiply
 //! messages by ten to twenty; a falling crossing is therefore reported `hysteresis` bytes late (default 2 MTU, 0 for
-//! literal runs). A rising crossing is never delayed: Eq. (1) needs it in time. Messages must arrive in order.
+//! literal runs). A rising crossing is never delayed: Eq. (1) needs it in time. Messages must arrive in order. With `repeat` the stage is
+//! sent again each interval: on a link with errors a lost one would hold until the next change.
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -19,6 +20,7 @@ use super::gfc_conceptual::b_m;
 use super::law::{Law, Signal};
 use super::on_off::Stop;
 use super::standstill::{self, Standstill};
+use super::repeat::{self, Repeat};
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -38,6 +40,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "not in the paper; see the page gfc-buffer",
     ),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+    repeat::PARAM,
 ];
 
 /// Values of [`PARAMS`].
@@ -51,16 +54,19 @@ pub struct Params {
     pub hysteresis: Bytes,
     /// Smallest rate [bit/s].
     pub rate_unit: Rate,
+    /// Time after which the stage is sent again; zero: never [ps].
+    pub repeat: Span,
 }
 
 impl Params {
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
-        let l = link.control_loop(MESSAGE_LEN);
+        let repeat = repeat::read(v, link)?;
+        let l = repeat::with_one_lost(link.control_loop(MESSAGE_LEN), repeat);
         let bm = b_m(&l, v.bytes_opt("bm")?);
         let b1 = v.bytes_opt("b1")?.unwrap_or(bm.saturating_sub(range(&l)));
         let hysteresis = v.bytes_opt("hysteresis")?.unwrap_or(link.mtu * 2);
-        let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")? };
+        let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")?, repeat };
         p.validate(link)?;
         Ok(p)
     }
@@ -97,6 +103,9 @@ impl Law for Params {
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())]
+    }
+    fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
+        repeat::with_one_lost(link.control_loop(MESSAGE_LEN), self.repeat)
     }
     fn opening(&self) -> Vec<Message> {
         vec![Message::Stage(Stage(0)); 3]
@@ -187,38 +196,39 @@ pub struct StageReceiver {
     table: StageTable,
     hysteresis: Bytes,
     stage: u16,
+    repeat: Repeat,
 }
 
 impl StageReceiver {
     /// A receiver in stage 0.
     pub fn new(p: &Params, line: Rate) -> Self {
-        StageReceiver { table: StageTable::new(p.bm, p.b1, line), hysteresis: p.hysteresis, stage: 0 }
+        StageReceiver { table: StageTable::new(p.bm, p.b1, line), hysteresis: p.hysteresis, stage: 0, repeat: Repeat::new(p.repeat) }
+    }
+
+    fn announce(&mut self, now: Time, stage: u16) -> Option<Message> {
+        self.stage = stage;
+        self.repeat.sent(now);
+        Some(Message::Stage(Stage(stage)))
     }
 }
 
 impl Receiver for StageReceiver {
-    fn on_arrival(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+    fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
         // Only a frame can raise the stage; several thresholds crossed at once give one message with the last.
         let stage = self.table.stage(occupancy.bytes);
-        (stage > self.stage).then(|| {
-            self.stage = stage;
-            Message::Stage(Stage(stage))
-        })
+        if stage > self.stage { self.announce(now, stage) } else { None }
     }
 
-    fn on_departure(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+    fn on_departure(&mut self, now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
         let stage = self.table.stage(occupancy.bytes + self.hysteresis);
-        (stage < self.stage).then(|| {
-            self.stage = stage;
-            Message::Stage(Stage(stage))
-        })
+        if stage < self.stage { self.announce(now, stage) } else { None }
     }
 
-    fn on_wake(&mut self, _now: Time, _occupancy: &Occupancy) -> Option<Message> {
-        None
+    fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
+        if self.repeat.is_due(now) { self.announce(now, self.stage) } else { None }
     }
     fn next_wake(&self) -> Option<Time> {
-        None
+        self.repeat.next()
     }
     /// The last stage.
     fn hold(&self) -> Option<Message> {
@@ -305,7 +315,7 @@ mod tests {
 
     #[test]
     fn rising_is_immediate_and_falling_waits_for_the_hysteresis() {
-        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000) };
+        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000), repeat: Span::ZERO };
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
@@ -319,7 +329,7 @@ mod tests {
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
-        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
+        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
         let mut r = StageReceiver::new(&p, C);
         assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
@@ -327,7 +337,7 @@ mod tests {
 
     #[test]
     fn the_sender_obeys_the_stage() {
-        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000) };
+        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
         let mut s = StageSender::new(&p, C);
         s.on_message(Time::ZERO, Message::Stage(Stage(1)));
         assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));

@@ -21,6 +21,7 @@ pub mod pfc;
 pub mod pffc;
 mod rate_limiter;
 mod registry;
+pub mod repeat;
 pub mod standstill;
 pub mod uec_cbfc;
 

@@ -5,7 +5,7 @@
 //!
 //! A pause carries a time in quanta of 512 bit times and expires; a receiver that is still above XON repeats it
 //! at half life, so a standstill lasts. `sticky` replaces the timer by "until resumed", which is what several
-//! simulators do. Thresholds are fixed bytes or a dynamic share of the free pool (alpha = 2^n).
+//! simulators do. With `repeat` the last message, pause or resume, is sent again each interval. Thresholds are fixed bytes or a dynamic share of the free pool (alpha = 2^n).
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -14,7 +14,7 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Pauses, Signal};
 use super::on_off::Stop;
-use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender};
+use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender, repeat};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -53,6 +53,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "802.3 Annex 31D",
     ),
     ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
+    repeat::PARAM,
 ];
 
 /// When to pause and when to resume.
@@ -82,22 +83,25 @@ pub struct Params {
     pub threshold: Threshold,
     /// Pause time in quanta; `None`: until resumed.
     pub quanta: Option<u16>,
+    /// Time after which the last message is sent again; zero: a pause at half its life, a resume never [ps].
+    pub repeat: Span,
 }
 
 impl Params {
     /// Reads [`PARAMS`], deriving thresholds from the link where they are not given.
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
         let kind = v.text("threshold")?;
+        let repeat = repeat::read(v, link)?;
         let threshold = if kind == "dynamic" {
             Threshold::Dynamic { xon_offset: v.bytes("xon_offset")? }
         } else if kind == "profile" {
             Threshold::Profile
         } else {
-            let l = link.control_loop(MESSAGE_LEN);
+            let l = repeat::with_one_lost(link.control_loop(MESSAGE_LEN), repeat);
             let (xoff, xon) = thresholds(&l, headroom(&l), v.bytes_opt("xoff")?, v.bytes_opt("xon")?);
             Threshold::Static { xoff, xon }
         };
-        let p = Params { threshold, quanta: read_quanta(v)? };
+        let p = Params { threshold, quanta: read_quanta(v)?, repeat };
         p.validate(link)?;
         Ok(p)
     }
@@ -118,7 +122,7 @@ impl Params {
                     format!(
                         "the buffer of {} has no room for an XOFF: what arrives above it is {}",
                         link.buffer,
-                        headroom(&link.control_loop(MESSAGE_LEN))
+                        headroom(&self.control_loop(link))
                     ),
                     "a larger buffer, a shorter link, or an explicit xoff; see `xoff plan`",
                 ));
@@ -147,6 +151,9 @@ impl Law for Params {
             Threshold::Static { xoff, xon } => vec![("xoff", xoff.to_string()), ("xon", xon.to_string())],
             Threshold::Dynamic { .. } | Threshold::Profile => Vec::new(),
         }
+    }
+    fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
+        repeat::with_one_lost(link.control_loop(MESSAGE_LEN), self.repeat)
     }
     fn pauses(&self) -> Pauses {
         match self.threshold {
@@ -275,14 +282,16 @@ pub struct PfcReceiver {
     quanta: Option<u16>,
     threshold: Threshold,
     line: Rate,
-    /// When the pause has to be repeated; never: not at all.
+    /// When the last message has to be repeated; never: not at all.
     refresh_at: Time,
+    /// Time after which each is; zero: a pause at half its life, a resume never.
+    repeat: Span,
 }
 
 impl PfcReceiver {
     /// A receiver on a link of this rate.
     pub fn new(p: &Params, line: Rate) -> Self {
-        PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: Time::NEVER }
+        PfcReceiver { threshold: p.threshold, quanta: p.quanta, line, pausing: false, refresh_at: Time::NEVER, repeat: p.repeat }
     }
 
     #[inline(always)] // asked for every frame; the compiler takes the three rules together for too large
@@ -309,8 +318,15 @@ impl PfcReceiver {
     fn pause(&mut self, now: Time) -> Option<Message> {
         self.pausing = true;
         let pause = Pause::of(self.quanta);
-        self.refresh_at = pause.repeat_at(now, self.line);
+        self.refresh_at = pause.repeat_at(now, self.line).min(repeat::after(now, self.repeat));
         Some(Message::Pfc(pause))
+    }
+
+    #[inline(never)]
+    fn resume(&mut self, now: Time) -> Option<Message> {
+        self.pausing = false;
+        self.refresh_at = repeat::after(now, self.repeat);
+        Some(Message::Pfc(Pause::RESUME))
     }
 }
 
@@ -321,17 +337,16 @@ impl Receiver for PfcReceiver {
     }
 
     #[inline]
-    fn on_departure(&mut self, _now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
-        if !self.pausing || self.above_xon(occupancy) {
-            return None;
-        }
-        self.pausing = false;
-        self.refresh_at = Time::NEVER;
-        Some(Message::Pfc(Pause::RESUME))
+    fn on_departure(&mut self, now: Time, occupancy: &Occupancy, _len: Bytes) -> Option<Message> {
+        if self.pausing && !self.above_xon(occupancy) { self.resume(now) } else { None }
     }
 
     fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
-        if self.refresh_at <= now { self.pause(now) } else { None }
+        match self.refresh_at <= now {
+            true if self.pausing => self.pause(now),
+            true => self.resume(now),
+            false => None,
+        }
     }
 
     #[inline]
@@ -416,7 +431,7 @@ mod tests {
     }
 
     fn fixed(xoff: u64, xon: u64, quanta: Option<u16>) -> Params {
-        Params { threshold: Threshold::Static { xoff: Bytes(xoff), xon: Bytes(xon) }, quanta }
+        Params { threshold: Threshold::Static { xoff: Bytes(xoff), xon: Bytes(xon) }, quanta, repeat: Span::ZERO }
     }
 
     #[test]
@@ -464,7 +479,7 @@ mod tests {
 
     #[test]
     fn a_dynamic_threshold_follows_the_pool() {
-        let p = Params { threshold: Threshold::Dynamic { xon_offset: Bytes(3072) }, quanta: None };
+        let p = Params { threshold: Threshold::Dynamic { xon_offset: Bytes(3072) }, quanta: None, repeat: Span::ZERO };
         let mut r = PfcReceiver::new(&p, C);
         let f = |shared, headroom, limit| Occupancy {
             bytes: Bytes(shared + headroom),

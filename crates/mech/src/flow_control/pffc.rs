@@ -12,7 +12,8 @@
 //! comes of a flow from then on into it, RESUME lets it drain before the default queue, MIGRATE-BACK ends the detour.
 //!
 //! PAUSE is a PFC frame and carries a time. A receiver that goes on holding a flow repeats PAUSE and MIGRATE at half life, so that a
-//! message that was lost costs half a pause time at most, and a pause whose RESUME was lost ends by itself.
+//! message that was lost costs half a pause time at most, and a pause whose RESUME was lost ends by itself. With `repeat` it repeats them each
+//! interval, and RESUME as well; a MIGRATE-BACK that is lost is made up for by the end of the detour.
 //!
 //! Only slides of the paper were read; algorithm and gaps: `docs/mechanisms/pffc.md`.
 
@@ -24,12 +25,12 @@ pub use sender::PffcSender;
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::Bytes;
 use xoff_units::save::Value;
+use xoff_units::{Bytes, Span};
 
 use super::law::{Law, Signal};
 use super::pfc::{self, Pause};
-use super::{MESSAGE_LEN, Message};
+use super::{MESSAGE_LEN, Message, repeat};
 use crate::{ControlLoop, LinkFacts};
 
 /// What the file calls them.
@@ -62,6 +63,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "PFFC slides: PAUSE is a PFC frame; 802.3 Annex 31D",
     ),
     ParamSpec::new("quanta", Kind::Count, "65535", "pause time in units of 512 bit times at the port's rate", "802.1Q: 16-bit field"),
+    repeat::PARAM,
 ];
 
 /// Most pause queues: a word has a bit for each.
@@ -84,6 +86,8 @@ pub struct Params {
     pub slots: u32,
     /// Pause time in quanta; `None`: until resumed.
     pub quanta: Option<u16>,
+    /// Time after which the messages of the present state are sent again; zero: a pause and its migrations at half its life [ps].
+    pub repeat: Span,
 }
 
 impl Params {
@@ -95,7 +99,7 @@ impl Params {
             n => Err(ParamError::new(key, format!("{n} {key}"), format!("expected 1 to {most}"))),
         };
         let (queues, slots) = (count("queues", QUEUES_MAX)? as u16, count("slots", SLOTS_MAX)? as u32);
-        let p = Params { xoff_s, xon_s, queues, slots, quanta: pfc::read_quanta(v)? };
+        let p = Params { xoff_s, xon_s, queues, slots, quanta: pfc::read_quanta(v)?, repeat: repeat::read(v, link)? };
         p.validate(link)?;
         Ok(p)
     }
@@ -141,7 +145,15 @@ impl Params {
     /// [bytes]: `hop (Xoff_s + headroom)`. MIGRATE does not touch what already waits in the default queue upstream, and that
     /// may be all that the switch upstream holds of the flow. Only for flows with a slot to themselves.
     pub fn flow_bytes_max(&self, link: &LinkFacts, hop: u64, flows: u64) -> Bytes {
-        (self.xoff_s + Params::headroom(link, flows)) * hop
+        (self.xoff_s + self.headroom_if_repeated(link, flows)) * hop
+    }
+
+    /// With repetition a message of the flow may be lost; a PAUSE and a MIGRATE of each other flow that are repeated may go before it.
+    fn headroom_if_repeated(&self, link: &LinkFacts, flows: u64) -> Bytes {
+        if self.repeat.0 == 0 {
+            return Params::headroom(link, flows);
+        }
+        headroom(&repeat::with_one_lost(link.control_loop(Bytes::ZERO), self.repeat), MESSAGE_LEN, flows) + MESSAGE_LEN * 2 * flows
     }
 
     /// The slot of a flow.

@@ -164,7 +164,7 @@ impl NetworkScenario {
                 Memory::Shared { total, reserve, headroom, shift } => BufferPolicy::Shared(SharedPool {
                     total: *total,
                     reserve: *reserve,
-                    headroom: at.links.iter().map(|l| pool::headroom(*headroom, m.link(l).map_or(l, |(facts, _)| facts))).collect(),
+                    headroom: at.links.iter().map(|l| m.link(l).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(*headroom, facts, fc))).collect(),
                     shift: vec![*shift; at.links.len()],
                 }),
             }),

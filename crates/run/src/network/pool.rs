@@ -1,23 +1,26 @@
 //! Shared memory of the switches: what it promises, and whether it has that.
 
 use xoff_analysis::plan::Pool;
-use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, MESSAGE_LEN, pfc};
+use xoff_mech::{ControlLoop, LinkFacts};
 use xoff_params::ParamError;
 use xoff_topology::Topology;
 use xoff_units::Bytes;
 
 use super::Memory;
 
-/// Headroom of a port in a shared pool, if it is not given: what arrives after a pause.
-pub(super) fn headroom(given: Option<Bytes>, link: &LinkFacts) -> Bytes {
-    given.unwrap_or_else(|| pfc::headroom(&link.control_loop(MESSAGE_LEN)))
+/// Headroom of a port in a shared pool, if it is not given: what arrives after a pause, one that is lost and repeated included.
+pub(super) fn headroom(given: Option<Bytes>, link: &LinkFacts, fc: &FlowControl) -> Bytes {
+    given.unwrap_or_else(|| {
+        let l = link.control_loop(MESSAGE_LEN);
+        pfc::headroom(&ControlLoop { tau: l.tau.max(fc.control_loop(link).tau), ..l })
+    })
 }
 
 /// The same pool behind a port with such a link.
-pub(super) fn at(pool: Pool, memory: &Memory, link: &LinkFacts) -> Pool {
+pub(super) fn at(pool: Pool, memory: &Memory, link: &LinkFacts, fc: &FlowControl) -> Pool {
     let Memory::Shared { headroom: given, .. } = memory else { return pool };
-    Pool { headroom: headroom(*given, link), ..pool }
+    Pool { headroom: headroom(*given, link, fc), ..pool }
 }
 
 /// The pool of the switch that has the least for each of its ingresses; `None`: memory is not shared. Refuses a memory that is smaller
@@ -34,7 +37,7 @@ pub(super) fn smallest(
         let ports = &topology.nodes[s as usize].ports;
         let of_port = |port: usize| {
             let link = topology.link_at(s, port as u16);
-            links.iter().find(|(f, _)| (f.rate, f.delay) == (link.rate, link.delay)).map_or(Bytes::ZERO, |(f, _)| headroom(given, f))
+            links.iter().find(|(f, _)| (f.rate, f.delay) == (link.rate, link.delay)).map_or(Bytes::ZERO, |(f, fc)| headroom(given, f, fc))
         };
         let headrooms = || (0..ports.len()).map(of_port);
         let committed = Bytes(headrooms().map(|h| h.0.saturating_add(reserve.0)).fold(0, u64::saturating_add));

@@ -454,7 +454,7 @@ impl Complete {
         let (detection, rate_control) = ((self.detection.0, &self.detection.1), (self.rate_control.0, &self.rate_control.1));
         let endless = conditions::endless_flows(&self.flows);
         for (facts, fc) in flow_control {
-            let pool = self.pool.map(|p| pool::at(p, &self.switch.memory, facts));
+            let pool = self.pool.map(|p| pool::at(p, &self.switch.memory, facts, fc));
             conditions::warn(fc_name, facts, fc, endless, pool, &mut warnings);
             conditions::warn_of(fc.unmet(facts), &mut warnings);
         }

@@ -74,7 +74,7 @@ fn ports_that_overdraw_their_credits_are_seen() {
 /// H1 and H2 on S1, which leads to H3 by a link of half their rate: frames wait in S1.
 fn world() -> World {
     let threshold = pfc::Threshold::Static { xoff: Bytes::from_kb(100), xon: Bytes::from_kb(97) };
-    world_with(FlowControl::Pfc(pfc::Params { threshold, quanta: None }), Bytes::from_kb(300))
+    world_with(FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO }), Bytes::from_kb(300))
 }
 
 fn world_with(fc: FlowControl, buffer: Bytes) -> World {

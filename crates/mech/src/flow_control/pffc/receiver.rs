@@ -8,7 +8,8 @@
 //!                                above Xoff_s again: it is still paused, nothing to send
 //! ```
 //!
-//! As long as a pause queue is held, its PAUSE and the MIGRATE of every flow led into it are repeated at half the pause time.
+//! As long as a pause queue is held, its PAUSE and the MIGRATE of every flow led into it are repeated at half the pause time; with `repeat`
+//! each interval, and RESUME as long as it is not held.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::super::pfc::Pause;
-use super::super::{FlowReceiver, Message, QueueState};
+use super::super::{FlowReceiver, Message, QueueState, repeat};
 use super::{Order, Params};
 
 /// Where a slot stands.
@@ -48,7 +49,7 @@ struct Queue {
     holders: u32,
     /// Slots whose flows were led into it, in the order in which they were.
     guests: Vec<u16>,
-    /// When its pause has to be repeated; `None`: not at all.
+    /// When its pause, or its resume, has to be repeated; `None`: not at all.
     refresh_at: Option<Time>,
 }
 
@@ -87,12 +88,13 @@ impl PffcReceiver {
 
     fn pause(&mut self, now: Time, queue: usize) {
         let pause = Pause::of(self.p.quanta);
-        self.queues[queue].refresh_at = Some(pause.repeat_at(now, self.line)).filter(|&at| at != Time::NEVER);
+        let at = pause.repeat_at(now, self.line).min(repeat::after(now, self.p.repeat));
+        self.queues[queue].refresh_at = Some(at).filter(|&at| at != Time::NEVER);
         self.due.push_back(Order::Pause(queue as u16, pause));
     }
 
-    fn resume(&mut self, queue: usize) {
-        self.queues[queue].refresh_at = None;
+    fn resume(&mut self, now: Time, queue: usize) {
+        self.queues[queue].refresh_at = Some(repeat::after(now, self.p.repeat)).filter(|&at| at != Time::NEVER);
         self.due.push_back(Order::Resume(queue as u16));
         for slot in self.queues[queue].guests.drain(..) {
             self.slots[slot as usize].state = State::Sends;
@@ -134,7 +136,7 @@ impl FlowReceiver for PffcReceiver {
 
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
-    fn on_departure(&mut self, _now: Time, flow: u32, _queue: Option<QueueState>, len: Bytes) -> Option<Message> {
+    fn on_departure(&mut self, now: Time, flow: u32, _queue: Option<QueueState>, len: Bytes) -> Option<Message> {
         let at = self.p.slot(flow);
         let queue = self.queue_of(at);
         let slot = &mut self.slots[at as usize];
@@ -143,7 +145,7 @@ impl FlowReceiver for PffcReceiver {
             slot.state = State::Waits;
             self.queues[queue].holders -= 1;
             if self.queues[queue].holders == 0 {
-                self.resume(queue);
+                self.resume(now, queue);
             }
         }
         self.more()
@@ -153,9 +155,14 @@ impl FlowReceiver for PffcReceiver {
     #[inline(never)]
     fn on_wake(&mut self, now: Time) -> Option<Message> {
         for queue in 0..self.queues.len() {
-            if self.queues[queue].refresh_at.is_some_and(|at| at <= now) {
+            if self.queues[queue].refresh_at.is_none_or(|at| at > now) {
+                continue;
+            }
+            if self.queues[queue].holders > 0 {
                 self.pause(now, queue);
                 self.due.extend(self.queues[queue].guests.iter().map(|&slot| Order::Migrate(slot)));
+            } else {
+                self.resume(now, queue);
             }
         }
         self.more()

@@ -12,7 +12,7 @@ const C: Rate = Rate::from_gbps(10);
 const LINK: LinkFacts = LinkFacts::plain(C, Span::from_us(1), Bytes(1500), Bytes(100_000));
 
 fn params(xoff_s: u64, xon_s: u64, queues: u16, slots: u32) -> Params {
-    Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots, quanta: None }
+    Params { xoff_s: Bytes(xoff_s), xon_s: Bytes(xon_s), queues, slots, quanta: None, repeat: Span::ZERO }
 }
 
 /// PAUSE until resumed.
@@ -162,7 +162,7 @@ fn a_second_pause_while_it_drains_stops_the_flow_and_no_other() {
 }
 
 /// A pause time of 100 quanta, 5.12 us at 10 Gb/s.
-const TIMED: Params = Params { xoff_s: Bytes(3000), xon_s: Bytes(1500), queues: 6, slots: 4096, quanta: Some(100) };
+const TIMED: Params = Params { xoff_s: Bytes(3000), xon_s: Bytes(1500), queues: 6, slots: 4096, quanta: Some(100), repeat: Span::ZERO };
 const LIFE: Span = Span(5_120_000);
 
 /// A receiver that holds a flow, what it sends at half life, and again after another half.

@@ -139,9 +139,9 @@ pub(super) fn with_links<T>(
 ) -> T {
     let of = |port| {
         let link = topology.link_at(node, port);
-        links.iter().find(|(l, _)| (l.rate, l.delay) == (link.rate, link.delay)).map(|(l, _)| l)
+        links.iter().find(|(l, _)| (l.rate, l.delay) == (link.rate, link.delay))
     };
-    let headroom = |port| of(port).map_or(Bytes::ZERO, |facts| pool::headroom(None, facts));
+    let headroom = |port| of(port).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(None, facts, fc));
     let line = |port| topology.link_at(node, port).rate;
     let ports = topology.nodes[node as usize].ports.len() as u16;
     f(&SwitchLinks { node, ports, headroom: &headroom, line: &line, lossy })

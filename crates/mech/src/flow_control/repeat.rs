@@ -1,0 +1,117 @@
+//! A message that sets a state, sent again as long as the state lasts: on a link with errors a lost one costs an interval.
+//!
+//! ```text
+//!   pause ....... again .. again .. resume ....... again .. again ..
+//!     |<- every ->|<- every ->|        |<- every ->|
+//! ```
+//!
+//! A lost message is then one that comes `every` later, if the next one is not lost too. So thresholds that are derived from the latency
+//! of a message have `every` in it: they bear the loss of one.
+
+use serde::Serialize;
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::save::Value;
+use xoff_units::{Span, Time};
+
+use super::MESSAGE_LEN;
+use crate::{ControlLoop, LinkFacts};
+
+/// The key, of every mechanism whose messages set a state and do not come by themselves.
+pub const PARAM: ParamSpec = ParamSpec::new(
+    "repeat",
+    Kind::Span,
+    "0us",
+    "time after which the message of the present state is sent again, for links with errors; derived thresholds then bear the loss of one; 0: never",
+    "ours; the standards and papers assume that no message is lost",
+);
+
+/// Priorities of a link: so many repetitions may go at once.
+const PRIORITIES: u64 = 8;
+
+/// Reads [`PARAM`].
+///
+/// # Errors
+/// The repetitions of all priorities would fill the wire.
+pub(super) fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, ParamError> {
+    let every = v.span(PARAM.key)?;
+    let all = link.rate.time_for(MESSAGE_LEN * PRIORITIES);
+    if every.0 > 0 && every < all {
+        return Err(ParamError::new(
+            PARAM.key,
+            format!("repeat {every} < {all}, the time of {PRIORITIES} messages at {}", link.rate),
+            "expected at least as much, or 0us for no repetition",
+        ));
+    }
+    Ok(every)
+}
+
+/// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.
+pub(super) fn with_one_lost(l: ControlLoop, every: Span) -> ControlLoop {
+    if every.0 == 0 {
+        return l;
+    }
+    ControlLoop { tau: l.tau + every + l.rate.time_for(MESSAGE_LEN * PRIORITIES), ..l }
+}
+
+/// When the last message is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+pub struct Repeat {
+    every: Span,
+    /// Never before the first message: both ends know how they begin.
+    at: Time,
+}
+
+impl Repeat {
+    /// Sends again after so long; zero: never.
+    pub fn new(every: Span) -> Repeat {
+        Repeat { every, at: Time::NEVER }
+    }
+    /// A message goes now.
+    pub fn sent(&mut self, now: Time) {
+        self.at = after(now, self.every);
+    }
+    /// Has the last one to go again?
+    pub fn is_due(&self, now: Time) -> bool {
+        self.at <= now
+    }
+    /// When it has to.
+    pub fn next(&self) -> Option<Time> {
+        (self.at != Time::NEVER).then_some(self.at)
+    }
+}
+
+/// When a message that goes now goes again.
+pub(super) fn after(now: Time, every: Span) -> Time {
+    if every.0 == 0 { Time::NEVER } else { now + every }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_params::Defaults;
+    use xoff_units::{Bytes, Rate};
+
+    #[test]
+    fn a_message_goes_again_after_its_time() {
+        let mut r = Repeat::new(Span(100));
+        assert_eq!((r.next(), r.is_due(Time(1 << 60))), (None, false), "nothing before the first message");
+        r.sent(Time(5));
+        assert_eq!((r.next(), r.is_due(Time(104)), r.is_due(Time(105))), (Some(Time(105)), false, true));
+        let mut never = Repeat::new(Span::ZERO);
+        never.sent(Time(5));
+        assert_eq!((never.next(), never.is_due(Time(1 << 60))), (None, false));
+    }
+
+    #[test]
+    fn repetitions_that_would_fill_the_wire_are_refused() {
+        let link = LinkFacts::plain(Rate::from_gbps(100), Span::from_us(1), Bytes(1500), Bytes(300_000));
+        let of = |every: &str| read(&mut Defaults::of(&[PARAM]).with("repeat", every), &link);
+        assert_eq!(of("0us"), Ok(Span::ZERO));
+        assert_eq!(of("41ns"), Ok(Span::from_ns(41)));
+        let e = of("40ns").unwrap_err();
+        assert_eq!((e.key.as_str(), e.what.as_str()), ("repeat", "repeat 40ns < 40.96ns, the time of 8 messages at 100Gbps"));
+        let l = link.control_loop(MESSAGE_LEN);
+        assert_eq!(with_one_lost(l, Span::ZERO), l);
+        assert_eq!(with_one_lost(l, Span::from_us(2)).tau, l.tau + Span::from_us(2) + Span(40_960));
+    }
+}
