@@ -6,7 +6,7 @@ use std::path::Path;
 
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
-use xoff_units::{Bytes, Span};
+use xoff_units::{Bytes, Rate, Span};
 
 fn run(text: &str) -> Option<Finished> {
     let s = NetworkScenario::from_text("page.toml", text, &[], Path::new("")).ok()?;
@@ -114,31 +114,62 @@ fn bit_errors(page: &mut String) {
     assert!(worst[1] * 3.0 < worst[0], "at the last ratio a retry helps the tail: {worst:?}");
 }
 
-/// The worst that the loss of one of the first messages of a switch to a host costs.
-fn lost_messages(page: &mut String) {
-    page.push_str("| flow control | messages tried | frames dropped at worst | flows later at worst |\n|---|---|---|---|\n");
-    let text = |kind: &str, lost: &str| {
-        format!(
-            "[run]\nduration = \"50ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-             [switch]\nbuffer = \"150KB\"\n[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"100us\"\n[flow_control]\nkind = {kind}\n{lost}\
-             [[workload]]\nkind = \"incast\"\nreceiver = \"H2\"\nsize = \"4MB\"\n"
-        )
-    };
-    for kind in ["pfc", "pfc\"\npause = \"sticky", "cbfc", "uec-cbfc", "gfc-buffer", "pffc"] {
-        let kind = &format!("\"{kind}\"");
-        let ends = |f: &Finished| f.outcome.flows.iter().map(|f| f.received.unwrap_or(xoff_units::Time::NEVER).0).max().unwrap();
-        let whole = run(&text(kind, "")).unwrap();
-        let (mut dropped, mut later, mut tried) = (0, 0, 0);
-        for n in (1..=12).chain([20, 30, 40]) {
-            let lost = format!("[[link_errors]]\nports = [\"S1->H0\"]\nframes = \"control\"\nkind = \"nth\"\nnumbers = [\"{n}\"]\n");
-            let f = run(&text(kind, &lost)).unwrap();
-            tried += (f.outcome.lost.on_faulty_link.control > 0) as u64;
-            dropped = dropped.max(f.outcome.lost.dropped().data);
-            later = later.max(ends(&f).saturating_sub(ends(&whole)));
+/// A host sends 8 MB while another one sends the same destination 100 KB every 40 us; `rest` is the flow control, and what errors do.
+fn bursts(rest: &str) -> String {
+    let burst = |n: u64| format!("[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"100KB\"\nstart = \"{}us\"\n", 20 + 40 * n);
+    let all: String = (0..12).map(burst).collect();
+    format!(
+        "[run]\nduration = \"50ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+         [switch]\nbuffer = \"200KB\"\n[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"100us\"\n{rest}\
+         [[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"8MB\"\n{all}"
+    )
+}
+
+/// What the loss of a single message of the switch to the first host costs, at worst: frames dropped, and time of its flow.
+fn cost_of_a_message(flow_control: &str) -> (u64, u64, u64) {
+    let end = |f: &Finished| f.outcome.flows[0].received.map_or(u64::MAX, |t| t.0);
+    let whole = run(&bursts(flow_control)).unwrap();
+    assert_eq!(whole.outcome.lost.total().total(), 0, "{flow_control}");
+    let (mut dropped, mut later, mut tried) = (0, 0, 0);
+    for n in (1..=40).chain((41..600).step_by(13)) {
+        let lost = format!("[[link_errors]]\nports = [\"S1->H0\"]\nframes = \"control\"\nkind = \"nth\"\nnumbers = [\"{n}\"]\n");
+        let f = run(&bursts(&format!("{flow_control}{lost}"))).unwrap();
+        if f.outcome.lost.on_faulty_link.control == 0 {
+            break;
         }
-        let name = kind.trim_matches('"').replace("\"\npause = \"sticky", ", pauses without an end");
+        tried += 1;
+        dropped = dropped.max(f.outcome.lost.dropped().data);
+        later = later.max(end(&f).saturating_sub(end(&whole)));
+    }
+    (tried, dropped, later)
+}
+
+/// Flow controls, what they are given, and how often they send their messages again.
+const MESSAGES: [(&str, &str, &str); 12] = [
+    ("pfc", "kind = \"pfc\"\n", "half a pause time"),
+    ("pfc", "kind = \"pfc\"\nrepeat = \"2us\"\n", "2 us"),
+    ("pfc, pauses without an end", "kind = \"pfc\"\npause = \"sticky\"\n", "never"),
+    ("pfc, pauses without an end", "kind = \"pfc\"\npause = \"sticky\"\nrepeat = \"2us\"\n", "2 us"),
+    ("cbfc", "kind = \"cbfc\"\n", "its period"),
+    ("uec-cbfc", "kind = \"uec-cbfc\"\n", "its spacing"),
+    ("gfc-buffer", "kind = \"gfc-buffer\"\n", "never"),
+    ("gfc-buffer", "kind = \"gfc-buffer\"\nrepeat = \"2us\"\n", "2 us"),
+    ("gfc-time", "kind = \"gfc-time\"\n", "its period"),
+    ("gfc-conceptual", "kind = \"gfc-conceptual\"\n", "-"),
+    ("pffc", "kind = \"pffc\"\n", "half a pause time"),
+    ("pffc", "kind = \"pffc\"\nrepeat = \"2us\"\n", "2 us"),
+];
+
+fn lost_messages(page: &mut String) {
+    page.push_str("| flow control | sent again after | messages tried | frames dropped at worst | the flow later at worst |\n|---|---|---|---|---|\n");
+    for (name, flow_control, again) in MESSAGES {
+        let (tried, dropped, later) = cost_of_a_message(&format!("[flow_control]\n{flow_control}"));
+        if again == "2 us" {
+            assert_eq!(dropped, 0, "{flow_control}: derived thresholds bear the loss of one message");
+            assert!(later < 20_000_000, "{flow_control}: {later} ps");
+        }
         let later = if later > 1_000_000_000_000 { "stands for ever".to_owned() } else { Span(later).to_string() };
-        let _ = writeln!(page, "| {name} | {tried} | {dropped} | {later} |");
+        let _ = writeln!(page, "| {name} | {again} | {tried} | {dropped} | {later} |");
     }
 }
 
@@ -161,14 +192,25 @@ fn the_page_has_what_is_computed() {
          messages wait: InfiniBand's come every 65,535 B of link time, Ultra Ethernet's {spacing} after the one before. So on short cables the spacing of\n\
          updates decides, on long ones the scheme.\n\n\
          ## What a lost message costs\n\n\
-         Two hosts send 4 MB each to a third at 100 Gb/s, with links of 1 us and buffers of 150 KB; hosts repeat what is missing. One message of the switch to the\n\
-         first host is lost, each of the first twelve, the 20th, 30th and 40th in turn.\n\n",
+         A host sends 8 MB to another one at 100 Gb/s, while a third one sends there 100 KB every 40 us; links of 1 us, buffers of 200 KB; hosts send again what is\n\
+         missing. One message of the switch to the first host is lost: each of the first forty in turn, and every thirteenth after them.\n\n",
     );
     lost_messages(&mut page);
     page.push_str(
-        "\nCredits are totals: the next message heals a lost one. Pauses and stages are events. Real ports of xoff repeat those that set a state\n\
-         ([testbed](testbed.md)); a simulation does not.\n\n\
-         ## Bit errors\n\n\
+        "\nCredits are totals: the next message heals a lost one. Pauses and stages are events. `flow_control.repeat` of [pfc](mechanisms/pfc.md),\n\
+         [gfc-buffer](mechanisms/gfc-buffer.md) and [pffc](mechanisms/pffc.md) sends the message of the present state again at intervals, and derived thresholds then bear\n\
+         the loss of one: ",
+    );
+    let (line, every) = (Rate::from_gbps(100), Span::from_us(2));
+    let _ = write!(
+        page,
+        "{} more headroom, and {} of a link, for {every}. Messages of `gfc-conceptual` are ideal and cannot be lost. What any number of losses\n\
+         can do to one link: [proof](proof.md).\n\n",
+        line.bytes_in(every),
+        Rate(64 * 8 * 1_000_000_000_000 / every.0),
+    );
+    page.push_str(
+        "## Bit errors\n\n\
          Eight hosts below two leaf switches, 100 Gb/s, flows of 100 KB at 30 % load for 4 ms in frames of 4096 B under `uec-cbfc`; every link has the bit error ratio,\n\
          without error correction, control frames included. Timers of hosts: 320 us. *Payload per payload sent* is 1 where hosts send nothing again.\n\n",
     );
