@@ -3,7 +3,8 @@
 --   tshark -X lua_script:docs/wire/xoff.lua -r capture.pcap
 --   Wireshark: copy it into the folder of personal Lua plugins (Help, About, Folders)
 --
--- Byte maps: crates/wire/src/{local,gfc,cbfc,pffc,test_frame}.rs. PFC, PAUSE and CNP need no help.
+-- Byte maps: crates/wire/src/{local,gfc,cbfc,pffc,test_frame,uec}.rs. PFC, PAUSE and CNP need no help.
+-- CC_Update of Ultra Ethernet is a frame of MAC control with an opcode and an identifier of its own.
 
 local xoff = Proto("xoff", "xoff lossless network")
 local MAGIC, VERSION = 0x786f, 1
@@ -148,3 +149,33 @@ function xoff.dissector(t, info, root)
 end
 
 DissectorTable.get("ethertype"):add(0x88b5, xoff)
+
+-- Credits consumed by virtual channel, UE 1.0 section 5.2. The order of channels and bits in the counters is our reading.
+local uec = Proto("uec", "Ultra Ethernet CBFC")
+local messages = { [1] = "CC_Update, channels 0 to 15", [2] = "CC_Update, channels 16 to 31" }
+local u = { message = ProtoField.uint8("uec.message", "Message", base.DEC, messages), consumed = {} }
+uec.fields = { u.message }
+for n = 0, 15 do
+  -- 20 bits: in the first or the last bits of three bytes.
+  local mask = n % 2 == 0 and 0xfffff0 or 0x0fffff
+  u.consumed[n] = ProtoField.uint24("uec.consumed." .. n, "Credits consumed, channel " .. n .. " of the message", base.DEC, nil, mask)
+  uec.fields[n + 2] = u.consumed[n]
+end
+local ethertypes = DissectorTable.get("ethertype")
+local mac_control = ethertypes:get_dissector(0x8808)
+
+function uec.dissector(t, info, root)
+  if t:len() < 46 or t(0, 2):uint() ~= 0xfffe or t(2, 3):uint() ~= 0xfa7acb or not messages[t(5, 1):uint()] then
+    return mac_control:call(t, info, root)
+  end
+  local tree = root:add(uec, t())
+  tree:add(u.message, t(5, 1))
+  for n = 0, 15 do
+    tree:add(u.consumed[n], t(6 + 5 * math.floor(n / 2) + 2 * (n % 2), 3))
+  end
+  info.cols.protocol = "UEC"
+  info.cols.info = messages[t(5, 1):uint()]
+  return t:len()
+end
+
+ethertypes:add(0x8808, uec)

@@ -6,7 +6,7 @@ use xoff_wire::ecn::Ecn;
 use xoff_wire::ethernet::{self, Mac};
 use xoff_wire::local::Message;
 use xoff_wire::mac_control::{self, Pfc};
-use xoff_wire::{cbfc, cnm, cnp, gfc, pffc, test_frame, vlan};
+use xoff_wire::{cbfc, cnm, cnp, gfc, pffc, test_frame, uec, vlan};
 
 /// Address of a port.
 pub const PORT: Mac = Mac([0x02, 0, 0, 0, 0, 1]);
@@ -96,5 +96,7 @@ pub fn frames() -> Vec<Vec<u8>> {
     tagged.resize(len + vlan::Tag::LEN, 0);
     vlan::push(&mut tagged, len, vlan::Tag { tpid: vlan::C_TAG, pcp: 3, dei: false, vid: 0 }).unwrap();
     frames.push(tagged);
+    let consumed = std::array::from_fn(|channel| 1000 * channel as u32 + 7);
+    frames.push(frame(to(Mac::FLOW_CONTROL, ethernet::MAC_CONTROL), |p| uec::CcUpdate { upper: true, consumed }.emit(p)));
     frames
 }

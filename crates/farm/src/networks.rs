@@ -128,7 +128,24 @@ fn draw(case: u64) -> Drawn {
         failures: Vec::new(),
     };
     memory::draw(case, &mut drawn);
+    repeated_or_shared(case, &mut drawn);
     drawn
+}
+
+/// Messages that are sent again at intervals, and credits that the priorities of a port share; by dice of their own, so that what else a case draws stays as
+/// it is. A host that drains slowly, which every fourth case may have, has no memory that priorities share.
+fn repeated_or_shared(case: u64, drawn: &mut Drawn) {
+    let mut d = Dice(case ^ 0x5e4d_a9a1);
+    let (kind, parameters) = &mut drawn.flow_control;
+    match *kind {
+        "pfc" | "gfc-buffer" | "pffc" if d.roll(3) == 0 => *parameters += &format!("repeat = \"{}ns\"\n", 300 + d.roll(9000)),
+        "uec-cbfc" if case % 4 != 1 && !parameters.contains("lossy") && !drawn.switch.contains("memory = ") && d.roll(2) == 0 => {
+            let how = d.pick(&["\"static\"\n", "\"static\"\nshared_limit = 200\n", "\"dynamic\"\n", "\"dynamic\"\nshared_th = -2\n"]);
+            let (limit, reserved) = (300 + d.roll(1200), 34 + d.roll(60));
+            *parameters = format!("limit = {limit}\nreserved = {reserved}\ncc_period = \"20us\"\nsharing = {how}");
+        }
+        _ => {}
+    }
 }
 
 /// The scenario of a case. In every third one a link between switches fails under way, in every fourth a NIC is broken.

@@ -108,7 +108,11 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
     Model {
         flow_control: Box::new(|_| {
-            Ok(FlowControl::Pfc(pfc::Params { threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) }, quanta: None, repeat: Span::ZERO }))
+            Ok(FlowControl::Pfc(pfc::Params {
+                threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) },
+                quanta: None,
+                repeat: Span::ZERO,
+            }))
         }),
         detection: Box::new(move |link| if c.ecn { red(c, link) } else { Detection::None }),
         buffer: Box::new(move |at| {

@@ -8,6 +8,7 @@ use xoff_mech::flow_control::Occupancy;
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Time};
 
+use crate::accounts::Accounts;
 use crate::pools::{PoolUse, Pools, PoolsConfig};
 
 /// How the memory is divided.
@@ -15,6 +16,8 @@ use crate::pools::{PoolUse, Pools, PoolsConfig};
 pub enum BufferPolicy {
     /// A fixed buffer for every ingress and class (the papers' "input buffer size") [bytes].
     PerIngress(Bytes),
+    /// A fixed buffer for every ingress port, for all its classes together [bytes].
+    PerPort(Bytes),
     /// A shared pool with a reserve and headroom per port, and a dynamic limit on each ingress.
     Shared(SharedPool),
     /// Pools on which priority groups and queues draw, each by a profile.
@@ -87,8 +90,8 @@ enum Rule {
     PerIngress(u64),
     /// Pool (total minus all headroom and reserves; reserves counted once per port, whatever the classes), reserve [bytes].
     Shared { pool: u64, reserve: u64, wraps: bool },
-    /// By [`Buffer::pools`].
-    Pools,
+    /// By [`Buffer::accounts`].
+    Accounts,
 }
 
 /// The accounting of a switch. What differs from ingress to ingress is in [`Ingress`].
@@ -101,15 +104,15 @@ pub struct Buffer {
     shared_used: u64,
     /// All that is held [bytes].
     held: u64,
-    /// The accounts of pools; switches without them pay nothing.
+    /// Accounts of more than ingresses; switches without them pay nothing.
     #[save(each)]
-    pools: Option<Box<Pools>>,
+    accounts: Option<Box<Accounts>>,
 }
 
 impl Buffer {
     /// An empty buffer for a switch of this many ports. `wraps`: [`Compat::pool_wraps`](crate::Compat).
     pub fn new(policy: &BufferPolicy, ports: usize, wraps: bool) -> Self {
-        let mut pools = None;
+        let mut accounts = None;
         let rule = match policy {
             BufferPolicy::PerIngress(capacity) => Rule::PerIngress(capacity.0),
             BufferPolicy::Shared(s) => {
@@ -119,11 +122,15 @@ impl Buffer {
                 Rule::Shared { pool, reserve: s.reserve.0, wraps }
             }
             BufferPolicy::Pools(c) => {
-                pools = Some(Pools::new(c));
-                Rule::Pools
+                accounts = Some(Box::new(Accounts::Pools(Pools::new(c))));
+                Rule::Accounts
+            }
+            BufferPolicy::PerPort(capacity) => {
+                accounts = Some(Box::new(Accounts::ports(*capacity, ports)));
+                Rule::Accounts
             }
         };
-        Buffer { rule, shared_used: 0, held: 0, pools }
+        Buffer { rule, shared_used: 0, held: 0, accounts }
     }
 
     /// Limit on the shared part of an ingress.
@@ -159,8 +166,8 @@ impl Buffer {
                     self.shared_used += len.min(new - reserve);
                 }
             }
-            Rule::Pools => {
-                let occupancy = self.pools.as_mut()?.admit(i, &at(), len)?;
+            Rule::Accounts => {
+                let occupancy = self.accounts.as_mut()?.admit(i, &at(), len)?;
                 self.held += len;
                 return Some(occupancy);
             }
@@ -173,7 +180,7 @@ impl Buffer {
     /// What has refused a frame.
     #[cold]
     pub fn full(&self, at: &Passage, len: u32) -> Full {
-        let queue = self.pools.as_ref().is_some_and(|pools| pools.queue_is_full(at, len.into()));
+        let queue = self.accounts.as_ref().is_some_and(|a| a.queue_is_full(at, len.into()));
         if queue { Full::Queue } else { Full::Ingress }
     }
 
@@ -191,7 +198,7 @@ impl Buffer {
                 i.bytes -= rest;
             }
             Rule::PerIngress(_) => i.bytes -= len,
-            Rule::Pools => return self.pools.as_mut().map_or(Occupancy::default(), |pools| pools.release(i, &at(), len)),
+            Rule::Accounts => return self.accounts.as_mut().map_or(Occupancy::default(), |a| a.release(i, &at(), len)),
         }
         self.of_rule(i)
     }
@@ -204,20 +211,20 @@ impl Buffer {
     /// What a receiver sees of the ingress of a port and class.
     #[inline]
     pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
-        match &self.pools {
-            Some(pools) => pools.occupancy(i, port, class),
+        match &self.accounts {
+            Some(accounts) => accounts.occupancy(i, port, class),
             None => self.of_rule(i),
         }
     }
 
-    /// The same without pools.
+    /// The same without accounts.
     #[inline]
     fn of_rule(&self, i: &Ingress) -> Occupancy {
         match self.rule {
             Rule::PerIngress(capacity) => {
                 Occupancy { bytes: Bytes(i.bytes), shared: Bytes(i.bytes), headroom: Bytes::ZERO, limit: Bytes(capacity) }
             }
-            Rule::Pools => Occupancy::default(),
+            Rule::Accounts => Occupancy::default(),
             Rule::Shared { pool, reserve, wraps } => Occupancy {
                 bytes: Bytes(i.bytes + i.headroom),
                 shared: Bytes(i.bytes.saturating_sub(reserve)),
@@ -229,7 +236,7 @@ impl Buffer {
 
     /// The most that was held in each pool, if it has any.
     pub fn pool_uses(&self) -> Vec<PoolUse> {
-        self.pools.as_ref().map_or(Vec::new(), |pools| pools.uses())
+        self.accounts.as_ref().map_or(Vec::new(), |a| a.uses())
     }
 
     /// All that the switch holds.
@@ -242,7 +249,7 @@ impl BufferPolicy {
     /// The ingress of a port and class, empty. A lossy class has no headroom: nothing is under way to it that a pause did not stop.
     pub fn ingress(&self, port: usize, lossy: bool) -> Ingress {
         match self {
-            BufferPolicy::PerIngress(_) | BufferPolicy::Pools(_) => Ingress::default(),
+            BufferPolicy::PerIngress(_) | BufferPolicy::PerPort(_) | BufferPolicy::Pools(_) => Ingress::default(),
             BufferPolicy::Shared(s) => {
                 let headroom_size = if lossy { 0 } else { s.headroom[port].0.try_into().unwrap_or(u32::MAX) };
                 Ingress { headroom_size, shift: s.shift[port], ..Ingress::default() }

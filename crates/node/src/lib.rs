@@ -9,6 +9,7 @@
 //! called again later, look up a route, draw a random number. It owns no clock, no socket and no file, and it names no
 //! mechanism: laws come as the traits of the mechanism crate.
 
+mod accounts;
 mod buffer;
 mod compat;
 mod control;

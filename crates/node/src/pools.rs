@@ -195,15 +195,15 @@ pub(crate) struct Pools {
 
 impl Pools {
     /// Empty pools. One that is smaller than what it promises has no shared part.
-    pub fn new(c: &PoolsConfig) -> Box<Pools> {
+    pub fn new(c: &PoolsConfig) -> Pools {
         let pool =
             |p: &PoolConfig| Pool { shared: p.shared().0, used: 0, headroom: p.headroom.0, headroom_used: 0, used_max: 0, headroom_max: 0 };
-        Box::new(Pools {
+        Pools {
             pools: c.pools.iter().map(pool).collect(),
             groups: Members::new(&c.groups, c.classes),
             queues: Members::new(&c.queues, c.classes),
             classes: c.classes,
-        })
+        }
     }
 
     fn at(&self, port: u16, class: u8) -> usize {

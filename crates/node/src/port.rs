@@ -111,6 +111,10 @@ pub struct Port {
     lossy: bool,
     /// Its link repeats what it corrupts: `retry` is there.
     repeats: bool,
+    /// Its sender halves share something ([`Sender::shared_use`]).
+    shares: bool,
+    /// One of both: a frame that starts is noted. One look at a flag for all ports without.
+    notes_frames: bool,
     /// Messages of the flow control go before unpaused frames that wait already.
     #[serde(skip)] // constant
     #[save(built)]
@@ -148,7 +152,7 @@ impl Port {
             let (rx, tx) = flow_control.halves(facts);
             ClassState { egress: Egress::default(), tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
         };
-        Port {
+        let mut port = Port {
             free: EventKey::START,
             wake_at: Time::NEVER,
             control: FrameList::default(),
@@ -158,6 +162,8 @@ impl Port {
             records: false,
             lossy: false,
             repeats: false,
+            shares: false,
+            notes_frames: false,
             messages_first: false,
             retry: None,
             sent: 0,
@@ -170,7 +176,11 @@ impl Port {
             class_state: class_state(0),
             more: (1..classes).map(class_state).collect(),
             delays: None,
-        }
+        };
+        let shares = port.class_states().any(|c| c.tx.shared_use().is_some());
+        (port.shares, port.notes_frames) = (shares, shares);
+        port.note_shared_use();
+        port
     }
 
     /// What belongs to a class.
@@ -324,10 +334,20 @@ impl Port {
         if let Some(class_state) = self.class_state_if_any(class) {
             class_state.tx.on_sent(now, Bytes(len as u64), tx);
         }
+        if self.notes_frames {
+            self.note_frame(now, node, port, id, env);
+        }
+        self.transmit(node, port, id, tx, env);
+    }
+
+    #[cold] // out of line
+    fn note_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
+        if self.shares {
+            self.note_shared_use();
+        }
         if self.repeats {
             self.keep(now, node, port, id, env);
         }
-        self.transmit(node, port, id, tx, env);
     }
 
     #[inline(always)]

@@ -1,5 +1,8 @@
 //! What may become of a message, and of a frame.
 
+/// Ticks after a lost message in which no other one is: two intervals of those that are repeated.
+pub(crate) const SPARED: u16 = 8;
+
 /// What the adversary may do to what is on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
@@ -11,6 +14,8 @@ pub enum Faults {
     Late,
     /// A message may be lost, and any number of them.
     Lost,
+    /// A message may be lost, and none in the [`SPARED`] ticks after it.
+    LostRarely,
     /// A frame may be lost: to a bit error, not for want of room.
     FrameLost,
     /// The same, and the sender reports how much it has sent with every frame that arrives, as FCTBS of InfiniBand does.
@@ -19,7 +24,8 @@ pub enum Faults {
 
 impl Faults {
     /// All of them, in the order of the page.
-    pub const ALL: [Faults; 6] = [Faults::None, Faults::Doubled, Faults::Late, Faults::Lost, Faults::FrameLost, Faults::FrameLostReported];
+    pub const ALL: [Faults; 7] =
+        [Faults::None, Faults::Doubled, Faults::Late, Faults::Lost, Faults::LostRarely, Faults::FrameLost, Faults::FrameLostReported];
 
     /// In words.
     pub const fn describe(self) -> &'static str {
@@ -28,6 +34,7 @@ impl Faults {
             Faults::Doubled => "a message comes twice",
             Faults::Late => "a message is late by three frames",
             Faults::Lost => "messages are lost",
+            Faults::LostRarely => "messages are lost, one in eight ticks at most",
             Faults::FrameLost => "frames are lost to errors",
             Faults::FrameLostReported => "frames are lost, and totals reported",
         }
@@ -39,7 +46,7 @@ impl Faults {
             Faults::None | Faults::FrameLost | Faults::FrameLostReported => &[Fate::Soon, Fate::Slow],
             Faults::Doubled => &[Fate::Soon, Fate::Slow, Fate::Twice],
             Faults::Late => &[Fate::Soon, Fate::Late],
-            Faults::Lost => &[Fate::Soon, Fate::Slow, Fate::Never],
+            Faults::Lost | Faults::LostRarely => &[Fate::Soon, Fate::Slow, Fate::Never],
         }
     }
 

@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, Sender, Totals};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::faults::{Fate, Faults};
+use crate::faults::{Fate, Faults, SPARED};
 
 mod adversary;
 mod recovery;
@@ -157,8 +157,13 @@ impl Link {
         let wire = self.facts.rate.time_for(self.law.message_len());
         let soon = wire + self.facts.delay;
         let slow = self.facts.control_wait(self.law.message_len()) + self.facts.delay + self.facts.processing;
+        let rarely = self.faults == Faults::LostRarely;
         let takes = match fate {
-            Fate::Never => return,
+            Fate::Never if rarely && s.spared > 0 => soon,
+            Fate::Never => {
+                s.spared = if rarely { SPARED } else { 0 };
+                return;
+            }
             Fate::Soon => soon,
             Fate::Slow | Fate::Twice => slow,
             Fate::Late => slow + TICK * 3,
@@ -263,6 +268,7 @@ impl Link {
     /// One tick.
     fn tick(&self, s: &mut State, d: Decision) {
         let end = s.now + TICK;
+        s.spared = s.spared.saturating_sub(1);
         s.stood = if s.buffer.is_empty() || d.drain.is_some() { 0 } else { s.stood.saturating_add(1) };
         if let Some(flow) = d.drain {
             self.drain(s, flow, d.fate);

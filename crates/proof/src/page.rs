@@ -149,14 +149,16 @@ The shortest one of each. A line is a state and what the adversary decides in it
 *stands*, and what becomes of messages that are sent in this tick.
 
 - PFC loses frames when a pause is late or lost: its headroom covers what is on its way until a pause comes *in time*. A pause that is repeated at half its
-  time helps only where the buffer holds that much more. The same is true of PFFC, whose pauses are not repeated here.
+  time helps only where the buffer holds that much more. The same is true of PFFC, whose pauses are not repeated there.
 - A pause without an end and a resume that is lost stop the link for good. Timed pauses end by themselves.
+- Where the message of the present state is sent again at intervals (`repeat`), every link recovers, whatever is lost; and no frame is lost as long as no two
+  messages are lost within two intervals, because the derived thresholds have an interval in them.
 - Credits are sent over and over, each message with the whole truth, so that losing, doubling or delaying them costs time only.
 - A frame that is lost to an error takes its credits along, unless the sender reports what it has sent (FCTBS of InfiniBand, which xoff's frames on a
   wire carry, CC_Update of Ultra Ethernet): then the next report brings them back. `gfc-time`, which reads the same messages as room, stays slow instead of
   standing still.
 - Rates that change with every message hold the last one that came: where it is lost, and nothing changes any more, `gfc-buffer` and `gfc-conceptual` stay
-  slow. `gfc-time` repeats its messages, as credits do.
+  slow, `gfc-buffer` unless it repeats its stage. `gfc-time` repeats its messages, as credits do.
 ";
 
 const RETRY: &str = "

@@ -32,6 +32,7 @@ const fn setup(name: &'static str, law: &'static str, frames: u64, given: &'stat
 pub const SETUPS: &[Setup] = &[
     Setup { spare: 1, ..setup("pfc", "pfc", 10, &[("quanta", "512")]) },
     Setup { spare: 1, ..setup("pfc, pauses without an end", "pfc", 10, &[("pause", "sticky")]) },
+    Setup { spare: 5, ..setup("pfc, pauses without an end, repeated", "pfc", 15, &[("pause", "sticky"), ("repeat", REPEAT)]) },
     setup("cbfc", "cbfc", 10, &[("period", "16384ns")]),
     Setup {
         bounds: Bounds { wraps: true, ..Bounds::NONE },
@@ -48,6 +49,11 @@ pub const SETUPS: &[Setup] = &[
         ..setup("gfc-buffer", "gfc-buffer", 20, &[("rate_unit", "500Mbps")])
     },
     Setup {
+        spare: 7,
+        bounds: Bounds { standstill_max: Some(8), greedy: true, filled: 13, ticks_max: Some(18), ..Bounds::NONE },
+        ..setup("gfc-buffer, repeated", "gfc-buffer", 24, &[("rate_unit", "500Mbps"), ("repeat", REPEAT)])
+    },
+    Setup {
         spare: 5,
         bounds: Bounds { every: 3, standstill_max: Some(9), greedy: true, filled: 12, ticks_max: Some(21), ..Bounds::NONE },
         ..setup("gfc-conceptual", "gfc-conceptual", 20, &[("rate_unit", "500Mbps")])
@@ -61,7 +67,20 @@ pub const SETUPS: &[Setup] = &[
         bounds: Bounds { greedy: true, ticks_max: Some(16), ..Bounds::NONE },
         ..setup("pffc", "pffc", 12, &[("queues", "2"), ("slots", "4"), ("pause", "sticky"), ("xoff_s", "4KiB"), ("xon_s", "0B")])
     },
+    Setup {
+        spare: 4,
+        bounds: Bounds { greedy: true, ticks_max: Some(11), ..Bounds::NONE },
+        ..setup(
+            "pffc, repeated",
+            "pffc",
+            12,
+            &[("queues", "2"), ("slots", "4"), ("pause", "sticky"), ("xoff_s", "4KiB"), ("xon_s", "0B"), ("repeat", REPEAT)],
+        )
+    },
 ];
+
+/// Four ticks.
+const REPEAT: &str = "16384ns";
 
 /// Updates at least two and at most four frames apart, reports every eight.
 const UEC_CBFC: &[(&str, &str)] =
@@ -87,7 +106,12 @@ impl Setup {
     pub fn faults(&self) -> impl Iterator<Item = Faults> {
         let (_, tx) = self.law().halves(&self.facts());
         let reports = tx.sent_total().is_some() && !self.always_reports();
-        Faults::ALL.into_iter().filter(move |&f| f != Faults::FrameLostReported || reports)
+        let repeats = self.given.iter().any(|(key, _)| *key == "repeat");
+        Faults::ALL.into_iter().filter(move |&f| match f {
+            Faults::FrameLostReported => reports,
+            Faults::LostRarely => repeats,
+            _ => true,
+        })
     }
 
     /// Totals travel on every link, not only on one that loses frames.

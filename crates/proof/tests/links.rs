@@ -92,6 +92,20 @@ fn planted_faults_are_found_under_every_flow_control() {
     }
 }
 
+/// The room that derived thresholds leave for a lost message is needed: with rare losses the search finds a frame that is lost sooner than without any.
+#[test]
+fn the_room_for_a_lost_message_is_used() {
+    for (name, spare) in [("pfc, pauses without an end, repeated", SPARE_OF_PFC)] {
+        let setup = SETUPS.iter().find(|s| s.name == name).unwrap();
+        let first = (1..setup.frames as u8 - 1).find(|&n| finds_under(setup, Faults::LostRarely, Canary::BufferTooSmall(n), LOSSLESS));
+        assert_eq!(first, Some(spare + 1), "{name}: frames that the buffer may have less before one is lost");
+        assert!(spare < setup.spare, "{name}");
+    }
+}
+
+/// Frames of four ticks of repetition, less those that are to spare without losses.
+const SPARE_OF_PFC: u8 = 1;
+
 /// A half whose messages about departures are left out, or whose timer is never called, does not come back, or lets a sender go on.
 #[test]
 fn a_half_that_falls_silent_is_found() {

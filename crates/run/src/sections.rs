@@ -186,6 +186,18 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "nack: HPCC simulator; selective: IRN, SIGCOMM 2018",
     ),
     ParamSpec::new("rto", Kind::Span, "320us", "go-back-n, selective: retransmission timer, from the last progress", "IRN: RTO_high"),
+    ParamSpec::optional(
+        "rto_low",
+        Kind::Span,
+        "go-back-n, selective: the timer while at most 3 frames of a flow are outstanding, so that no Nack may come; default: `rto`",
+        "IRN: RTO_low 100 us, N = 3",
+    ),
+    ParamSpec::optional(
+        "order",
+        Kind::Choice(&["strict", "buffer", "count"]),
+        "what a receiver does with frames ahead of a gap: strict: it discards them; buffer: it keeps them, and they are delivered in order; count: they are delivered as they come; default: what `recovery` needs, strict or buffer",
+        "",
+    ),
     ParamSpec::new(
         "nack_interval",
         Kind::Span,

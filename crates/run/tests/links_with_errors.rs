@@ -161,7 +161,9 @@ const MESSAGES: [(&str, &str, &str); 12] = [
 ];
 
 fn lost_messages(page: &mut String) {
-    page.push_str("| flow control | sent again after | messages tried | frames dropped at worst | the flow later at worst |\n|---|---|---|---|---|\n");
+    page.push_str(
+        "| flow control | sent again after | messages tried | frames dropped at worst | the flow later at worst |\n|---|---|---|---|---|\n",
+    );
     for (name, flow_control, again) in MESSAGES {
         let (tried, dropped, later) = cost_of_a_message(&format!("[flow_control]\n{flow_control}"));
         if again == "2 us" {

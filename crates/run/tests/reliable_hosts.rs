@@ -128,6 +128,95 @@ fn no_pattern_of_losses_lets_a_flow_hang() {
     assert!(cases > 60, "{cases} of 80 lost something");
 }
 
+/// The shorter timer counts while at most three frames are outstanding: a lost tail costs it, and a lost window the longer one.
+#[test]
+fn few_frames_outstanding_have_the_shorter_timer() {
+    for recovery in ["go-back-n", "selective"] {
+        let host = format!("recovery = \"{recovery}\"\nrto = \"320us\"\nrto_low = \"50us\"\n");
+        let lost = |n: &[u64]| {
+            let numbers: Vec<String> = n.iter().map(|n| format!("\"{n}\"")).collect();
+            format!("kind = \"nth\"\nnumbers = [{}]\n", numbers.join(", "))
+        };
+        // The last k of ten: the timer runs from the acknowledgement of the last one before them.
+        for (k, timer_us) in [(1u64, 50), (2, 50), (3, 50), (4, 320), (5, 320)] {
+            let gone: Vec<u64> = (10 - k + 1..=10).collect();
+            let f = run(&line(100, 10, &host, &lost(&gone)));
+            // Go-back-N sends all again; selective repeat the first, and the others when the timer has expired for each, or a Nack names them.
+            let first_again = (9 - k) * TX + round(100) + timer_us * 1_000_000;
+            let end = received(&f);
+            if k == 1 || recovery == "go-back-n" {
+                assert_eq!(end, first_again + k * TX + TX + 200_000, "{recovery}, {k} lost");
+            } else {
+                assert!(end >= first_again + TX + TX + 200_000, "{recovery}, {k} lost: {end}");
+            }
+        }
+    }
+    let refused = |host: &str, what: &str| {
+        let text = line(100, 1, host, "kind = \"frame\"\nloss = 0\n");
+        let e = NetworkScenario::from_text("hosts.toml", &text, &[], Path::new("")).err().unwrap_or_else(|| panic!("accepted: {text}"));
+        assert!(e.render(false).contains(what) && e.render(false).contains("hosts.toml:"), "{}", e.render(false));
+    };
+    refused("recovery = \"go-back-n\"\nrto = \"10us\"\nrto_low = \"11us\"\n", "rto_low 11us > rto 10us");
+    refused("recovery = \"selective\"\nrto_low = \"0us\"\n", "a retransmission timer of 0");
+    refused("rto_low = \"10us\"\n", "nack has no timer");
+    refused("recovery = \"selective\"\norder = \"strict\"\n", "whose receivers keep what is ahead");
+    refused("recovery = \"go-back-n\"\norder = \"count\"\n", "whose receivers discard what is ahead");
+}
+
+/// Frames ahead of a gap: delivered as they come, or once the gap is filled; the message is complete at the same time, and with the same frames.
+#[test]
+fn the_order_of_delivery_is_a_choice() {
+    let at = |order: &str, until: &str| {
+        let host = format!("recovery = \"selective\"\nrto = \"30us\"\n{order}");
+        let text = line(1000, 100, &host, "kind = \"nth\"\nnumbers = [\"10\", \"40\"]\n").replace("duration = \"1s\"", until);
+        run(&text)
+    };
+    let (buffer, count) = (at("order = \"buffer\"\n", "duration = \"1ms\""), at("order = \"count\"\n", "duration = \"1ms\""));
+    let default = at("", "duration = \"1ms\"");
+    assert_eq!((received(&buffer), buffer.outcome.flows[0].end), (received(&count), count.outcome.flows[0].end));
+    assert_eq!((received(&buffer), 100 * MTU), (received(&default), default.outcome.flows[0].delivered));
+    assert_eq!((count.outcome.flows[0].delivered, count.outcome.flows[0].out_of_order), (100 * MTU, 0));
+    // While the first gap is open: nine frames are in order, and what came behind it counts or does not.
+    let (buffer, count) = (at("order = \"buffer\"\n", "duration = \"5us\""), at("order = \"count\"\n", "duration = \"5us\""));
+    assert_eq!(buffer.outcome.flows[0].delivered, 9 * MTU);
+    assert!(count.outcome.flows[0].delivered > 15 * MTU, "{}", count.outcome.flows[0].delivered);
+}
+
+/// Messages of one queue pair, one behind the other, and several queue pairs of a host beside each other: none hangs under any pattern of losses, and what
+/// the ranks of a job wait for comes.
+#[test]
+fn no_pattern_of_losses_lets_a_queue_pair_hang() {
+    let mut lost = 0;
+    for seed in 0..36u64 {
+        let recovery = ["go-back-n", "selective"][seed as usize % 2];
+        let loss = [0.01, 0.1, 0.3][seed as usize / 2 % 3];
+        let order = if recovery == "selective" { ["", "order = \"count\"\n"][seed as usize / 6 % 2] } else { "" };
+        let (rc, detection) = [("none", ""), ("dcqcn", "[detection]\nkind = \"red\"\nkmin = \"5KB\"\nkmax = \"200KB\"\n"), ("timely", "")]
+            [seed as usize / 3 % 3];
+        let errors = if seed % 4 == 0 {
+            format!("kind = \"burst\"\nto_bad = {}\nto_good = 0.3\n", loss / 4.0)
+        } else {
+            format!("kind = \"frame\"\nloss = {loss}\n")
+        };
+        let text = format!(
+            "[run]\nduration = \"5s\"\nseed = {seed}\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
+             [host]\nmtu = \"1000B\"\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\nrto_low = \"40us\"\nnack_interval = \"20us\"\n{order}\
+             [flow_control]\nkind = \"{}\"\n{detection}[rate_control]\nkind = \"{rc}\"\n[[link_errors]]\n{errors}\
+             [[job]]\nqueue_pairs = {}\niterations = 2\n[[collective]]\nkind = \"{}\"\nsize = \"{}B\"\nchannels = 2\n",
+            ["pfc", "none", "uec-cbfc"][seed as usize % 3],
+            1 + seed / 4 % 2,
+            ["all-reduce", "all-to-all"][seed as usize / 2 % 2],
+            4000 + 7001 * seed,
+        );
+        let f = run(&text);
+        for flow in &f.outcome.flows {
+            assert!(flow.end.is_some() && flow.delivered == flow.flow.size, "seed {seed}: {flow:?}\n{text}");
+        }
+        lost += f.outcome.lost.on_faulty_link.total().min(1);
+    }
+    assert!(lost > 30, "{lost} of 36 lost something");
+}
+
 /// Without the timer the last frame stays lost: what the default still does.
 #[test]
 fn without_a_timer_a_lost_tail_hangs() {

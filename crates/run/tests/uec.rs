@@ -157,3 +157,84 @@ fn a_loop_and_a_spacing_of_credits_fill_the_line() {
         assert!(run(&l.text()).outcome.flows[0].end.unwrap().0 > full, "{l:?}");
     }
 }
+
+/// Two priorities from H0 to H1 through S1, whose ports have 2000 credits of 128 B; H1 stops priority 3 for ever.
+fn one_stands_still(sharing: &str) -> (Finished, u64) {
+    let text = format!(
+        "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"256000B\"\n\
+         scheduler = \"round-robin\"\n[flow_control]\nkind = \"uec-cbfc\"\n{sharing}[[pause_storm]]\nhost = \"H1\"\npriority = 3\ninterval = \"10us\"\n\
+         [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5MB\"\npriority = 0\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5MB\"\npriority = 3\n"
+    );
+    let f = run(&text);
+    let most = f.outcome.ports.iter().flatten().map(|p| p.ingress_bytes_max).max().unwrap();
+    (f, most)
+}
+
+/// What stands still holds what a threshold lets it have, reserve + alpha S / (1 + alpha), within a frame of 12 credits; the rest is the other one's, whose
+/// flow runs as without it.
+#[test]
+fn a_priority_that_stands_still_takes_its_share_of_the_credits_and_no_more() {
+    let alone = one_stands_still("").0.outcome.flows[0].received.expect("complete");
+    for (sharing, credits) in [
+        ("sharing = \"dynamic\"\n", 12 + 1976 / 2),
+        ("sharing = \"dynamic\"\nshared_th = -2\n", 12 + 1976 / 5),
+        ("sharing = \"dynamic\"\nshared_th = 1\nreserved = 100\n", 100 + 1800 * 2 / 3),
+        ("sharing = \"static\"\nshared_limit = 600\n", 12 + 600),
+    ] {
+        let (f, most) = one_stands_still(sharing);
+        assert_eq!((f.outcome.lost.total().total(), f.outcome.violations_total), (0, 0), "{sharing}");
+        let held = most / 1500 * 12;
+        assert!(held.abs_diff(credits) <= 12, "{sharing}: {held} credits are held, the closed form {credits}");
+        let end = f.outcome.flows[0].received.expect("complete").0;
+        assert!(end < alone.0 + 1_000_000, "{sharing}: {end}, with a limit of its own {alone:?}");
+        assert!(f.outcome.flows[1].received.is_none());
+    }
+    // Without a threshold it takes all but the reserves: a frame of the other one in each loop.
+    let (f, most) = one_stands_still("sharing = \"static\"\n");
+    assert_eq!((most / 1500 * 12).abs_diff(1988) / 13, 0, "{most} B are held");
+    assert!(f.outcome.flows[0].received.is_none_or(|t| t.0 > alone.0 * 2) && f.outcome.flows[0].delivered > 0);
+    assert_eq!(f.outcome.lost.total().total(), 0);
+}
+
+/// One priority alone has the whole buffer, where a limit of its own for each of two would give it half.
+#[test]
+fn credits_are_where_they_are_needed() {
+    let end = |sharing: &str, buffer: u64| {
+        let text = format!(
+            "[run]\nduration = \"5ms\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"2us\"\n[switch]\nbuffer = \"{buffer}B\"\n\
+             [flow_control]\nkind = \"uec-cbfc\"\ncf_min_spacing = \"800B\"\n{sharing}[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"10MB\"\npriority = 0\n\
+             [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1500B\"\npriority = 3\n"
+        );
+        run(&text).outcome.flows[0].received.expect("complete").0
+    };
+    let full = end("", 200_000);
+    assert_eq!(end("sharing = \"static\"\n", 60_000), full, "60 KB of the port fill the line");
+    assert!(end("", 30_000) > full * 3 / 2, "of 30 KB for each priority it has half the rate");
+}
+
+#[test]
+fn shares_that_do_not_fit_the_network_are_refused_with_their_place() {
+    let text = |switch: &str, fc: &str, rest: &str| {
+        format!(
+            "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\n[switch]\n{switch}[flow_control]\nkind = \"uec-cbfc\"\n{fc}{rest}\
+             [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\npriority = 3\n"
+        )
+    };
+    let refused = |switch: &str, fc: &str, rest: &str, stated: &[&str]| {
+        let text = text(switch, fc, rest);
+        let e = NetworkScenario::from_text("uec.toml", &text, &[], Path::new("")).err().unwrap_or_else(|| panic!("accepted: {text}"));
+        let e = e.render(false);
+        stated.iter().chain(&["uec.toml:"]).for_each(|stated| assert!(e.contains(stated), "'{stated}' is not in: {e}"));
+    };
+    refused(
+        "",
+        "sharing = \"static\"\nlimit = 100\nreserved = 51\n",
+        "",
+        &["2 priorities x 51 reserved credits = 102 > 100", "fewer reserved"],
+    );
+    refused("", "sharing = \"dynamic\"\nshared_th = 9\n", "", &["a factor of 2^9", "expected -8 to 7"]);
+    refused("", "sharing = \"some\"\n", "", &["'some'", "static"]);
+    refused("memory = \"shared\"\n", "sharing = \"static\"\n", "", &["and switch.memory shares it among", "per-ingress"]);
+    refused("", "sharing = \"static\"\nlossy = [\"3\"]\n", "", &["and what is lossy would take"]);
+    refused("", "sharing = \"static\"\n", "[[slow_receiver]]\nhost = \"H1\"\nrate = \"1Gbps\"\n", &["shares the buffer of a port"]);
+}

@@ -19,8 +19,8 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use super::gfc_conceptual::b_m;
 use super::law::{Law, Signal};
 use super::on_off::Stop;
-use super::standstill::{self, Standstill};
 use super::repeat::{self, Repeat};
+use super::standstill::{self, Standstill};
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
@@ -315,7 +315,8 @@ mod tests {
 
     #[test]
     fn rising_is_immediate_and_falling_waits_for_the_hysteresis() {
-        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000), repeat: Span::ZERO };
+        let p =
+            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000), repeat: Span::ZERO };
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
@@ -329,15 +330,32 @@ mod tests {
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
-        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
+        let p =
+            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
         let mut r = StageReceiver::new(&p, C);
         assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
     }
 
+    /// A lost stage, or a lost end of it, comes again after the interval.
+    #[test]
+    fn the_stage_is_repeated_at_intervals() {
+        let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
+        let p = Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::from_us(5) };
+        let (mut r, us) = (StageReceiver::new(&p, C), Time::from_us);
+        assert_eq!(r.next_wake(), None, "both ends begin at stage 0");
+        assert_eq!(r.on_arrival(us(1), &occupancy(282_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
+        assert_eq!(r.on_wake(us(5), &occupancy(282_000)), None, "early");
+        assert_eq!(r.on_wake(us(6), &occupancy(282_000)), Some(Message::Stage(Stage(1))));
+        assert_eq!(r.on_departure(us(8), &occupancy(280_500), Bytes(1500)), Some(Message::Stage(Stage(0))));
+        assert_eq!((r.next_wake(), r.on_wake(us(13), &occupancy(0))), (Some(us(13)), Some(Message::Stage(Stage(0)))));
+        assert_eq!(r.next_wake(), Some(us(18)));
+    }
+
     #[test]
     fn the_sender_obeys_the_stage() {
-        let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
+        let p =
+            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
         let mut s = StageSender::new(&p, C);
         s.on_message(Time::ZERO, Message::Stage(Stage(1)));
         assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));

@@ -275,6 +275,19 @@ macro_rules! flow_controls {
                 of_law!(self, Vec::new(), p => p.unmet(link); $($C)+ $($F)+)
             }
 
+            /// Do the priorities of a port share one buffer? Then the buffer of its link is that of all of them.
+            pub fn shares_port(&self) -> bool {
+                of_law!(self, false, p => Law::shares_port(p); $($C)+ $($F)+)
+            }
+
+            /// Refuses what is too little for so many priorities.
+            ///
+            /// # Errors
+            /// The key of what is too small.
+            pub fn fits_priorities(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
+                of_law!(self, Ok(()), p => Law::fits_priorities(p, link, priorities); $($C)+ $($F)+)
+            }
+
             /// What a drain that stops means for the buffers behind such a link; `None`: the sender stops as well, or nothing is promised.
             pub fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
                 of_law!(self, None, p => p.standstill(link); $($C)+ $($F)+)
@@ -499,6 +512,20 @@ macro_rules! flow_controls {
                     $(Tx::$C(m) => m.sent_total(),)+
                     Tx::Custom(m) => m.sent_total(),
                     _ => None,
+                }
+            }
+            fn shared_use(&self) -> Option<u64> {
+                match self {
+                    Tx::Released(inner) => inner.tx.shared_use(),
+                    $(Tx::$C(m) => m.shared_use(),)+
+                    _ => None,
+                }
+            }
+            fn on_shared_use(&mut self, others: u64, classes: u64) {
+                match self {
+                    Tx::Released(inner) => inner.tx.on_shared_use(others, classes),
+                    $(Tx::$C(m) => m.on_shared_use(others, classes),)+
+                    _ => {}
                 }
             }
             #[inline]

@@ -91,6 +91,17 @@ pub trait Law: Clone + Debug + Sized {
     fn unmet(&self, _link: &LinkFacts) -> Vec<Unmet> {
         Vec::new()
     }
+    /// Do the priorities of a port share one buffer, and what may be sent into it? Then the buffer of its link is that of all of them.
+    fn shares_port(&self) -> bool {
+        false
+    }
+    /// Refuses what is too little for so many priorities.
+    ///
+    /// # Errors
+    /// The key of what is too small.
+    fn fits_priorities(&self, _link: &LinkFacts, _priorities: u64) -> Result<(), ParamError> {
+        Ok(())
+    }
     /// What a drain that stops means for the buffer behind such a link; `None`: the sender stops as well, or nothing is promised.
     fn standstill(&self, _link: &LinkFacts) -> Option<Standstill> {
         None

@@ -146,6 +146,12 @@ pub trait Sender {
     fn stopped_by(&self) -> StoppedBy {
         StoppedBy::Pause
     }
+    /// What it uses of what all classes of its port share, in a unit of its own; `None`: it shares nothing.
+    fn shared_use(&self) -> Option<u64> {
+        None
+    }
+    /// The other classes of its port use so much of it now; `classes` of them share, itself included.
+    fn on_shared_use(&mut self, _others: u64, _classes: u64) {}
     /// All that it has sent, in the unit in which its receiver half counts; `None`: that is not counted ([`Receiver::on_peer_total`]).
     fn sent_total(&self) -> Option<u64> {
         None

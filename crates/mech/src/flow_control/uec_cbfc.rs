@@ -14,7 +14,11 @@
 //!
 //! Both totals are cumulative: a lost CF_Update is healed by the next one, and credits of lost frames come back with the next CC_Update.
 //! The total of a CC_Update is filled in when it goes on the wire ([`Signal::totals`]): frames before it on the link are in it,
-//! those behind it are not.
+//! those behind it are not. With `sharing` the limit is one of the port, and its channels share it ([`Sharing`]).
+
+mod sharing;
+
+pub use sharing::Sharing;
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -25,6 +29,7 @@ use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
 use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{LinkFacts, Unmet};
+use sharing::Shared;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -57,6 +62,10 @@ pub const PARAMS: &[ParamSpec] = &[
         "SAI CBFC: 262,144 B",
     ),
     ParamSpec::new("cc_period", Kind::Span, "256us", "time between two CC_Updates", "SAI CBFC: 256 us, 1 us to 250 ms"),
+    sharing::OWN[0],
+    sharing::OWN[1],
+    sharing::OWN[2],
+    sharing::OWN[3],
 ];
 
 /// Counters wrap at 2^20.
@@ -83,6 +92,8 @@ pub struct Params {
     pub cf_max: Span,
     /// Time between two CC_Updates [ps].
     pub cc_period: Span,
+    /// How the priorities of a port share its credits; `None`: each has a limit of its own.
+    pub sharing: Option<Sharing>,
 }
 
 /// What a frame costs.
@@ -163,6 +174,7 @@ impl Params {
             cf_min: link.rate.time_for(min),
             cf_max: link.rate.time_for(max),
             cc_period,
+            sharing: Sharing::read(v, cost.of(link.mtu))?,
         };
         p.validate(link)?;
         Ok(p)
@@ -180,25 +192,37 @@ impl Params {
             let what = format!("{limit} credits >= {LIMIT_END} = 2^19: 20-bit counters cannot distinguish an old update from a new one");
             return Err(ParamError::new(key, what, "a smaller buffer or limit, or a larger credit_size"));
         }
-        Ok(())
+        self.sharing.map_or(Ok(()), |s| s.fits(limit, each, 1))
+    }
+
+    /// Credits that a priority may use at most.
+    fn most(&self) -> u64 {
+        self.sharing.map_or(self.limit, |s| s.most(self.limit))
     }
 }
 
 impl Law for Params {
     type Receiver = CellReceiver;
-    type Sender = CellSender;
+    type Sender = Box<CellSender>;
 
-    fn halves(&self, link: &LinkFacts) -> (CellReceiver, CellSender) {
-        (CellReceiver::new(self), CellSender::new(self, link.rate))
+    fn halves(&self, link: &LinkFacts) -> (CellReceiver, Box<CellSender>) {
+        (CellReceiver::new(self), Box::new(CellSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("limit", self.limit.to_string())]
+        let reserved = self.sharing.map(|s| ("reserved", s.reserved().to_string()));
+        std::iter::once(("limit", self.limit.to_string())).chain(reserved).collect()
     }
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.validate(link)
     }
     fn message_len(&self) -> Bytes {
         CF_UPDATE_LEN
+    }
+    fn shares_port(&self) -> bool {
+        self.sharing.is_some()
+    }
+    fn fits_priorities(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
+        self.sharing.map_or(Ok(()), |s| s.fits(self.limit, self.cost.of(link.mtu), priorities))
     }
     fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
         let mut unmet = Vec::new();
@@ -207,12 +231,18 @@ impl Law for Params {
             let what = format!("limit x credit size <= buffer: {} credits may hold {most} B, the buffer has {}", self.limit, link.buffer);
             unmet.push(Unmet::new(what, format!("frames may be lost: limit = {}", limit_of(link.buffer, self.cost))));
         }
-        let (frames, loop_time) = (self.limit / self.cost.of(link.mtu), self.cf_min + self.control_loop(link).tau);
+        if let Some(s) = self.sharing.filter(|s| !s.bears(self.cost.of(link.mtu))) {
+            let what = format!("reserved >= a frame: {} credits, a frame of {} takes {}", s.reserved(), link.mtu, self.cost.of(link.mtu));
+            unmet.push(Unmet::new(what, "a priority may wait as long as the others use the shared part"));
+        }
+        let (frames, loop_time) = (self.most() / self.cost.of(link.mtu), self.cf_min + self.control_loop(link).tau);
         let (carried, need) = (link.mtu * frames, link.rate.bytes_in(loop_time));
         if carried < need {
             let what = format!(
                 "credits carry C (spacing + tau) on {} links: {} credits are {frames} frames of {}, {carried}, and {need} are needed",
-                link.rate, self.limit, link.mtu
+                link.rate,
+                self.most(),
+                link.mtu
             );
             unmet.push(Unmet::new(
                 what,
@@ -358,7 +388,7 @@ impl Receiver for CellReceiver {
         }
         // Credits of the stuck part, in proportion: frames of one buffer are mostly of one size.
         let stuck = (self.held() * stuck.0).div_ceil(occupancy.bytes.0);
-        self.p.limit.saturating_sub(stuck) < self.p.cost.of(len)
+        self.p.most().saturating_sub(stuck) < self.p.cost.of(len)
     }
 
     /// A CC_Update: what was used and has not come was lost.
@@ -368,9 +398,9 @@ impl Receiver for CellReceiver {
         self.freed = self.freed.wrapping_add(lost);
     }
 
-    /// As if nothing of a full buffer had been freed.
+    /// As if nothing had been freed of all that a priority may have in the buffer.
     fn hold(&self) -> Option<Message> {
-        Some(Message::Cells(Update::Freed(self.consumed.wrapping_sub(self.p.limit))))
+        Some(Message::Cells(Update::Freed(self.consumed.wrapping_sub(self.p.most()))))
     }
 }
 
@@ -394,18 +424,38 @@ pub struct CellSender {
     cost: Cost,
     /// More than the limit has been in use when a frame was sent.
     overdrawn: bool,
+    /// `limit` is of the port.
+    #[save(each)]
+    shared: Option<Shared>,
 }
 
 impl CellSender {
     /// A sender with all credits.
     pub fn new(p: &Params, line: Rate) -> Self {
-        CellSender { line, consumed: 0, freed: 0, limit: p.limit as u32, cost: p.cost, overdrawn: false }
+        CellSender {
+            line,
+            consumed: 0,
+            freed: 0,
+            limit: p.limit as u32,
+            cost: p.cost,
+            overdrawn: false,
+            shared: p.sharing.map(Shared::new),
+        }
     }
 
     /// S_CC - S_CF: credits in use.
     #[inline]
     pub fn in_use(&self) -> u64 {
         self.consumed.wrapping_sub(self.freed)
+    }
+
+    /// May so many more be used?
+    #[inline]
+    fn may_use(&self, cost: u64) -> bool {
+        match &self.shared {
+            None => self.in_use() + cost <= self.limit.into(),
+            Some(shared) => shared.allows(self.limit.into(), self.in_use(), cost),
+        }
     }
 
     /// Credits that would be in use with this R_CF, of which the lower 20 bits are known.
@@ -417,7 +467,7 @@ impl CellSender {
 impl Sender for CellSender {
     #[inline]
     fn gate(&self, _now: Time, len: Bytes) -> Gate {
-        if self.in_use() + self.cost.of(len) <= self.limit.into() { Gate::Open } else { Gate::Blocked }
+        if self.may_use(self.cost.of(len)) { Gate::Open } else { Gate::Blocked }
     }
 
     #[inline]
@@ -450,7 +500,7 @@ impl Sender for CellSender {
 
     #[inline]
     fn rate(&self, _now: Time) -> Rate {
-        if self.in_use() < self.limit.into() { self.line } else { Rate::ZERO }
+        if self.may_use(1) { self.line } else { Rate::ZERO }
     }
 
     #[inline]
@@ -460,6 +510,16 @@ impl Sender for CellSender {
 
     fn sent_total(&self) -> Option<u64> {
         Some(self.consumed)
+    }
+
+    fn shared_use(&self) -> Option<u64> {
+        Some(self.shared.as_ref()?.used(self.in_use()))
+    }
+
+    fn on_shared_use(&mut self, others: u64, classes: u64) {
+        if let Some(shared) = &mut self.shared {
+            shared.note(others, classes);
+        }
     }
 }
 

@@ -29,7 +29,9 @@ impl Nic {
             r.expected += payload as u64;
             if let Some(ahead) = self.ahead.get_mut(&f.flow) {
                 let (until, end) = ahead.join(r.expected);
-                (released, ended) = ((until - expected) as u32, ended || end);
+                let any_order = self.c.recovery.is_some_and(|r| r.any_order);
+                let all = (until - expected) as u32;
+                (released, ended) = (if any_order { payload } else { all }, ended || end);
                 r.expected = until;
             }
         }
@@ -83,6 +85,9 @@ impl Nic {
                 self.receiving.remove(&f.flow);
             }
             env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete });
+        } else if kept && recovery.is_some_and(|r| r.any_order) {
+            // Delivered at once, whatever is missing before it.
+            env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete: false });
         } else {
             // What is kept counts as delivered once it is in order.
             let payload = if kept { 0 } else { payload };

@@ -1,7 +1,8 @@
 //! What a source does about lost frames: a retransmission timer, and going back, or sending again only what is missing.
 //!
 //! ```text
-//!   timer      runs while something is outstanding, from the last progress; when it expires, what is missing goes again
+//!   timer      runs while something is outstanding, from the last progress; when it expires, what is missing goes again. A shorter one counts
+//!              while few frames are outstanding: no frame behind the lost one reports it then
 //!   go-back-N  Nack or timer: everything from the first missing byte goes again
 //!   selective  the receiver keeps what is ahead; Nack(all up to here, and this frame): holes before that frame go again, once in a recovery;
 //!              what is lost again waits for the timer (IRN, SIGCOMM 2018)
@@ -25,8 +26,22 @@ use crate::frame::{Frame, FrameKind};
 pub struct Recovery {
     /// Retransmission timer [ps].
     pub timer: Span,
+    /// The timer while at most [`FEW`] frames are outstanding (RTO_low of IRN) [ps].
+    pub timer_of_few: Span,
     /// Send again only what is missing; else everything from there.
     pub selective: bool,
+    /// What arrives ahead of a gap counts as delivered at once; else once it is in order.
+    pub any_order: bool,
+}
+
+/// N of IRN: with so many frames outstanding a lost one may have none behind it that reports it.
+pub const FEW: u64 = 3;
+
+impl Recovery {
+    /// The timer with so many bytes outstanding, in frames of this payload.
+    fn timer(&self, outstanding: u64, payload: u32) -> Span {
+        if outstanding.div_ceil(u64::from(payload.max(1))) <= FEW { self.timer_of_few } else { self.timer }
+    }
 }
 
 /// The timer of a flow, behind those of its rate control, which has 0 to 7.
@@ -35,8 +50,8 @@ pub(super) const RETRANSMISSION: u8 = 8;
 /// The recovery of one flow, at its source.
 #[derive(Debug, Default, Serialize, Value)]
 pub(super) struct Recovering {
-    /// It expires; `None`: nothing is outstanding.
-    expires: Option<Time>,
+    /// It runs since then; `None`: nothing is outstanding.
+    since: Option<Time>,
     #[serde(skip)] // a timer
     called: Option<Time>,
     /// Offsets of frames that are to go again.
@@ -87,8 +102,10 @@ impl Nic {
     /// Something of a flow goes: its timer runs.
     pub(super) fn arm_recovery(&mut self, now: Time, slot: u32, env: &mut impl Env) {
         let Some(c) = self.c.recovery else { return };
-        let Some(r) = &mut self.flows[slot as usize].recovery else { return };
-        let at = *r.expires.get_or_insert(now + c.timer);
+        let f = &mut self.flows[slot as usize];
+        let timer = c.timer(f.next.saturating_sub(f.acked), self.c.payload_max);
+        let Some(r) = &mut f.recovery else { return };
+        let at = *r.since.get_or_insert(now) + timer;
         if r.called.is_none_or(|t| t > at) {
             r.called = Some(at);
             env.call_at(self.node, at, Call::FlowTimer { slot, which: RETRANSMISSION });
@@ -100,17 +117,18 @@ impl Nic {
     pub(super) fn on_retransmission_timer(&mut self, now: Time, slot: u32, env: &mut impl Env) {
         let Some(c) = self.c.recovery else { return };
         let f = &mut self.flows[slot as usize];
+        let timer = c.timer(f.next.saturating_sub(f.acked), self.c.payload_max);
         let Some(r) = &mut f.recovery else { return };
         if r.called.is_some_and(|t| t <= now) {
             r.called = None;
         }
-        if f.done || r.expires.is_none() {
+        if f.done || r.since.is_none() {
             return;
         }
-        if r.expires.is_some_and(|t| t > now) {
+        if r.since.is_some_and(|t| t + timer > now) {
             return self.arm_recovery(now, slot, env);
         }
-        r.expires = Some(now + c.timer);
+        r.since = Some(now);
         if c.selective {
             r.again.clear();
             r.again.push_back(f.acked);
@@ -158,7 +176,7 @@ impl Nic {
             return;
         }
         if acked > before {
-            r.expires = (acked < next).then_some(now + c.timer);
+            r.since = (acked < next).then_some(now);
             r.arrived = r.arrived.split_off(&acked);
             r.again.retain(|&at| at >= acked);
         }
@@ -174,7 +192,7 @@ impl Nic {
             let f = &self.flows[slot as usize];
             self.round_robin.shorter(f.start.class, f.next_len(&self.c));
         }
-        if self.flows[slot as usize].recovery.as_ref().is_some_and(|r| r.expires.is_some()) {
+        if self.flows[slot as usize].recovery.as_ref().is_some_and(|r| r.since.is_some()) {
             self.arm_recovery(now, slot, env);
         }
     }

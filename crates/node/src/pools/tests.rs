@@ -9,7 +9,7 @@ const MTU: u64 = 1500;
 
 /// A switch of so many ports and one class.
 struct Bench {
-    pools: Box<Pools>,
+    pools: Pools,
     ingresses: Vec<Ingress>,
 }
 

@@ -105,10 +105,23 @@ impl Port {
         self.wake_at(node, port, now, env);
     }
 
+    /// What its sender halves use of what they share has changed.
+    #[cold] // out of line: ports without it pay for a look at a flag
+    pub(super) fn note_shared_use(&mut self) {
+        let of = |c: &ClassState| c.tx.shared_use();
+        let (classes, all) = self.class_states().filter_map(of).fold((0, 0u64), |(n, sum), used| (n + 1, sum.saturating_add(used)));
+        for c in std::iter::once(&mut self.class_state).chain(&mut self.more) {
+            if let Some(own) = c.tx.shared_use() {
+                c.tx.on_shared_use(all - own, classes);
+            }
+        }
+    }
+
     /// The link of the port has been down: the sender halves drop what the peer sent ([`Sender::restart`]).
     pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.class_state_mut(class).tx.restart(now);
+            self.note_shared_use();
             self.note_allowed(now, node, port, class, env);
         }
     }

@@ -126,6 +126,9 @@ impl Port {
 
     fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
         self.class_state_mut(class).tx.on_message(now, message);
+        if self.shares {
+            self.note_shared_use();
+        }
         self.note_allowed(now, node, port, class, env).0 > 0
     }
 }

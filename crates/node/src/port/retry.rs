@@ -74,7 +74,7 @@ impl Port {
 
     /// Its link repeats what it corrupts.
     pub fn repeat_by(&mut self, p: Params) {
-        self.repeats = true;
+        (self.repeats, self.notes_frames) = (true, true);
         self.retry = Some(Box::new(Retry { tx: RetrySender::new(p), rx: RetryReceiver::new(p), kept: VecDeque::new() }));
     }
 

@@ -103,7 +103,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let scenario = lab::load::<&str>(SCENARIO.0, SCENARIO.1, &[])?;
     let runs = cx.parallel(&UNITS, |unit| {
         lab::observe_with(cx, &scenario, |model| {
-            let p = Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(*unit), repeat: Span::ZERO };
+            let p = Params {
+                bm: Bytes::from_kb(300),
+                b1: Bytes::from_kb(281),
+                hysteresis: Bytes(3000),
+                rate_unit: Rate(*unit),
+                repeat: Span::ZERO,
+            };
             model.flow_control = Box::new(move |_| Ok(FlowControl::Custom(Arc::new(Coarse(p.clone())))));
         })
     })?;

@@ -69,6 +69,8 @@ pub struct State {
     pub(super) waiting: usize,
     /// Ticks for which the drain has stood still.
     pub(super) stood: u16,
+    /// Ticks in which no message is lost any more.
+    pub(super) spared: u16,
     /// Frames delivered.
     pub(super) delivered: u64,
     /// What went wrong.
@@ -90,6 +92,7 @@ impl Clone for State {
             expected: self.expected,
             waiting: self.waiting,
             stood: self.stood,
+            spared: self.spared,
             delivered: self.delivered,
             broken: self.broken,
             key: self.key.clone(),
@@ -125,6 +128,7 @@ impl Link {
             expected: [0; FLOWS as usize],
             waiting: 0,
             stood: 0,
+            spared: 0,
             delivered: 0,
             broken: None,
             key: Vec::new(),
@@ -162,7 +166,7 @@ impl Link {
         if self.bounds.standstill_max.is_some() {
             w.numbers.push(u64::from(s.stood));
         }
-        w.numbers.push(s.broken.map_or(0, |b| 1 + b as u64));
+        w.numbers.push(u64::from(s.spared) << 2 | s.broken.map_or(0, |b| 1 + b as u64));
         s.key = w.numbers;
     }
 }

@@ -160,11 +160,16 @@ impl NetworkScenario {
             detection: Box::new(move |_| m.detection.clone()),
             buffer: Box::new(move |at| match &m.switch.memory {
                 Memory::Pools => self.pools_of(at),
+                Memory::PerIngress if m.flow_control.iter().any(|(_, fc)| fc.shares_port()) => BufferPolicy::PerPort(buffer),
                 Memory::PerIngress => BufferPolicy::PerIngress(buffer),
                 Memory::Shared { total, reserve, headroom, shift } => BufferPolicy::Shared(SharedPool {
                     total: *total,
                     reserve: *reserve,
-                    headroom: at.links.iter().map(|l| m.link(l).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(*headroom, facts, fc))).collect(),
+                    headroom: at
+                        .links
+                        .iter()
+                        .map(|l| m.link(l).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(*headroom, facts, fc)))
+                        .collect(),
                     shift: vec![*shift; at.links.len()],
                 }),
             }),

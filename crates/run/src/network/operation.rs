@@ -152,6 +152,7 @@ pub(super) fn slow_receiver_fits((name, links): (&str, &[(LinkFacts, FlowControl
         _ if links.iter().any(|(_, fc)| matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile)) => {
             "has thresholds that follow a shared pool"
         }
+        _ if links.iter().any(|(_, fc)| fc.shares_port()) => "shares the buffer of a port among its priorities",
         _ => return Ok(()),
     };
     let hint = "remove [[slow_receiver]], or choose a flow control, or a threshold, by the buffer of a port";

@@ -160,9 +160,25 @@ pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamErro
 }
 
 fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, ParamError> {
-    let (kind, timer) = (s.text("recovery")?, s.span("rto")?);
+    let (kind, timer, low) = (s.text("recovery")?, s.span("rto")?, s.span_opt("rto_low")?);
+    let order = s.text_opt("order")?;
+    let keeps = kind == "selective";
+    match (order.as_deref(), kind.as_str()) {
+        (Some("strict"), "selective") => {
+            let what = "order = \"strict\" with selective repeat, whose receivers keep what is ahead";
+            return Err(ParamError::new("order", what, "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\""));
+        }
+        (Some(order @ ("buffer" | "count")), "nack" | "go-back-n") => {
+            let what = format!("order = \"{order}\" with {kind}, whose receivers discard what is ahead");
+            return Err(ParamError::new("order", what, "set recovery = \"selective\", or order = \"strict\""));
+        }
+        _ => {}
+    }
     if kind == "nack" {
-        return Ok(None);
+        return match low {
+            Some(_) => Err(ParamError::new("rto_low", "nack has no timer", "set recovery = \"go-back-n\" or \"selective\"")),
+            None => Ok(None),
+        };
     }
     if !acks {
         return Err(ParamError::new("recovery", format!("{kind} without acknowledgements"), "set acks = \"per-frame\""));
@@ -170,7 +186,14 @@ fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, Pa
     if timer == Span::ZERO {
         return Err(ParamError::new("rto", "a retransmission timer of 0", "expected more than a round trip with its queues"));
     }
-    Ok(Some(Recovery { timer, selective: kind == "selective" }))
+    if let Some(low) = low.filter(|&low| low == Span::ZERO || low > timer) {
+        let what = match low {
+            Span::ZERO => "a retransmission timer of 0".to_owned(),
+            _ => format!("rto_low {low} > rto {timer}"),
+        };
+        return Err(ParamError::new("rto_low", what, "expected more than a round trip with its queues, and at most rto"));
+    }
+    Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: keeps, any_order: order.as_deref() == Some("count") }))
 }
 
 /// How the memory of a switch is shared out.
@@ -399,6 +422,27 @@ pub(super) fn read_flow_control(
         return None;
     }
     Some((entry.name, all))
+}
+
+/// Refuses what does not go with a flow control whose priorities share the buffer of a port.
+pub(super) fn shared_ports_fit(
+    (name, links): (&str, &[(LinkFacts, FlowControl)]),
+    memory: &Memory,
+    priorities: u64,
+    lossy: bool,
+) -> Result<(), ParamError> {
+    if !links.iter().any(|(_, fc)| fc.shares_port()) {
+        return Ok(());
+    }
+    let refuse =
+        |what, hint| Err(ParamError::new("sharing", format!("{name} shares the buffer of a port among its priorities, {what}"), hint));
+    if !matches!(memory, Memory::PerIngress) {
+        return refuse("and switch.memory shares it among ports", "set memory = \"per-ingress\" in [switch], or sharing = \"none\"");
+    }
+    if lossy {
+        return refuse("and what is lossy would take the room of the others", "remove flow_control.lossy, or set sharing = \"none\"");
+    }
+    links.iter().try_for_each(|(facts, fc)| fc.fits_priorities(facts, priorities))
 }
 
 pub(super) fn read_flows(doc: &Document, topology: &Topology, (seed, end): (u64, Time), folder: &Path, handed_in: &[u8]) -> Option<Flows> {

@@ -27,7 +27,7 @@ use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
 use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits};
 use super::parts::{
     Host, Memory, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
-    read_host, read_probes, read_switch, read_topology, warn_of_cut_through,
+    read_host, read_probes, read_switch, read_topology, shared_ports_fit, warn_of_cut_through,
 };
 use super::{ModelParts, NetworkScenario, pool};
 use xoff_sim::Engine;
@@ -320,6 +320,10 @@ impl<'d> Sections<'d> {
                         .try_for_each(|(link, flow_control)| detection.validate(&Place { link, flow_control, to_host: false }, memory))
                 });
             }
+        }
+        if let (Some(switch), Some((name, links))) = (&self.switch, &self.flow_control) {
+            let (priorities, lossy) = (self.class_count(), self.lossy.as_ref().is_some_and(|l| !l.is_empty()));
+            self.flow_section.take(|_| shared_ports_fit((name, links), &switch.memory, priorities, lossy));
         }
         if let (Some(Some(retry)), Some(host)) = (&self.link_retry, &self.host) {
             self.retry_section.take(|s| retry_fits(s, retry, (self.topology, host)));

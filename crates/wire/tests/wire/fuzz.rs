@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use xoff_farm::frames::{cnp_v4, cnp_v6, frames, messages};
 use xoff_farm::parsers::{all_parsers, valid};
 use xoff_wire::local::Message;
-use xoff_wire::{Malformed, cbfc, cnm, cnp, control, ecn, ethernet, ipv4, ipv6, mac_control, vlan};
+use xoff_wire::{Malformed, cbfc, cnm, cnp, control, ecn, ethernet, ipv4, ipv6, mac_control, uec, vlan};
 
 /// Cheap and reproducible random bytes (xorshift64*; Vigna, 2016).
 struct Noise(u64);
@@ -65,6 +65,7 @@ fn only_parse(bytes: &[u8]) {
     look(ethernet::Repr::parse(bytes));
     look(vlan::Tag::parse(bytes));
     look(mac_control::Repr::parse(bytes));
+    look(uec::CcUpdate::parse(bytes));
     look(Message::parse(bytes));
     look(cbfc::LinkPacket::parse(bytes));
     look(cnm::Tag::parse(bytes));
@@ -116,5 +117,5 @@ proptest! {
 
 #[test]
 fn there_is_a_frame_of_every_kind() {
-    assert_eq!((frames().len(), messages().len()), (16, 10));
+    assert_eq!((frames().len(), messages().len()), (17, 10));
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use xoff_wire::ecn::Ecn;
 use xoff_wire::ethernet::{self, Mac};
 use xoff_wire::local::Message;
-use xoff_wire::{cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan};
+use xoff_wire::{cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
 
 use xoff_farm::frames::PORT;
 
@@ -104,6 +104,15 @@ proptest! {
             prop_assert_eq!(m.emit_frame(PORT, &mut out), Ok(60));
             prop_assert_eq!(control::parse(&out), Ok(Some(control::Control::Mac(m))));
         }
+    }
+
+    #[test]
+    fn credits_consumed(upper in any::<bool>(), drawn in any::<[u32; 16]>()) {
+        let m = uec::CcUpdate { upper, consumed: drawn.map(|n| n & uec::COUNTER_MAX) };
+        let mut out = [0xEE; 64];
+        prop_assert_eq!(m.emit_frame(PORT, &mut out), Ok(60));
+        prop_assert_eq!(uec::CcUpdate::parse(&out[14..60]), Ok(m));
+        prop_assert!(control::parse(&out[..60]).is_err(), "no port of ours obeys it");
     }
 
     #[test]

@@ -41,6 +41,7 @@ const EXPECTED: &[&[(&str, &str)]] = &[
     &[("xoff.pffc.kind", "4"), ("xoff.pffc.source6", "::1"), ("xoff.pffc.destination_port", "4791")],
     &[("xoff.subtype", "5"), ("xoff.test.flow", "7"), ("xoff.test.sequence", "41"), ("xoff.test.sent", "2000"), ("xoff.test.last", "1")],
     &[("vlan.priority", "3"), ("infiniband.bth.opcode", "129")],
+    &[("uec.message", "2"), ("uec.consumed.0", "7"), ("uec.consumed.1", "1007"), ("uec.consumed.15", "15007")],
 ];
 
 #[test]

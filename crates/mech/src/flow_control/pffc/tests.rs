@@ -235,6 +235,30 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Open, Gate::Blocked]);
 }
 
+/// With repetition any message that is lost comes again after the interval: pauses without an end, and resumes.
+#[test]
+fn messages_of_the_present_state_are_repeated_at_intervals() {
+    let p = Params { quanta: None, repeat: Span::from_us(10), ..TIMED };
+    let (queue, slot) = orders(&p, 7);
+    let mut r = PffcReceiver::new(&p, C);
+    arrive(&mut r, 7, 4500);
+    let wake = |r: &mut PffcReceiver, us| {
+        let first = r.on_wake(Time::from_us(us));
+        all(first, r)
+    };
+    assert_eq!(r.next_wake(), Some(Time::from_us(10)));
+    for us in [10, 20] {
+        assert_eq!(wake(&mut r, us), [Order::Pause(queue, Pause::STICKY), Order::Migrate(slot)]);
+    }
+    assert_eq!(leave(&mut r, 7, 4500), [Order::Resume(queue), Order::MigrateBack(slot)]);
+    for us in [30, 40] {
+        assert_eq!(wake(&mut r, us), [Order::Resume(queue)], "a detour ends without MIGRATE-BACK");
+    }
+    // The room that is planned for a flow has the loss of one in it.
+    let room = |p: &Params| p.flow_bytes_max(&LINK, 1, 1).0;
+    assert_eq!(room(&p) - room(&Params { repeat: Span::ZERO, ..p.clone() }), 12_500 + 8 * 64 + 2 * 64);
+}
+
 /// A source at 10 Gb/s sends frames of 1500 B (1.2 us) over 1 us to a switch that sends nothing on; Xoff_s is 6000 B.
 #[test]
 fn what_arrives_after_a_pause() {

@@ -179,3 +179,106 @@ fn conditions_that_do_not_hold_are_named() {
     assert_eq!(unmet(&[("limit", "2344")]), 1, "2344 x 128 B > 300 KB");
     assert_eq!(unmet(&[("limit", "100")]), 1, "8 frames in 3 us");
 }
+
+/// Senders of a port that share its credits, as a port has them: what each uses is noted after every frame and message.
+struct PortOf(Vec<CellSender>);
+
+impl PortOf {
+    fn new(p: &Params, channels: usize) -> PortOf {
+        let mut port = PortOf((0..channels).map(|_| CellSender::new(p, C)).collect());
+        port.note();
+        port
+    }
+    fn note(&mut self) {
+        let of: Vec<u64> = self.0.iter().map(|s| s.shared_use().unwrap()).collect();
+        let all: u64 = of.iter().sum();
+        self.0.iter_mut().zip(&of).for_each(|(s, own)| s.on_shared_use(all - own, of.len() as u64));
+    }
+    fn may(&self, channel: usize, len: u64) -> bool {
+        self.0[channel].gate(Time::ZERO, Bytes(len)) == Gate::Open
+    }
+    fn send(&mut self, channel: usize, len: u64) -> bool {
+        let may = self.may(channel, len);
+        if may {
+            self.0[channel].on_sent(Time::ZERO, Bytes(len), Span(1));
+            self.note();
+        }
+        may
+    }
+    /// All that want to, in turn, until none may.
+    fn fill(&mut self, wanting: &[usize], len: u64) {
+        while wanting.iter().fold(false, |any, &c| self.send(c, len) || any) {}
+    }
+    fn in_use(&self) -> Vec<u64> {
+        self.0.iter().map(CellSender::in_use).collect()
+    }
+}
+
+/// n channels that want all: reserve + alpha S / (1 + n alpha) each, within a frame; and what is reserved for the others stays.
+#[test]
+fn channels_share_credits_as_queues_share_a_pool() {
+    let (limit, reserved, frame) = (2000u64, 50u64, 12u64);
+    for th in -3..=3i32 {
+        let alpha = 2f64.powi(th);
+        for n in 1..=8usize {
+            let (limit, reserved, th) = (limit.to_string(), reserved.to_string(), th.to_string());
+            let p = read(&[("sharing", "dynamic"), ("limit", &limit), ("reserved", &reserved), ("shared_th", &th)], &link()).unwrap();
+            let mut port = PortOf::new(&p, 8);
+            let wanting: Vec<usize> = (0..n).collect();
+            port.fill(&wanting, 1500);
+            let shared = 2000.0 - 8.0 * 50.0;
+            let form = 50.0 + alpha * shared / (1.0 + n as f64 * alpha);
+            for (channel, in_use) in port.in_use().into_iter().enumerate() {
+                if channel < n {
+                    assert!((in_use as f64 - form).abs() <= frame as f64, "2^{th}, {n} channels: {in_use}, the closed form {form}");
+                } else {
+                    let frames = (0..).take_while(|_| port.send(channel, 1500)).count() as u64;
+                    assert!(frames >= 50 / frame, "what is reserved is there");
+                }
+            }
+            assert!(port.in_use().iter().sum::<u64>() <= 2000);
+        }
+    }
+}
+
+/// Static: up to a number each, as long as there are any; what one frees another one may use at once.
+#[test]
+fn a_fixed_share_of_the_credits() {
+    let p = read(&[("sharing", "static"), ("limit", "200"), ("reserved", "20"), ("shared_limit", "60")], &link()).unwrap();
+    let mut port = PortOf::new(&p, 3);
+    // 1408 B are 11 credits; 140 are shared.
+    port.fill(&[0], 1408);
+    assert_eq!(port.in_use(), [77, 0, 0], "20 + 60, in whole frames");
+    port.fill(&[1], 1408);
+    port.fill(&[2], 1408);
+    assert_eq!(port.in_use(), [77, 77, 44], "140 - 57 - 57 = 26 are left of the shared part");
+    assert!(!port.may(2, 1408));
+    port.0[0].on_message(Time::ZERO, Message::Cells(Update::Freed(33)));
+    port.note();
+    assert!(port.send(2, 1408), "the first one has given credits back");
+    assert_eq!(port.in_use(), [44, 77, 55]);
+    // A port that was down has none until its far end grants some.
+    port.0.iter_mut().for_each(|s| s.restart(Time::ZERO));
+    port.note();
+    assert!((0..3).all(|c| !port.may(c, 1)));
+}
+
+#[test]
+fn shares_that_cannot_be_are_refused() {
+    let refused = |given: &[(&str, &str)], key: &str, what: &str| {
+        let e = read(given, &link()).unwrap_err();
+        assert_eq!(e.key, key, "{e}");
+        assert!(e.what.contains(what), "{e}");
+    };
+    refused(&[("sharing", "dynamic"), ("shared_th", "8")], "shared_th", "a factor of 2^8");
+    refused(&[("sharing", "dynamic"), ("shared_th", "-9")], "shared_th", "a factor of 2^-9");
+    refused(&[("sharing", "static"), ("limit", "100"), ("reserved", "101")], "reserved", "1 priorities x 101 reserved credits = 101 > 100");
+    refused(&[("sharing", "static"), ("reserved", "0"), ("shared_limit", "11")], "sharing", "11 credits at most, a frame takes 12");
+    let p = read(&[("sharing", "static"), ("limit", "100"), ("reserved", "15")], &link()).unwrap();
+    assert!(p.fits_priorities(&link(), 6).is_ok());
+    assert!(p.fits_priorities(&link(), 7).unwrap_err().what.contains("7 priorities x 15 reserved credits = 105 > 100"));
+    assert_eq!(p.resolved(), [("limit", "100".to_owned()), ("reserved", "15".to_owned())]);
+    // Without a reserve a priority may starve.
+    let p = read(&[("sharing", "static"), ("reserved", "0")], &link()).unwrap();
+    assert!(p.unmet(&link()).iter().any(|u| u.what.contains("reserved >= a frame: 0 credits")), "{:?}", p.unmet(&link()));
+}
