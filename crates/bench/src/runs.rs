@@ -145,6 +145,7 @@ impl Bench {
         let short_web = ["topology.k=16", "workload[0].duration=300us"];
         let k16_web = self.several("k = 16, WebSearch", || self.once("websearch.toml", &short_web, 1));
         let k102 = self.largest();
+        let (job, ranks) = (self.job(), self.ranks());
         let (k8, k16, k64) = (hosts.runs(8), hosts.runs(16), hosts.runs(64));
         let share = figure(k8, Run::speed).and_then(|k8| Ok(figure(k64, Run::speed)?.map(|v| v / k8.median)));
         let known = |size: Option<Stat>| size.ok_or_else(|| "no size".to_owned());
@@ -171,6 +172,11 @@ impl Bench {
             t::RING_SAVED.row(self.saved("ring.toml")),
             t::INCAST_SAVED.row(self.saved("incast.toml")),
             t::ITERATIONS_SAVED.row(self.saved("iterations.toml")),
+            t::JOB_SAVED.row(figure(&job, Run::saved)),
+            t::JOB_CPU.row(figure(&job, |r| r.answer.cpu_seconds)),
+            t::RANKS_CLOCK.row(figure(&ranks, |r| r.process_seconds)),
+            t::RANKS_MEMORY.row(figure(&ranks, |r| r.peak_bytes as f64)),
+            t::RANKS_SPEED.row(figure(&ranks, Run::speed)),
             t::THREADS_RATIO.row(threads::ratio(self)),
             t::THREADS_CEILING.row(threads::ceiling(self)),
             t::FRAME_MEMORY.row(known(memory::per_frame())),
@@ -192,6 +198,19 @@ impl Bench {
             return Err("left out by --quick".into());
         }
         self.several("k = 102, permutation", || self.once("permutation.toml", &["topology.k=102", "run.duration=20us"], 1))
+    }
+
+    /// A job that does the same again and again.
+    fn job(&self) -> Result<Vec<Run>, Failed> {
+        self.several("100 iterations of 128 ranks", || self.once("job.toml", &[], 1))
+    }
+
+    /// A job of many ranks: the scenario that its page describes, about a minute.
+    fn ranks(&self) -> Result<Vec<Run>, Failed> {
+        if self.quick {
+            return Err("left out by --quick".into());
+        }
+        self.several("1,024 ranks", || self.once("../training/thousand.toml", &[], 1))
     }
 
     /// What fast-forward saves; a count, so one run is enough.

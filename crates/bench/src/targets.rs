@@ -161,6 +161,14 @@ pub const INCAST_SAVED: Spec = spec("incast-saved", "PFC incast 7:1 of 30 MB", S
 pub const ITERATIONS_SAVED: Spec =
     spec("iterations-saved", "100 iterations of a permutation, 128 hosts", SAVED, Unit::Times, at_least(50.0));
 
+const JOB: &str = "100 iterations of a job of 128 ranks";
+pub const JOB_SAVED: Spec = spec("job-saved", JOB, SAVED, Unit::Times, at_least(50.0));
+pub const JOB_CPU: Spec = spec("job-cpu", JOB, "CPU time", Unit::Seconds, None);
+const RANKS: &str = "1,024 ranks: hierarchical all-reduce of 1 GB, all-to-all, PFC, DCQCN";
+pub const RANKS_CLOCK: Spec = spec("ranks-clock", RANKS, "start to exit, clock", Unit::Seconds, at_most(300.0));
+pub const RANKS_MEMORY: Spec = spec("ranks-memory", RANKS, "peak memory", Unit::Bytes, at_most(2.0 * GIB));
+pub const RANKS_SPEED: Spec = spec("ranks-speed", RANKS, SPEED, Unit::FrameHopsPerSecond, None);
+
 pub const THREADS_RATIO: Spec =
     spec("threads-ratio", "k = 16, permutation, 2 threads", "speed over that of 1 thread, clock", Unit::Times, at_least(1.85));
 pub const THREADS_CEILING: Spec = spec(

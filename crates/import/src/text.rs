@@ -16,8 +16,13 @@ pub(crate) struct Line<'s> {
 impl<'s> Line<'s> {
     /// The whole line.
     pub fn place(&self) -> Place {
+        self.source.place(self.span())
+    }
+
+    /// Where the whole line stands in the text [bytes].
+    pub fn span(&self) -> Range<usize> {
         let lead = self.text.len() - self.text.trim_start().len();
-        self.source.place(self.start + lead..self.start + self.text.trim_end().len())
+        self.start + lead..self.start + self.text.trim_end().len()
     }
 
     /// A part of the line, which must be borrowed from it.

@@ -5,10 +5,14 @@
 mod matrix;
 mod tiers;
 
+pub use matrix::{Connection, Trigger, TriggerKind};
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_scenario::{Problem, Problems, Source};
 
+use crate::options::StartUnit;
 use crate::text::lines;
 use crate::{Network, Options};
 
@@ -38,6 +42,28 @@ pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network
         network.warnings.extend(matrix.warnings);
     }
     Ok(network)
+}
+
+/// A connection matrix with its triggers.
+pub struct Connections {
+    /// Hosts.
+    pub nodes: u64,
+    /// In the order of the file.
+    pub list: Vec<Connection>,
+    /// By id.
+    pub triggers: BTreeMap<u64, Trigger>,
+    /// What was read and is none of these.
+    pub left_out: Vec<String>,
+}
+
+/// Reads a matrix for who takes its triggers too.
+///
+/// # Errors
+/// What is wrong in the file, with its line.
+pub fn connections(source: &Arc<Source>, start_unit: StartUnit) -> Result<Connections, Problem> {
+    let m = matrix::read(source, &Options { start_unit, ..Options::default() })?;
+    let left_out = m.left_out.into_iter().filter(|what| !what.contains("trigger")).collect();
+    Ok(Connections { nodes: m.nodes, list: m.connections, triggers: m.triggers, left_out })
 }
 
 /// A matrix has connections; a topology has tiers.

@@ -1,6 +1,7 @@
 //! `.cm`: flows. As strict as the programs are: one space between words, comments only before the first item.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_scenario::{Place, Problem, Problems, Source, suggest};
@@ -18,6 +19,50 @@ pub(super) struct Matrix {
     pub flows: Vec<Flow>,
     pub left_out: Vec<String>,
     pub warnings: Problems,
+    /// All connections, and what those with triggers wait for.
+    pub connections: Vec<Connection>,
+    pub triggers: BTreeMap<u64, Trigger>,
+}
+
+/// When a trigger starts its targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// All at its first activation.
+    OneShot,
+    /// One at each activation.
+    MultiShot,
+    /// All at this activation, counted from 1.
+    Barrier(u64),
+}
+
+/// A trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// When it starts what.
+    pub kind: TriggerKind,
+    /// Its line in the file.
+    pub place: Range<usize>,
+}
+
+/// A connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Number of the sending host.
+    pub src: usize,
+    /// Number of the receiving host.
+    pub dst: usize,
+    /// Payload [bytes].
+    pub size: Bytes,
+    /// When it begins; `None`: with its trigger.
+    pub start: Option<Span>,
+    /// The trigger that starts it.
+    pub trigger: Option<u64>,
+    /// The trigger that it activates when its sender is done.
+    pub send_done: Option<u64>,
+    /// The trigger that it activates when its receiver has all.
+    pub receive_done: Option<u64>,
+    /// Its line in the file.
+    pub place: Range<usize>,
 }
 
 const HEAD: [&str; 4] = ["Nodes", "Connections", "Triggers", "Failures"];
@@ -29,7 +74,9 @@ const START_MAX_US: f64 = 1e5;
 struct Items {
     head: HashMap<&'static str, (u64, Option<Place>)>,
     connections: u64,
-    triggers: HashSet<u64>,
+    triggers: BTreeMap<u64, Trigger>,
+    /// Connections with everything that was read of them.
+    all: Vec<Connection>,
     failures: u64,
     ids: HashMap<u64, bool>,
     /// Triggers that flows name.
@@ -86,13 +133,14 @@ fn trigger(line: &Line<'_>, words: &[&str], items: &mut Items) -> Result<(), Pro
         return Err(line.problem("", "a trigger without id or kind", form));
     }
     let id = line.count(at(2), "trigger id", u32::MAX.into())?;
-    match at(3) {
-        "oneshot" | "multishot" if words.len() == 4 => {}
-        "barrier" if words.len() == 6 && at(4) == "count" => drop(line.count(at(5), "count", u32::MAX.into())?),
+    let kind = match at(3) {
+        "oneshot" if words.len() == 4 => TriggerKind::OneShot,
+        "multishot" if words.len() == 4 => TriggerKind::MultiShot,
+        "barrier" if words.len() == 6 && at(4) == "count" => TriggerKind::Barrier(line.count(at(5), "count", u32::MAX.into())?),
         "barrier" => return Err(line.problem("", "a barrier without count", form)),
         other => return Err(line.problem(other, format!("unknown kind of trigger '{}'", suggest::clip(other)), form)),
-    }
-    if !items.triggers.insert(id) {
+    };
+    if items.triggers.insert(id, Trigger { kind, place: line.span() }).is_some() {
         return Err(line.problem(at(2), format!("trigger {id} stands twice"), "keep one of the two"));
     }
     Ok(())
@@ -185,8 +233,15 @@ fn connection(line: &Line<'_>, words: &[&str], items: &mut Items, options: &Opti
     number("prio", u32::MAX.into())?;
     items.with_prio += u64::from(given.of.contains_key("prio"));
     items.connections += 1;
+    if size == 0 {
+        return Err(line.problem(given.of["size"], "size 0", "htsim never sends such a flow"));
+    }
+    let ends = |key: &str| number(key, u32::MAX.into());
+    let (trigger, send_done, receive_done) = (ends("trigger")?, ends("send_done_trigger")?, ends("recv_done_trigger")?);
+    let mut all = Connection { src, dst, size: Bytes(size), start: None, trigger, send_done, receive_done, place: line.span() };
     let Some(start) = given.of.get("start") else {
         items.waiting += 1;
+        items.all.push(all);
         return Ok(None);
     };
     let value = start.parse::<f64>().ok().filter(|v| v.is_finite() && (0.0..=1e18).contains(v));
@@ -197,9 +252,8 @@ fn connection(line: &Line<'_>, words: &[&str], items: &mut Items, options: &Opti
         StartUnit::Ps => Span(value as u64),
     };
     items.latest_us = items.latest_us.max(value);
-    if size == 0 {
-        return Err(line.problem(given.of["size"], "size 0", "htsim never sends such a flow"));
-    }
+    all.start = Some(start);
+    items.all.push(all);
     Ok(Some(Flow { src, dst, size: Bytes(size), start: Start::At(start) }))
 }
 
@@ -214,7 +268,7 @@ impl Items {
                 return Err(Problem::new(what, "the head counts the items below it; htsim refuses another number").at(place));
             }
         }
-        if let Some((id, place)) = self.named.iter().find(|(id, _)| !self.triggers.contains(id)) {
+        if let Some((id, place)) = self.named.iter().find(|(id, _)| !self.triggers.contains_key(id)) {
             return Err(Problem::new(format!("trigger {id} is not defined"), format!("expected a line 'trigger id {id} oneshot'"))
                 .at(place.clone()));
         }
@@ -245,6 +299,6 @@ impl Items {
             }
             _ => {}
         }
-        Ok(Matrix { nodes, nodes_at, flows, left_out, warnings })
+        Ok(Matrix { nodes, nodes_at, flows, left_out, warnings, connections: self.all, triggers: self.triggers })
     }
 }

@@ -2,12 +2,15 @@
 
 mod chakra;
 mod goal;
+mod htsim;
 mod msccl;
+mod simai;
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use xoff_import::StartUnit;
 use xoff_jobs::collectives::ALGORITHMS;
 use xoff_jobs::{Collective, Graph, Kind};
 use xoff_params::{ParamError, Values};
@@ -52,7 +55,7 @@ impl Trace {
 
 /// The operations of a file, if one is named.
 pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Graph>, ParamError> {
-    const FORMATS: [&str; 3] = ["goal", "msccl", "chakra"];
+    const FORMATS: [&str; 5] = ["goal", "msccl", "chakra", "htsim", "simai"];
     let mut named = Vec::new();
     for key in FORMATS {
         named.extend(s.text_opt(key)?.map(|name| (key, name)));
@@ -64,6 +67,7 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Gr
         ("chakra_all_reduce", "chakra"),
         ("chakra_all_gather", "chakra"),
         ("chakra_control", "chakra"),
+        ("htsim_start", "htsim"),
     ] {
         if s.given(key) && named.iter().all(|n| n.0 != of) {
             return Err(ParamError::new(key, format!("only {of} is a matter of it"), "leave it out"));
@@ -78,6 +82,20 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Gr
     let read = |parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| Source::read(&path).and_then(parse).and_then(Trace::check);
     let graph = match key {
         "goal" => read(&goal::read),
+        "htsim" => {
+            let unit = if s.text("htsim_start")? == "ps" { StartUnit::Ps } else { StartUnit::Us };
+            let mut warnings = Vec::new();
+            let graph = Source::read(&path).and_then(|source| htsim::read(source, unit, &mut warnings)).and_then(Trace::check);
+            warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("htsim", what, hint)));
+            graph
+        }
+        "simai" => {
+            let node = s.count("node_ranks")?.min(u32::MAX.into()) as u32;
+            let mut warnings = Vec::new();
+            let graph = Source::read(&path).and_then(|source| simai::read(&source, node, &mut warnings));
+            warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("simai", what, hint)));
+            graph
+        }
         "msccl" => match s.bytes_opt("message_size")? {
             None => return Err(ParamError::new("message_size", "missing", "chunks of the algorithm are parts of it")),
             Some(size) if size.0 == 0 => return Err(ParamError::new("message_size", "0", "expected a size above zero")),

@@ -1,0 +1,274 @@
+//! Jobs from htsim's connection matrices with triggers and from SimAI's workload texts: what is read takes what it should, what is broken is
+//! refused with its line, and bytes that are neither make no reader panic.
+
+use std::path::PathBuf;
+
+use xoff_record::Sink;
+use xoff_run::{Finished, NetworkScenario};
+
+/// A folder of its own with one file in it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A frame of 1048 B at 100 Gb/s, and a cable [ps].
+const TX: u64 = 83_840;
+const D: u64 = 1_000_000;
+
+/// A message of so many full frames over one switch.
+fn step(frames: u64) -> u64 {
+    (frames + 1) * TX + 2 * D
+}
+
+/// A byte with its header over one switch.
+const SIGNAL: u64 = 2 * 49 * 80 + 2 * D;
+
+fn load(test: &str, hosts: u32, key: &str, text: &str) -> Result<NetworkScenario, String> {
+    let folder = Folder(std::env::temp_dir().join(format!("xoff-connections-{test}-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).unwrap();
+    std::fs::write(folder.0.join("x.txt"), text).unwrap();
+    let scenario = format!(
+        "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
+         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{key} = \"x.txt\"\n"
+    );
+    NetworkScenario::from_text("job.toml", &scenario, &[], &folder.0).map_err(|e| e.to_string())
+}
+
+fn run(test: &str, hosts: u32, key: &str, text: &str) -> (Finished, Vec<String>) {
+    let s = load(test, hosts, key, text).unwrap_or_else(|e| panic!("{test}: {e}"));
+    let f = s.run(Sink::Nothing).unwrap();
+    assert_eq!(f.outcome.violations, []);
+    let warnings = f.manifest.warnings.clone();
+    (f, warnings)
+}
+
+fn ends(f: &Finished) -> Vec<u64> {
+    f.outcome.ranks[0].iter().map(|r| r.log.iterations[0].1.expect("an end").0).collect()
+}
+
+/// When each flow begins and is there, by source and destination.
+fn flows(f: &Finished) -> Vec<(u32, u32, u64, u64)> {
+    let mut all: Vec<_> =
+        f.outcome.flows.iter().map(|f| (f.flow.src, f.flow.dst, f.flow.start.0, f.received.expect("it is there").0)).collect();
+    all.sort_unstable();
+    all
+}
+
+const ONE_AFTER_ANOTHER: &str = "Nodes 4\nConnections 3\nTriggers 2\n0->1 id 1 start 0 size 100000 send_done_trigger 1\n\
+     0->2 id 2 trigger 1 size 50000 send_done_trigger 2\n0->3 id 3 trigger 2 size 1000\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
+
+#[test]
+fn connections_begin_when_those_before_them_are_done() {
+    let (f, warnings) = run("chain", 4, "htsim", ONE_AFTER_ANOTHER);
+    // Each begins when the last frame of the one before goes on the wire, and follows it there.
+    assert_eq!(flows(&f), [(0, 1, 0, step(100)), (0, 2, 99 * TX, 100 * TX + step(50)), (0, 3, 149 * TX, 150 * TX + step(1))]);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let (f, _) = run("crlf", 4, "htsim", &ONE_AFTER_ANOTHER.replace('\n', "\r\n"));
+    assert_eq!(flows(&f).len(), 3);
+}
+
+/// Two flows, a barrier, two flows behind it: hosts 2 and 3 know of both when a message of a byte from each is there.
+#[test]
+fn a_barrier_of_other_hosts_takes_its_path_through_the_network() {
+    let text = "# a comment\nNodes 6\nConnections 5\nTriggers 1\n0->2 id 1 start 0 size 100000 send_done_trigger 1\n\
+        1->3 id 2 start 0 size 200000 send_done_trigger 1\n2->0 id 3 trigger 1 size 100000\n3->1 id 4 trigger 1 size 100000 prio 3\n\
+        4->5 id 5 start 25 size 4000\ntrigger id 1 barrier count 2\n";
+    let (f, warnings) = run("barrier", 6, "htsim", text);
+    // The signal of host 1 follows the message on the way to host 3, and goes alone to host 2.
+    let begins = 200 * TX + SIGNAL;
+    let of = |src: u32, dst: u32| flows(&f).into_iter().filter(|x| (x.0, x.1) == (src, dst)).map(|x| x.2).collect::<Vec<_>>();
+    assert_eq!(of(2, 0), [begins]);
+    // Behind the signal to host 2 at the source, and behind the last frame of the message at the switch.
+    assert_eq!(of(3, 1), [201 * TX + 2 * D + 2 * 49 * 80]);
+    assert_eq!(of(4, 5), [25_000_000]);
+    assert!(warnings.iter().any(|w| w.contains("4 activations of triggers at other hosts")), "{warnings:?}");
+    assert!(warnings.iter().any(|w| w.contains("prio")), "{warnings:?}");
+}
+
+#[test]
+fn the_receivers_end_and_one_target_at_a_time() {
+    // Host 1 answers what it has received: no signal is needed.
+    let text = "Nodes 2\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 100000 recv_done_trigger 1\n1->0 id 2 trigger 1 size 1000\ntrigger id 1 oneshot\n";
+    let (f, warnings) = run("receive", 2, "htsim", text);
+    assert_eq!((flows(&f)[1].2, warnings.len()), (step(100), 0));
+    // Each of a series starts the next one.
+    let text = "Nodes 2\nConnections 4\nTriggers 1\n0->1 id 1 start 0 size 10000 send_done_trigger 1\n0->1 id 2 trigger 1 size 20000 send_done_trigger 1\n\
+        0->1 id 3 trigger 1 size 30000 send_done_trigger 1\n0->1 id 4 trigger 1 size 40000\ntrigger id 1 multishot\n";
+    let (f, _) = run("multishot", 2, "htsim", text);
+    assert_eq!(flows(&f).iter().map(|x| x.2).collect::<Vec<_>>(), [0, 9 * TX, 29 * TX, 59 * TX]);
+}
+
+#[test]
+fn broken_matrices_are_refused_with_their_lines() {
+    let with = |from: &str, to: &str| ONE_AFTER_ANOTHER.replacen(from, to, 1);
+    let cases: &[(&str, String, &str, &str)] = &[
+        ("count", with("Connections 3", "Connections 4"), "x.txt:2:13", "Connections 4, but 3 are listed"),
+        ("spaces", with("0->2 id 2", "0->2  id 2"), "x.txt:5:1", "two spaces"),
+        ("arrow", with("0->2", "0 -> 2"), "x.txt:5:1", "no connection"),
+        ("host", with("0->3", "0->9"), "x.txt:6:4", "host 9, but Nodes is 4"),
+        ("self", with("0->3", "0->0"), "x.txt:6:1", "itself"),
+        ("undefined", with("trigger id 2 oneshot\n", "trigger id 3 oneshot\n"), "x.txt:5:", "trigger 2 is not defined"),
+        ("never", with(" send_done_trigger 1", ""), "x.txt:5:1", "it never begins: nothing activates trigger 1"),
+        ("size", with("size 1000\n", "size 3000000000\n"), "x.txt:6:", "3000000000"),
+        ("both", with("trigger 1 size 50000", "trigger 1 start 4 size 50000"), "x.txt:5:", "both start and trigger"),
+        ("few", with("trigger id 1 oneshot", "trigger id 1 barrier count 2"), "x.txt:5:1", "waits for 2: it never begins"),
+        (
+            "several",
+            with("trigger 2 size 1000", "start 3 size 1000 send_done_trigger 1"),
+            "x.txt:7:1",
+            "2 connections activate trigger 1: which of them does first",
+        ),
+        ("far", with("start 0", "start 1e17"), "x.txt:4:", "the end of time"),
+        ("circle", with("start 0 size", "trigger 2 size"), "x.txt:", "activate trigger 2"),
+    ];
+    for (name, text, place, what) in cases {
+        let e = load(name, 4, "htsim", text).err().unwrap_or_else(|| panic!("{name} was read"));
+        if *name != "circle" {
+            assert!(e.contains(place) && e.contains(what), "{name}: {e}");
+        }
+    }
+    let circle = "Nodes 2\nConnections 2\nTriggers 2\n0->1 id 1 trigger 2 size 10 send_done_trigger 1\n0->1 id 2 trigger 1 size 10 send_done_trigger 2\n\
+        trigger id 1 oneshot\ntrigger id 2 oneshot\n";
+    let e = load("circle2", 2, "htsim", circle).err().expect("a circle");
+    assert!(e.contains("x.txt:") && e.contains("cycle of dependencies"), "{e}");
+    let e = load("hosts", 2, "htsim", ONE_AFTER_ANOTHER).err().expect("too few hosts");
+    assert!(e.contains("rank 2 has no host"), "{e}");
+}
+
+const LAYERS: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n\
+     2\nfirst -1 1000 ALLREDUCE 200000 2000 ALLREDUCE 200000 3000 NONE 0 0\nsecond\t-1\t4000\tALLREDUCE\t400000\t5000\tALLREDUCE\t200000\t6000\tALLREDUCE\t100000\t700\n";
+
+/// Forward: each all-reduce of two ranks is two steps of a half. Back: that of the input gradient beside the next computing, that of the first
+/// layer not at all; that of the weight gradient, among ranks two apart, beside all that follows.
+#[test]
+fn a_transformer_takes_what_its_layers_take() {
+    let (f, warnings) = run("layers", 4, "simai", LAYERS);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let pair = |frames: u64| 2 * step(frames / 2);
+    let forward = 1_000_000 + pair(200) + 4_000_000 + pair(400);
+    let input = pair(200);
+    assert!(input > 6_000_000);
+    // Its messages meet those of the weight gradient at the wire of each rank: they end later than alone, and no sooner.
+    let (found, alone) = (ends(&f)[0], forward + 5_000_000 + input + 2_000_000 + 3_000_000);
+    assert_eq!(ends(&f), [found; 4]);
+    assert!(found >= alone && found < alone + 100 * TX, "{found} {alone}");
+    // Without them to the picosecond.
+    let (f, _) = run("alone", 4, "simai", &LAYERS.replace("ALLREDUCE\t100000", "NONE\t0"));
+    assert_eq!(ends(&f), [alone; 4]);
+}
+
+/// 16 ranks, tensor groups of 4, experts on 2: which ranks exchange messages.
+#[test]
+fn groups_are_those_of_simai() {
+    let text = |word: &str, at: usize| {
+        let mut w = ["x", "-1", "1", "NONE", "0", "1", "NONE", "0", "1", "NONE", "0", "0"];
+        (w[at], w[at + 1]) = (word, "16000");
+        format!(
+            "{} model_parallel_NPU_group: 4 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 16 checkpoints: 0 checkpoint_initiates: 0\n1\n{}\n",
+            &LAYERS[..31],
+            w.join(" ")
+        )
+    };
+    let peers = |word: &str, at: usize| {
+        let (f, _) = run(&format!("groups{word}{at}"), 16, "simai", &text(word, at));
+        let mut of: Vec<u32> = f.outcome.flows.iter().filter(|x| x.flow.src == 6).map(|x| x.flow.dst).collect();
+        of.sort_unstable();
+        of.dedup();
+        of
+    };
+    assert_eq!(peers("ALLTOALL", 3), [4, 5, 7]);
+    assert_eq!(peers("ALLTOALL", 9), [2, 10, 14]);
+    assert_eq!(peers("ALLTOALL_EP", 3), [2]);
+    assert_eq!(peers("ALLTOALL_DP_EP", 9), [14]);
+}
+
+#[test]
+fn broken_workloads_are_refused_with_their_lines() {
+    let with = |from: &str, to: &str| LAYERS.replacen(from, to, 1);
+    let cases: &[(&str, String, &str, &str)] = &[
+        ("layers", with("\n2\n", "\n5\n"), "x.txt:2:1", "5 layers are announced, and 2 follow"),
+        ("columns", with(" 0 0\n", " 0\n"), "x.txt:3:1", "11 columns"),
+        ("collective", with("ALLREDUCE", "BROADCAST"), "x.txt:3:", "'BROADCAST' is no collective"),
+        ("groups", with("all_gpus: 4", "all_gpus: 5"), "x.txt:1:", "groups of 2 among 5"),
+        ("policy", with("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "QUANTUM"), "x.txt:1:1", "'QUANTUM' is not read"),
+        ("experts", with("ep: 1", "ep: 3"), "x.txt:1:", "ep 3 among 2"),
+        ("pipeline", with("pp: 1", "pp: 2"), "x.txt:1:", "pipeline"),
+        ("accumulation", with("ga: 1", "ga: 4"), "x.txt:1:", "accumulation"),
+        ("checkpoints", with("checkpoints: 0", "checkpoints: 2"), "x.txt:1:", "recomputing"),
+        ("time", with("1000", "-1000"), "x.txt:3:", "'-1000' is no time"),
+        ("key", with("ep:", "epp:"), "x.txt:1:", "'epp' is no key"),
+        ("missing", with(" ga: 1", ""), "", ""),
+        ("empty", String::new(), "x.txt:1:1", "nothing"),
+        ("cut", LAYERS[..LAYERS.len() / 2].to_owned(), "x.txt:", ""),
+    ];
+    for (name, text, place, what) in cases {
+        let read = load(name, 5, "simai", text);
+        if place.is_empty() {
+            assert!(read.is_ok(), "{name}: what is not there is as usual");
+            continue;
+        }
+        let e = read.err().unwrap_or_else(|| panic!("{name} was read"));
+        assert!(e.contains(place) && e.contains(what), "{name}: {e}");
+    }
+}
+
+/// Bytes of all readers' own samples, cut, doubled and changed at random: read or refused, never a panic, and what is read has an end.
+#[test]
+fn changed_files_are_read_or_refused() {
+    let goal = "num_ranks 2\nrank 0 {\nl1: calc 10 cpu 0\nl2: send 8b to 1 tag 7 cpu 0 nic 0\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 7\n}\n";
+    let mut state = 7u64;
+    let mut draw = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % n.max(1)
+    };
+    let words = [
+        "0",
+        "1",
+        "-1",
+        "99999999999999999999",
+        "->",
+        " ",
+        "\n",
+        "trigger",
+        "id",
+        "}",
+        "{",
+        "NONE",
+        "ALLTOALL_EP",
+        "\u{fe}",
+        "4294967295",
+        "send",
+    ];
+    let mut read = 0;
+    for (key, sample) in [("htsim", ONE_AFTER_ANOTHER), ("simai", LAYERS), ("goal", goal)] {
+        for nth in 0..400 {
+            let mut text: Vec<char> = sample.chars().collect();
+            for _ in 0..1 + draw(4) {
+                let at = draw(text.len());
+                match draw(4) {
+                    0 => drop(text.drain(at..(at + draw(9)).min(text.len()))),
+                    1 => drop(text.splice(at..at, words[draw(words.len())].chars()).collect::<Vec<_>>()),
+                    2 => text.truncate(at),
+                    _ => {
+                        let copy: Vec<char> = text[at..(at + draw(40)).min(text.len())].to_vec();
+                        drop(text.splice(at..at, copy).collect::<Vec<_>>());
+                    }
+                }
+            }
+            let text: String = text.into_iter().collect();
+            match load("fuzz", 4, key, &text) {
+                Ok(s) => {
+                    let f = s.run(Sink::Nothing).unwrap();
+                    assert!(f.outcome.violations.is_empty() && f.outcome.deadlocks.is_empty(), "{key} {nth}: {text}");
+                    read += 1;
+                }
+                Err(e) => assert!(e.contains("x.txt") || e.contains("job.toml"), "{key} {nth}: {e}"),
+            }
+        }
+    }
+    assert!(read > 30, "{read}");
+}
