@@ -138,7 +138,8 @@ fn repeated_or_shared(case: u64, drawn: &mut Drawn) {
     let mut d = Dice(case ^ 0x5e4d_a9a1);
     let (kind, parameters) = &mut drawn.flow_control;
     match *kind {
-        "pfc" | "gfc-buffer" | "pffc" if d.roll(3) == 0 => *parameters += &format!("repeat = \"{}ns\"\n", 300 + d.roll(9000)),
+        // Room for a flow of pffc that is paused later would be more than the buffer has.
+        "pfc" | "gfc-buffer" if d.roll(3) == 0 => *parameters += &format!("repeat = \"{}ns\"\n", 300 + d.roll(3000)),
         "uec-cbfc" if case % 4 != 1 && !parameters.contains("lossy") && !drawn.switch.contains("memory = ") && d.roll(2) == 0 => {
             let how = d.pick(&["\"static\"\n", "\"static\"\nshared_limit = 200\n", "\"dynamic\"\n", "\"dynamic\"\nshared_th = -2\n"]);
             let (limit, reserved) = (300 + d.roll(1200), 34 + d.roll(60));

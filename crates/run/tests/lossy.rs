@@ -128,6 +128,50 @@ fn abm_leaves_as_much_free_whatever_the_number_of_ports() {
     }
 }
 
+/// The longest queue of two senders of 700 frames each into one port, by the rule of Reverie, slot by slot: two frames come, one leaves.
+fn reverie_by_hand(pool: f64, alpha: f64, gain: f64) -> f64 {
+    let (mut q, mut l, mut most) = (0.0f64, 0.0f64, 0.0f64);
+    let frame = MTU as f64;
+    for _ in 0..700 {
+        for _ in 0..2 {
+            if l.min(q) + frame <= alpha * (pool - q) && q + frame <= pool {
+                q += frame;
+                most = most.max(q);
+            }
+        }
+        q -= frame;
+        l = q.min((1.0 - gain) * l + gain * q);
+    }
+    most
+}
+
+/// Reverie compares a smoothed queue with the threshold: without smoothing a queue holds alpha B / (1 + alpha); the less the present queue weighs, the more of a burst
+/// is taken in, as the rule by hand has it.
+#[test]
+fn reverie_takes_in_as_much_of_a_burst_as_its_rule_says() {
+    let mut longest = Vec::new();
+    for alpha in [0.25, 0.5, 1.0] {
+        assert!(
+            (reverie_by_hand(300_000.0, alpha, 1.0) - alpha * 300_000.0 / (1.0 + alpha)).abs() <= 1000.0,
+            "the rule has the closed form"
+        );
+        for gain in [1.0, 0.1, 0.01] {
+            let text = star(
+                24,
+                &(pools(&format!("kind = \"reverie\"\nalpha = {alpha}\ngain = {gain}\n")) + &flow(8, 0, 0, 700) + &flow(9, 0, 0, 700)),
+            );
+            let s = load(&text);
+            let f = s.run(Sink::Nothing).unwrap();
+            let (node, port) = port_of(&s.topology, "S1:H0");
+            let most = f.outcome.ports[node as usize][port as usize].egress_bytes_max as f64;
+            let form = reverie_by_hand(300_000.0, alpha, gain);
+            assert!((most - form).abs() <= 2.0 * MTU as f64, "alpha {alpha}, gain {gain}: {most}, by hand {form}");
+            longest.push(most);
+        }
+    }
+    assert!(longest.chunks(3).all(|by_gain| by_gain[0] < by_gain[1] && by_gain[1] < by_gain[2]), "{longest:?}");
+}
+
 /// The same loss with a fixed buffer by ingress: each of n ingresses keeps B.
 #[test]
 fn a_fixed_buffer_drops_at_the_ingress() {
