@@ -164,7 +164,10 @@ impl Graph {
                     };
                     let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
                     let (from, tag) = (word(from.map(u64::from)), word(tag));
-                    let what = format!("it waits for a message from rank {from} with tag {tag} that is never sent");
+                    let any = |o: &crate::Op| matches!(o.work, Work::Receive { from, tag, .. } if from.is_none() || tag.is_none());
+                    let taken = self.programs[at.0 as usize].ops.iter().any(any);
+                    let or = if taken { ", or that a receive of any source or tag may take before" } else { "" };
+                    let what = format!("it waits for a message from rank {from} with tag {tag} that is never sent{or}");
                     return Err(fault(at.0, at.1, what, "match the send's rank and tag"));
                 }
             }

@@ -77,6 +77,22 @@ fn goal_has_wildcards_cpus_and_comments() {
     assert_eq!(ends(&run("cpus", "x.goal", cpus, GOAL)), [9_000]);
 }
 
+/// A receive of any source takes what comes first, so whether the next one gets its message is known in a run only: the application is named, not the
+/// network.
+#[test]
+fn an_application_that_waits_for_itself_is_named() {
+    let text = "num_ranks 3\nrank 0 {\na: recv 8b from -1 tag -1\nb: recv 8b from 2 tag 5\nb requires a\n}\nrank 1 {\nc: calc 100000\nd: send 8b to 0 tag 5\n\
+        d requires c\n}\nrank 2 {\nc: calc 1\nd: calc 1\ne: send 8b to 0 tag 5\nd requires c\ne requires d\n}\n";
+    let f = run("itself", "x.goal", text, GOAL);
+    let words = f.summary.took_effect.iter().find(|w| w.contains("waits for itself, not for the network")).expect("a sentence");
+    assert!(words.contains("rank 0, operation 1, waits for a message from rank 2 with tag 5"), "{words}");
+    assert!(words.contains("1 of its ranks have not ended"), "{words}");
+    assert_eq!(f.outcome.deadlocks, []);
+    // The other order of arrival has an end.
+    let f = run("ends", "x.goal", &text.replace("calc 100000", "calc 0"), GOAL);
+    assert!(!f.summary.took_effect.iter().any(|w| w.contains("waits for itself")));
+}
+
 #[test]
 fn broken_goal_is_refused_with_its_line() {
     let two = |first: &str, second: &str| format!("num_ranks 2\nrank 0 {{\n{first}\n}}\nrank 1 {{\n{second}\n}}\n");

@@ -9,7 +9,7 @@ use xoff_record::{
 };
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
-use xoff_units::Span;
+use xoff_units::{Span, Time};
 
 use super::account::{Accounts, Pauses, Stretch, difference, joined};
 use super::straggler::Straggler;
@@ -311,13 +311,49 @@ impl JobSummary {
         JobAnswer { name: self.name.clone(), ranks: self.hosts.len() as u32, iterations_planned: self.planned, iterations }
     }
 
+    /// That the application waits for itself, and not for the network: nothing was left to happen, every message that was sent is there, and a rank
+    /// waits for one that was not. Before a run that is found out for all jobs but those whose receives take any source or tag.
+    fn stands_still(&self, s: &NetworkScenario, o: &Outcome) -> Option<String> {
+        let jobs = s.flows.jobs.as_ref()?;
+        let (at, job) = jobs.jobs.iter().enumerate().find(|(_, j)| j.name == self.name)?;
+        let mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
+        let under_way = o.flows[mine].iter().any(|f| f.flow.start < Time::NEVER && f.received.is_none());
+        if under_way || o.now >= s.until {
+            return None;
+        }
+        let (mut waiting, mut ranks) = (None, 0);
+        for (rank, log) in (0u32..).zip(&o.ranks[at]) {
+            let Some((nth, (_, None))) = log.log.iterations.iter().enumerate().next_back() else { continue };
+            let program = &job.graph.programs[rank as usize];
+            let times = log.log.ops.chunks_exact(program.ops.len().max(1)).nth(nth)?;
+            let open = (0u32..).zip(program.ops.iter().zip(times)).filter(|(_, (_, t))| t.begun < Time::NEVER && t.ended == Time::NEVER);
+            let mut receives = open.filter_map(|(op, (x, _))| match x.work {
+                Work::Receive { from, tag, .. } => Some((rank, op, from, tag)),
+                _ => None,
+            });
+            ranks += 1;
+            waiting = waiting.or_else(|| receives.next());
+        }
+        let (rank, op, from, tag) = waiting?;
+        let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
+        Some(format!(
+            "job {}: the application waits for itself, not for the network: every message that was sent is there, and {ranks} of its ranks have not ended; rank {rank}, \
+             operation {op}, waits for a message from rank {} with tag {}",
+            self.name,
+            word(from.map(u64::from)),
+            word(tag)
+        ))
+    }
+
     /// In sentences.
     pub(in crate::network) fn words(&self, s: &NetworkScenario, o: &Outcome) -> Vec<String> {
         let (name, done) = (&self.name, self.iterations.len());
         let mut all = Vec::new();
         let times = || self.iterations.iter().map(|i| i.time_ps);
         let (Some(least), Some(most)) = (times().min(), times().max()) else {
-            return vec![format!("job {name}: no iteration of {} came to its end", self.planned)];
+            all.push(format!("job {name}: no iteration of {} came to its end", self.planned));
+            all.extend(self.stands_still(s, o));
+            return all;
         };
         let range = |a: u64, b: u64| if a == b { Span(a).to_string() } else { format!("{} to {}", Span(a), Span(b)) };
         let of = if done == self.planned as usize { String::new() } else { format!(" of {}", self.planned) };
@@ -339,6 +375,7 @@ impl JobSummary {
         let parts: Vec<String> = CAUSES.iter().zip(longest.path_ps).filter(|(_, ps)| *ps > 0).map(|x| part(&x)).collect();
         all.push(format!("job {name}: critical path of the longest iteration: {}", parts.join(", ")));
         all.extend(longest.straggler.as_ref().map(|x| format!("job {name}: {}", x.words(s, o))));
+        all.extend(self.stands_still(s, o));
         for (collective, low, high) in &self.bus {
             let rate = |bits: u64| format!("{:.3} Gbps", bits as f64 / 1e9);
             let range = if low == high { rate(*low) } else { format!("{} to {}", rate(*low), rate(*high)) };
