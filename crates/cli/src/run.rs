@@ -290,9 +290,10 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
     row(
         "Speed",
         format!(
-            "{} events, {:.1} million frame hops per CPU second",
+            "{} events, {:.1} million frame hops per CPU second{}",
             grouped(m.events),
-            m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6
+            m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6,
+            if m.fast_forward.events_skipped > 0 { ", with those that were skipped" } else { "" }
         ),
     );
     let engine = match &m.engine_because {

@@ -25,7 +25,8 @@ use xoff_units::grouped;
 ///
 /// Reads the configuration with the topology and flow files it names, and writes the flow completion times and the
 /// PFC frames in the same format, equal to the nanosecond, with a manifest.json beside them. CC_MODE 0
-/// (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY).
+/// (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY). Runs on one thread: equal times go in the order in which that simulator
+/// schedules them, anywhere in the network, and all ports draw from one generator.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"

@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::{Allow, Parts, Promises, Work};
-use xoff_record::{Manifest, Parameter, Verdict};
+use xoff_record::{FastForward, Manifest, Parameter, Verdict};
 use xoff_scenario::hpcc::{CcMode, HpccCase};
 use xoff_sim::{Ended, Outcome, PortTotals};
 use xoff_topology::Topology;
@@ -14,6 +14,9 @@ use xoff_units::{Rate, grouped};
 use super::Run;
 use crate::answer::{Allowed, open_ends};
 use crate::terminal::{self, counted};
+
+/// Why events are not handled node after node, nor by several threads, nor skipped (decision 0014).
+const ONE_ORDER: &str = "equal times go in the order in which the HPCC simulator schedules them, anywhere in the network";
 
 /// What a replay of the HPCC simulator came to.
 #[derive(JsonSchema, Serialize)]
@@ -118,6 +121,7 @@ pub(super) fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> S
     }
     row("PFC frames", grouped(run.pfc_lines));
     row("Events", format!("{} ({:.1} million per CPU second)", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
+    row("Engine", format!("{}, on one thread: {ONE_ORDER}", m.engine));
     row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
     row("Flows", run.fct.display().to_string());
     row("Pauses", run.pfc.display().to_string());
@@ -139,6 +143,9 @@ pub(super) fn manifest(run: &Run, config: &Path) -> Manifest {
         seed: 1,
         threads: 1,
         processes: 1,
+        engine: "events".into(),
+        engine_because: Some(ONE_ORDER.into()),
+        fast_forward: FastForward { because: Some(ONE_ORDER.into()), ..FastForward::default() },
         result_hash: run.hash.to_string(),
         started: humantime::format_rfc3339_seconds(run.started).to_string(),
         wall_seconds: run.wall_seconds,
