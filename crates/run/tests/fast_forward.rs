@@ -319,6 +319,9 @@ fn random_scenarios_are_the_same_with_fast_forward_and_without() {
     all_skipped(swarm(0..171, Flows::Long), &NO_PERIOD);
     // Filters of BFC leave at multiples of a time since the start, which no period has to be a multiple of.
     same(10_775, Flows::Long);
+    // A link fails and flows never end: how many calls that find nothing due are left decides nothing, not even how long samples are taken.
+    same(13_510, Flows::Long);
+    same(14_605, Flows::Long);
 }
 
 #[test]

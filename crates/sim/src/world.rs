@@ -119,6 +119,8 @@ pub struct World {
     stop_on_deadlock: bool,
     deadlocks: Vec<Deadlock>,
     samples: Samples,
+    /// Rows of samples since which perhaps nothing has happened: if nothing does, the run had ended before them.
+    held: Vec<Row>,
     /// Only if the run is to stop when its flows are complete.
     pub(crate) looks: Option<DoneLooks>,
     checks: Checks,
@@ -331,6 +333,8 @@ impl World {
         if !self.outside && !is_driven {
             let acted = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
             self.now = self.others.joined(acted, Time::max);
+            let end = self.now().0;
+            self.held.retain(|row| row.time() <= end);
         }
         Some(why)
     }
@@ -463,6 +467,9 @@ impl World {
     }
 
     pub(crate) fn record(&mut self, row: Row) {
+        if !self.held.is_empty() {
+            std::mem::take(&mut self.held).into_iter().for_each(|row| self.record(row));
+        }
         if let Some(r) = &mut self.recorder {
             r.row(&row);
             if let Some(noted) = &mut self.noted {
@@ -496,6 +503,14 @@ impl World {
         next.into_iter().chain(planned).min()
     }
 
+    /// Is nothing left but calls, of which it is not known whether they will find anything due?
+    fn only_calls(&mut self) -> bool {
+        let calls = |p: &Partition| p.next_start().is_none() && p.core.pending.events().all(|e| e.kind().is_timer());
+        let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));
+        let only = !self.outside && !other && self.partitions.iter().all(calls);
+        self.others.joined(only, |a, b| a & b)
+    }
+
     /// Handles the first of the global events; every partition has reached its time.
     fn run_global_event(&mut self) {
         let Some(Reverse(e)) = self.global_events.pop() else { return };
@@ -507,20 +522,24 @@ impl World {
         if self.others.joined(late, |a, b| a | b) {
             self.put_in_order(); // before what this time records
         }
+        let mut happened = true;
         match e.kind() {
             Kind::LinkFails => self.fail_link(e.arg),
             Kind::Look => self.look_at_queues(),
-            Kind::Sample => self.sample(),
+            Kind::Sample => happened = self.sample(),
             Kind::DeadlockDetector => {
                 // A look that finds nothing is not something that happens.
                 let known = self.deadlocks.len();
                 self.look_for_deadlocks();
-                self.looked = (self.deadlocks.len() == known).then_some(self.now);
+                happened = self.deadlocks.len() > known;
+                self.looked = (!happened).then_some(self.now);
             }
             _ => unreachable!("not an event of the whole network"),
         }
-        if e.kind() != Kind::DeadlockDetector || self.looked.is_none() {
+        if happened {
             self.acted = self.now;
+        }
+        if happened || e.kind() == Kind::Sample {
             self.disturbed += 1;
         }
         self.exchange();
@@ -579,6 +598,7 @@ impl World {
             self.look_for_deadlocks();
         }
         self.audit();
+        std::mem::take(&mut self.held).into_iter().for_each(|row| self.record(row));
         self.put_in_order(); // stops that have expired since the last event
         let mut ports = self.port_totals();
         let mut ranks = self.take_ranks();

@@ -481,6 +481,7 @@ impl World {
             stop_on_deadlock: m.stop_on_deadlock,
             deadlocks: Vec::new(),
             samples: Samples::default(),
+            held: Vec::new(),
             looks: (m.stop_when_done && flows.loops.is_empty()).then(DoneLooks::default),
             checks,
             overdrawn: BTreeSet::new(),

@@ -6,7 +6,10 @@ use super::*;
 use crate::rows::{flow_rate, port_rate, queues};
 
 impl World {
-    pub(super) fn sample(&mut self) {
+    /// Takes a sample. Returns whether it is certain that the run goes on to it: a call that finds nothing due is no reason to sample, and how
+    /// many of them are left is another matter where fast-forward has skipped something.
+    pub(super) fn sample(&mut self) -> bool {
+        let certain = !self.only_calls();
         // Rows have the time of the run, ports are asked about that of the nodes.
         let (now, of_nodes) = (self.now(), self.now);
         let span = now.since(self.samples.at);
@@ -82,9 +85,13 @@ impl World {
         }
         for (_, row) in rows {
             let row = self.numbered_as_in_run(row);
-            self.record(row);
+            match certain {
+                true => self.record(row),
+                false => self.held.push(row),
+            }
         }
         self.samples.at = now;
         self.plan(probes.interval, Kind::Sample);
+        certain
     }
 }

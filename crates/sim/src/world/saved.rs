@@ -25,6 +25,7 @@ impl World {
             (first.monitor.histogram.is_some(), "a histogram of queues"),
             (!self.layout.probes.frames.is_none(), "frames on wires that are recorded one by one"),
             (self.partitions.iter().any(rows), "rows that have not been taken"),
+            (!self.held.is_empty(), "samples that may be behind the end"),
         ];
         reasons.into_iter().find(|r| r.0).map(|r| r.1)
     }
@@ -44,7 +45,7 @@ impl World {
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _,
             // Found anew: caches, and what a search has seen.
-            noted: _, rerouting: _, paused: _,
+            noted: _, rerouting: _, paused: _, held: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
             failures, completions, ranks_left, leaps, deadlocks, samples, looks, checks, overdrawn,
         } = self;
