@@ -46,7 +46,7 @@ pub enum Direction {
 }
 
 /// Where a recorded rate comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::save::Value)]
 pub enum RateSource {
     /// Bytes on the wire (ports: all frames but control; flows: payload) per sampling interval.
     #[default]

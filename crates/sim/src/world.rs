@@ -62,6 +62,7 @@ use meeting::{Lookahead, Task};
 use on_processes::{MEETINGS, Sums};
 use outside::OUTSIDE;
 pub use outside::{Leaving, NO_PORT, UNKNOWN_SOURCE};
+use sample::Sampled;
 
 /// A network in motion.
 pub struct World {
@@ -120,7 +121,7 @@ pub struct World {
     deadlocks: Vec<Deadlock>,
     samples: Samples,
     /// Rows of samples since which perhaps nothing has happened: if nothing does, the run had ended before them.
-    held: Vec<Row>,
+    held: Vec<Sampled>,
     /// Only if the run is to stop when its flows are complete.
     pub(crate) looks: Option<DoneLooks>,
     checks: Checks,
@@ -334,7 +335,7 @@ impl World {
             let acted = self.partitions.iter().map(|p| p.acted).fold(self.acted, Time::max);
             self.now = self.others.joined(acted, Time::max);
             let end = self.now().0;
-            self.held.retain(|row| row.time() <= end);
+            self.held.retain(|sample| sample.row().time() <= end);
         }
         Some(why)
     }
@@ -468,7 +469,7 @@ impl World {
 
     pub(crate) fn record(&mut self, row: Row) {
         if !self.held.is_empty() {
-            std::mem::take(&mut self.held).into_iter().for_each(|row| self.record(row));
+            std::mem::take(&mut self.held).into_iter().for_each(|sample| self.record(sample.row()));
         }
         if let Some(r) = &mut self.recorder {
             r.row(&row);
@@ -598,7 +599,7 @@ impl World {
             self.look_for_deadlocks();
         }
         self.audit();
-        std::mem::take(&mut self.held).into_iter().for_each(|row| self.record(row));
+        std::mem::take(&mut self.held).into_iter().for_each(|sample| self.record(sample.row()));
         self.put_in_order(); // stops that have expired since the last event
         let mut ports = self.port_totals();
         let mut ranks = self.take_ranks();

@@ -1,9 +1,41 @@
 //! Samples of queues and rates.
 
-use xoff_rows::{Port, RateSource};
+use xoff_mech::detection::Side;
+use xoff_rows::{Port, QueueRow, RateRow, RateSource};
 
 use super::*;
 use crate::rows::{flow_rate, port_rate, queues};
+
+/// A row of a sample.
+#[derive(Clone, Copy, Value)]
+pub(super) enum Sampled {
+    /// Time, port, buffer and priority, bytes.
+    Queue(u64, Port, (Side, u8), u64),
+    /// Time, port, priority, flow and source, bits per second.
+    Rate(u64, Port, (Option<u8>, Option<u64>, RateSource), u64),
+}
+
+impl Sampled {
+    /// As a row of its table.
+    pub fn row(self) -> Row {
+        match self {
+            Sampled::Queue(time_ps, port, (kind, priority), bytes) => Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }),
+            Sampled::Rate(time_ps, port, (priority, flow, source), bits_per_second) => {
+                Row::Rate(RateRow { time_ps, port, priority, flow, bits_per_second, source })
+            }
+        }
+    }
+
+    fn of(row: Row) -> Sampled {
+        match row {
+            Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }) => Sampled::Queue(time_ps, port, (kind, priority), bytes),
+            Row::Rate(RateRow { time_ps, port, priority, flow, bits_per_second, source }) => {
+                Sampled::Rate(time_ps, port, (priority, flow, source), bits_per_second)
+            }
+            other => unreachable!("{other:?} is no sample"),
+        }
+    }
+}
 
 impl World {
     /// Takes a sample. Returns whether it is certain that the run goes on to it: a call that finds nothing due is no reason to sample, and how
@@ -87,7 +119,7 @@ impl World {
             let row = self.numbered_as_in_run(row);
             match certain {
                 true => self.record(row),
-                false => self.held.push(row),
+                false => self.held.push(Sampled::of(row)),
             }
         }
         self.samples.at = now;

@@ -25,7 +25,6 @@ impl World {
             (first.monitor.histogram.is_some(), "a histogram of queues"),
             (!self.layout.probes.frames.is_none(), "frames on wires that are recorded one by one"),
             (self.partitions.iter().any(rows), "rows that have not been taken"),
-            (!self.held.is_empty(), "samples that may be behind the end"),
         ];
         reasons.into_iter().find(|r| r.0).map(|r| r.1)
     }
@@ -45,9 +44,9 @@ impl World {
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _,
             // Found anew: caches, and what a search has seen.
-            noted: _, rerouting: _, paused: _, held: _,
+            noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
-            failures, completions, ranks_left, leaps, deadlocks, samples, looks, checks, overdrawn,
+            failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn,
         } = self;
         xoff_units::save::save_each(partitions.iter(), &mut to);
         (*elsewhere, *met, *threads_pay, *now).write(&mut to);
@@ -60,6 +59,7 @@ impl World {
         leaps.write(&mut to);
         deadlocks.write(&mut to);
         samples.write(&mut to);
+        held.write(&mut to);
         looks.write(&mut to);
         checks.write(&mut to);
         overdrawn.write(&mut to);
@@ -86,6 +86,7 @@ impl World {
         self.leaps = Value::read(&mut from)?;
         self.deadlocks = Value::read(&mut from)?;
         self.samples = Value::read(&mut from)?;
+        self.held = Value::read(&mut from)?;
         self.looks = Value::read(&mut from)?;
         self.checks = Value::read(&mut from)?;
         self.overdrawn = Value::read(&mut from)?;
