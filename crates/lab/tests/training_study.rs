@@ -304,6 +304,10 @@ comparisons are made seed by seed (geometric means of ratios). With five seeds a
 const FOOT: &str = "
 ## What this does not show
 
+An iteration is measured from the beginning of the first rank to the end of the last. Ranks drift apart, so iterations overlap, and where a mechanism changes how far they do, its iterations get longer or shorter
+without the job doing so. Beside a slow receiver, HPCC and TCD + DCQCN have shorter iterations here and yet a longer job. The small job ends before the large one, which then runs alone. What acknowledgements cost is
+counted as rate control.
+
 One fabric, one pair of jobs, one size of messages: another ratio of computing to communication moves every number here. Rate control is judged with defaults; whoever tunes it for a fabric gets another answer. No frame is
 lost, so nothing here tests recovery. The watchdog is off. Reductions take no time.
 ";

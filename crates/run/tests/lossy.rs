@@ -148,7 +148,7 @@ fn reverie_by_hand(pool: f64, alpha: f64, gain: f64) -> f64 {
 /// Reverie compares a smoothed queue with the threshold: without smoothing a queue holds alpha B / (1 + alpha); the less the present queue weighs, the more of a burst
 /// is taken in, as the rule by hand has it.
 #[test]
-fn reverie_takes_in_as_much_of_a_burst_as_its_rule_says() {
+fn reverie_takes_in_as_much_of_a_burst_as_its_rule_allows() {
     let mut longest = Vec::new();
     for alpha in [0.25, 0.5, 1.0] {
         assert!(
