@@ -45,7 +45,7 @@ fn loss_is_found_where_nothing_holds_frames_back() {
     let faults = ["--fault", "none", "--set", "flow_control=none", "--set", "switch.buffer=20KB"];
     let Some((page, code)) = soak("soak-canary", &faults) else { return };
     assert_eq!(code, 1, "{page}");
-    assert!(page.contains("bytes are lost, and none may be"), "{page}");
+    assert!(page.contains("bytes are lost, and none may be") && page.contains("S2 memory "), "{page}");
 }
 
 #[test]
@@ -60,6 +60,7 @@ fn memory_that_grows_is_found() {
         cables: Default::default(),
         age: age as f64,
         memory,
+        dropped: Default::default(),
         problems: vec![],
     };
     let steady: Vec<Round> = (0..9).map(|n| round(n, 30_000 + n as u64)).collect();

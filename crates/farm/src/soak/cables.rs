@@ -65,21 +65,12 @@ pub struct Counts {
     pub data_lost: u64,
     /// Control frames that a cable lost while it was down.
     pub control_lost: u64,
-}
-
-impl Counts {
-    /// Adds another's.
-    pub fn add(&mut self, o: &Counts) {
-        let Counts { data, control, doubled, late, lost, forged, data_lost, control_lost } = o;
-        self.data += data;
-        self.control += control;
-        self.doubled += doubled;
-        self.late += late;
-        self.lost += lost;
-        self.forged += forged;
-        self.data_lost += data_lost;
-        self.control_lost += control_lost;
-    }
+    /// Frames of any kind that the kernel dropped on their path to this process, which did not come in time: the soak's own fault.
+    #[serde(default)]
+    pub own_drops: u64,
+    /// The longest time for which this process did not look at its cables [ms].
+    #[serde(default)]
+    pub away_ms: u64,
 }
 
 /// Whether a cable carries frames.
@@ -120,6 +111,10 @@ pub struct Cables {
     pub faults: Faults,
     /// Since the last [`Cables::take`].
     counts: Counts,
+    /// What the kernel had dropped then, over all ends.
+    dropped: u64,
+    /// The last look.
+    looked: Instant,
     /// Data frames that went through and the last of them, by cable and direction.
     pub data: Vec<[(u64, Option<Instant>); 2]>,
 }
@@ -170,6 +165,8 @@ impl Cables {
             forged_at: Instant::now(),
             faults: Faults::default(),
             counts: Counts::default(),
+            dropped: 0,
+            looked: Instant::now(),
             data: vec![[(0, None); 2]; count],
         })
     }
@@ -197,6 +194,10 @@ impl Cables {
     /// The counts since the last call; those by cable begin anew too.
     pub fn take(&mut self) -> Counts {
         self.data.fill([(0, None); 2]);
+        let dropped: u64 = self.cables.iter_mut().flat_map(|c| &mut c.ends).map(|e| e.counters().kernel_drops).sum();
+        self.counts.own_drops = dropped.saturating_sub(self.dropped);
+        self.dropped = dropped;
+        self.looked = Instant::now();
         std::mem::take(&mut self.counts)
     }
 
@@ -211,6 +212,8 @@ impl Cables {
             std::thread::sleep(NAP);
         }
         let now = Instant::now();
+        self.counts.away_ms = self.counts.away_ms.max((now - self.looked).as_millis() as u64);
+        self.looked = now;
         for cable in 0..self.cables.len() {
             for side in 0..2 {
                 let mut came = Vec::new();

@@ -6,6 +6,7 @@
 //!   a round: traffic, a fault in the middle of it, no fault at its end; then what was sent is compared with what was delivered
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,8 +165,19 @@ pub struct Round {
     pub age: f64,
     /// Its memory at the end of the round [KiB].
     pub memory: u64,
+    /// Frames that nodes dropped, by node and reason. Of those that the kernel drops before a process that does not come in time, the
+    /// process could know; a frame for which a switch has no room is a broken promise.
+    #[serde(default)]
+    pub dropped: BTreeMap<String, u64>,
     /// What should not be.
     pub problems: Vec<String>,
+}
+
+impl Round {
+    /// The soak itself lost frames, as its own process came too late: the round shows nothing of xoff, and begins anew.
+    pub fn is_void(&self) -> bool {
+        self.cables.own_drops > 0
+    }
 }
 
 /// A soak under way.
@@ -227,7 +239,7 @@ impl Soak<'_> {
             let mut round = self.round(kind, fault, &settings, size, &mut s1, &mut s2)?;
             round.age = began.elapsed().as_secs_f64();
             done(&round)?;
-            rounds += 1;
+            rounds += usize::from(!round.is_void());
         }
         Ok(())
     }
@@ -246,6 +258,17 @@ impl Soak<'_> {
         Ok(node)
     }
 
+    /// What a switch has dropped; waits until it has counters.
+    fn dropped(&mut self, switch: &Node) -> io::Result<BTreeMap<String, u64>> {
+        let from = Instant::now();
+        loop {
+            match switch.dropped() {
+                Err(_) if from.elapsed() < PATIENCE => self.cables.carry()?,
+                other => return other,
+            }
+        }
+    }
+
     fn round(
         &mut self,
         kind: &str,
@@ -256,6 +279,7 @@ impl Soak<'_> {
         s2: &mut Option<Node>,
     ) -> io::Result<Round> {
         let (mut h1, mut h0) = (self.start(H1, settings)?, self.start(H0, settings)?);
+        let before = [Some(self.dropped(s1)?), s2.as_ref().map(|s2| self.dropped(s2)).transpose()?];
         self.cables.take();
         h1.begin();
         h0.begin();
@@ -326,6 +350,16 @@ impl Soak<'_> {
             self.cables.carry()?;
         }
         let counts = self.cables.take();
+        let mut dropped = BTreeMap::new();
+        for (switch, before) in [Some(&*s1), s2.as_ref()].into_iter().flatten().zip(before.iter().flatten()) {
+            for (reason, n) in self.dropped(switch)? {
+                // One that was started again counts from zero again.
+                let n = n.checked_sub(before.get(&reason).copied().unwrap_or(0)).unwrap_or(n);
+                if n > 0 {
+                    dropped.insert(reason, n);
+                }
+            }
+        }
         let reports = [h0.report(), h1.report()];
         problems.extend([Some(&h0), Some(&h1), Some(&*s1), s2.as_ref()].into_iter().flatten().filter_map(Node::panicked));
         problems.extend(reports.iter().filter_map(|r| r.as_ref().err().cloned()));
@@ -345,10 +379,24 @@ impl Soak<'_> {
             May::Loss if !delivered_after => problems.push("nothing was delivered after the fault".to_owned()),
             _ => {}
         }
+        for report in reports.iter().flatten() {
+            let kernel: u64 = report.real.ports.iter().map(|p| p.kernel_drops).sum();
+            for (reason, n) in [("kernel", kernel), ("memory", report.dropped_frames)].into_iter().filter(|d| d.1 > 0) {
+                dropped.insert(format!("{} {reason}", report.node), n);
+            }
+        }
+        if counts.own_drops > 0 {
+            // The process came too late to its own cables: nothing is missing of which a node could know.
+            problems.retain(|p| p.contains("panicked"));
+        } else if !problems.is_empty() {
+            let at = |what: String| if what.is_empty() { "nowhere that is counted".into() } else { what };
+            let places = at(dropped.iter().map(|(place, n)| format!("{place} {n}")).collect::<Vec<_>>().join(", "));
+            problems.push(format!("frames were dropped at: {places}; the soak was away for {} ms at most", counts.away_ms));
+        }
         let memory = s1.memory().unwrap_or(0);
         let (kind, name) = (kind.to_owned(), fault.name.to_owned());
         let lossless = fault.may == May::Nothing;
         let seconds = began.elapsed().as_secs_f64();
-        Ok(Round { kind, fault: name, seconds, sent, delivered, lossless, cables: counts, age: 0.0, memory, problems })
+        Ok(Round { kind, fault: name, seconds, sent, delivered, lossless, cables: counts, age: 0.0, memory, dropped, problems })
     }
 }

@@ -1,13 +1,16 @@
 //! The nodes of a soak: processes of `xoff switch` and `xoff host`.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use xoff_netio::sandbox;
-use xoff_testbed::protocol::{NodeAnswer, NodeReport};
+use xoff_testbed::protocol::{NodeAnswer, NodeReport, Ready};
 
 use super::cables::interface;
 
@@ -69,6 +72,9 @@ impl Spawn {
         for s in settings {
             c.args(["--set", s]);
         }
+        if !is_host {
+            c.args(["--metrics", "127.0.0.1:0"]);
+        }
         for (peer, cable, side) in place.ports {
             let interface = interface(*cable, *side);
             c.args(["--port".to_owned(), if is_host { interface } else { format!("{peer}={interface}") }]);
@@ -114,6 +120,33 @@ impl Node {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
         line.trim().strip_suffix("kB")?.trim().parse().ok()
+    }
+
+    /// Frames that a switch which runs has dropped since it was started, by reason. It renews its counters every second.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn dropped(&self) -> io::Result<BTreeMap<String, u64>> {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let ready = Ready::read(&self.ready).map_err(io::Error::other)?;
+        let mut stream = TcpStream::connect(ready.and_then(|r| r.metrics).unwrap_or_default())?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        let mut by_reason = BTreeMap::new();
+        for line in text.lines().filter(|l| l.starts_with("xoff_dropped_frames_total{")) {
+            let reason = line.split_once("reason=\"").and_then(|(_, r)| r.split_once('"')).map(|(reason, _)| reason);
+            let count = line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok());
+            let (Some(reason), Some(count)) = (reason, count) else {
+                return Err(io::Error::other(format!("{}: '{line}' is no counter", self.name)));
+            };
+            *by_reason.entry(format!("{} {reason}", self.name)).or_default() += count;
+        }
+        match by_reason.is_empty() {
+            true => Err(io::Error::other(format!("{} has no counters yet", self.name))),
+            false => Ok(by_reason),
+        }
     }
 
     /// What it answered.
