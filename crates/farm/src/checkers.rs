@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use xoff_analysis::cbd::{self, Rule, Traffic};
 use xoff_run::NetworkScenario;
-use xoff_sim::{Engine, LostFrames, Outcome, Row, World};
+use xoff_sim::{Engine, LostFrames, Outcome, Probes, Row, World};
 use xoff_topology::routing::FlowKey;
+use xoff_units::Span;
 
 use crate::outcome::{first_difference, stated};
 
@@ -21,12 +22,14 @@ pub struct How {
     pub fast_forward: bool,
     /// The same once more.
     pub again: bool,
+    /// With nothing recorded, and no look of the deadlock detector.
+    pub unobserved: bool,
 }
 
 /// As a user runs it, on one thread.
-pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: true, again: false };
+pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: true, again: false, unobserved: false };
 /// The reference: one global order of events, nothing skipped.
-pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false };
+pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false, unobserved: false };
 
 /// What a run came to.
 pub struct Ran {
@@ -46,6 +49,9 @@ pub type Runner<'a> = &'a dyn Fn(&NetworkScenario, How) -> Result<Rc<Ran>, Strin
 pub fn run(s: &NetworkScenario, how: How) -> Result<Rc<Ran>, String> {
     let mut m = s.model();
     (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
+    if how.unobserved {
+        (m.probes, m.deadlock_interval) = (Probes::default(), Span::ZERO);
+    }
     let mut w = World::build(&s.topology, s.flows.clone(), &mut m).map_err(|e| e.to_string())?;
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = w.drive(s.until, |_| true);
@@ -89,6 +95,7 @@ pub const CHECKERS: &[Checker] = &[
         check: engines,
     },
     Checker { name: "fast-forward", about: "skipped periods change no row and no counter", check: fast_forward },
+    Checker { name: "observed", about: "what is recorded and who looks changes nothing of what happens", check: observed },
     Checker { name: "deadlock", about: "where the check finds no cycle of buffers the run finds no deadlock", check: deadlock },
 ];
 
@@ -150,6 +157,16 @@ fn engines(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
 
 fn fast_forward(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     same(&*run(s, How { fast_forward: false, ..PLAIN })?, &*run(s, PLAIN)?, "with fast-forward")
+}
+
+fn observed(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let (seen, unseen) = (run(s, PLAIN)?, run(s, How { unobserved: true, ..PLAIN })?);
+    let (a, b) = (&seen.outcome, &unseen.outcome);
+    if !a.deadlocks.is_empty() {
+        return Ok(()); // a run may end with it
+    }
+    let what = |o: &Outcome| format!("{:?} {:?} {} {:?} {:?}", o.flows, o.completions, o.delivered_frames, o.lost, o.ranks);
+    first_difference(&what(a), &what(b)).map_or(Ok(()), |d| Err(format!("unobserved: {d}")))
 }
 
 fn deadlock(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {

@@ -53,14 +53,14 @@ pub const FAMILIES: &[Family] = &[
         name: "lossy",
         about: "lossy priorities beside lossless ones, whose memory is in pools by every policy",
         draw: |case| memory::beside(case).text(),
-        checkers: &["promises", "ideal", "repeat", "deadlock", "engines", "fast-forward"],
+        checkers: &["promises", "ideal", "repeat", "deadlock", "engines", "fast-forward", "observed"],
     },
     Family {
         name: "engines",
         about: "every flow control with every detection and every rate control, links that fail, broken NICs, slow receivers",
         draw: |case| networks::load(case).1.text(),
         // Buffers are small: what a flow control without room loses is lost on every engine alike.
-        checkers: &["engines", "fast-forward"],
+        checkers: &["engines", "fast-forward", "observed"],
     },
 ];
 

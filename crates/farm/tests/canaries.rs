@@ -56,6 +56,7 @@ fn every_checker_finds_a_planted_fault() {
         ("engines", checked("engines", STAR, &with_fault(|how| how.engine == Engine::Windows && how.threads == 3, first))),
         ("engines", checked("engines", STAR, &with_fault(|how| how != REFERENCE, |ran| ran.rows.truncate(10)))),
         ("fast-forward", checked("fast-forward", STAR, &with_fault(|how| how == PLAIN, first))),
+        ("observed", checked("observed", STAR, &with_fault(|how| how.unobserved, lost))),
     ];
     // A deadlock of the ring where there is no ring.
     let deadlock = run(&load(&ring()), PLAIN).unwrap().outcome.deadlocks.clone();
@@ -103,7 +104,7 @@ fn a_failure_becomes_small() {
 #[test]
 fn broken_inputs_are_read_or_refused() {
     let all = readers::all(&root());
-    assert_eq!(all.len(), 4 + xoff_import::FORMATS.len());
+    assert_eq!(all.len(), 15 + xoff_import::FORMATS.len());
     for r in &all {
         assert!(!r.samples.is_empty(), "{}", r.name);
         let cases = if r.name == "wire" { 100_000 } else { 500 };

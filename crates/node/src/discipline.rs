@@ -51,6 +51,34 @@ struct PerIngress {
     deficit: Vec<u32>,
 }
 
+impl PerIngress {
+    /// The frame that leaves next, and how many ingresses are passed over before: each gains a quantum.
+    #[inline]
+    fn next(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
+        let ingresses = self.order.len() as u64;
+        let mut turns = 0;
+        loop {
+            let ingress = *self.order.get((turns % ingresses.max(1)) as usize)? as usize;
+            let id = self.lists[ingress].front().expect("an ingress in turn has a frame");
+            let gained = quantum.saturating_mul(u32::try_from(turns / ingresses).unwrap_or(u32::MAX));
+            if quantum == 0 || self.deficit[ingress].saturating_add(gained) >= store[id].len() {
+                return Some((turns, id));
+            }
+            turns += 1;
+        }
+    }
+
+    /// Passes over so many.
+    #[inline]
+    fn pass(&mut self, turns: u64, quantum: u32) {
+        for _ in 0..turns {
+            let Some(&ingress) = self.order.front() else { return };
+            self.deficit[ingress as usize] = self.deficit[ingress as usize].saturating_add(quantum);
+            self.order.rotate_left(1);
+        }
+    }
+}
+
 /// One egress and class, whatever the discipline. It lives in the class state of its port, beside the sender half that guards it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Value)]
 pub struct Egress {
@@ -199,25 +227,15 @@ impl Discipline {
         true
     }
 
-    /// Length of the frame that would leave next through an egress and class. Deficit round robin moves its turn on.
+    /// Length of the frame that would leave next through an egress and class. Asking changes nothing, however often and whoever does:
+    /// deficit round robin moves its turn on when a frame leaves.
     #[inline]
-    pub fn head(&mut self, egress: &Egress, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub fn head(&self, egress: &Egress, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         let at = self.at(out, class);
-        let id = match &mut self.queues {
+        let id = match &self.queues {
             Queues::Fifo => egress.fifo.front()?,
             Queues::OfSenders => return None, // see `head_of`
-            Queues::RoundRobin { queues, quantum } => {
-                let q = &mut queues[at];
-                loop {
-                    let ingress = *q.order.front()? as usize;
-                    let id = q.lists[ingress].front().expect("an ingress in turn has a frame");
-                    if *quantum == 0 || q.deficit[ingress] >= store[id].len() {
-                        break id;
-                    }
-                    q.deficit[ingress] = q.deficit[ingress].saturating_add(*quantum);
-                    q.order.rotate_left(1);
-                }
-            }
+            Queues::RoundRobin { queues, quantum } => queues[at].next(*quantum, store)?.1,
             Queues::Input { lists, order, reading } => {
                 let ingress = *order[at].iter().find(|&&i| !reading[i as usize])? as usize;
                 lists[ingress * self.classes + class as usize].front()?
@@ -230,9 +248,6 @@ impl Discipline {
     /// (only input queues do that); it is a candidate unless its input is being read.
     #[inline]
     pub fn pop(&mut self, egress: &mut Egress, out: u16, class: u8, store: &FrameStore) -> Option<(FrameId, Option<u16>)> {
-        if matches!(self.queues, Queues::RoundRobin { quantum: 1.., .. }) {
-            self.head(egress, out, class, store)?; // whose turn it is
-        }
         let at = self.at(out, class);
         let mut exposed = None;
         let id = match &mut self.queues {
@@ -240,6 +255,8 @@ impl Discipline {
             Queues::OfSenders => return None, // see `pop_of`
             Queues::RoundRobin { queues, quantum } => {
                 let q = &mut queues[at];
+                let turns = q.next(*quantum, store)?.0;
+                q.pass(turns, *quantum);
                 let ingress = *q.order.front()?;
                 let list = &mut q.lists[ingress as usize];
                 let id = list.pop(store)?;
@@ -281,7 +298,7 @@ impl Discipline {
 
     /// [`Discipline::head`] of a class. Of a sender half that keeps all that waits, it is the oldest frame.
     #[inline(always)]
-    pub(crate) fn head_of(&mut self, now: Time, class_state: &ClassState, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
+    pub(crate) fn head_of(&self, now: Time, class_state: &ClassState, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
         match self.queues {
             Queues::OfSenders => head_of_sender(now, class_state, store),
             _ => self.head(&class_state.egress, out, class, store),
@@ -439,8 +456,40 @@ mod tests {
         let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
         queues[1].deficit[0] = 500;
         assert_eq!(d.head(&egress, 1, 0, &store), Some(1000));
+        assert!(d.pop(&mut egress, 1, 0, &store).is_some());
         let Queues::RoundRobin { queues, .. } = &mut d.queues else { panic!("round robin") };
-        assert_eq!(queues[1].deficit[0], u32::MAX);
+        assert_eq!(queues[1].deficit[0], u32::MAX - 1000);
+    }
+
+    /// The deadlock detector asks, and so does a port that is held: neither may move the turn on. It did, so that when the detector looked
+    /// decided which frame left next.
+    #[test]
+    fn asking_for_the_next_frame_changes_nothing() {
+        let frames = [(0, 1000), (0, 900), (1, 64), (0, 1000), (2, 1500), (1, 700), (2, 64), (1, 64)];
+        let run = |asked: usize| {
+            let mut store = FrameStore::new();
+            let (mut d, mut egress) = (Discipline::new(DisciplineKind::Drr { quantum: 500 }, 3, 1), Egress::default());
+            let mut out = Vec::new();
+            for (i, &(in_port, len)) in frames.iter().enumerate() {
+                let mut f = Frame::new(FrameKind::Data, 0, 0, len);
+                (f.in_port, f.out_port) = (in_port, 2);
+                let id = store.insert(f);
+                d.push(&mut egress, id, &mut store);
+                (0..asked).for_each(|_| drop(d.head(&egress, 2, 0, &store)));
+                if i % 3 == 2 {
+                    let announced = d.head(&egress, 2, 0, &store);
+                    let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
+                    assert_eq!(announced, Some(store[id].len()));
+                    out.push(store[id].len());
+                }
+            }
+            while let Some((id, _)) = d.pop(&mut egress, 2, 0, &store) {
+                out.push(store[id].len());
+            }
+            out
+        };
+        assert_eq!(run(0).len(), frames.len());
+        assert_eq!(run(0), run(3));
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn broken_matrices_are_refused_with_their_lines() {
         ("count", with("Connections 3", "Connections 4"), "x.txt:2:13", "Connections 4, but 3 are listed"),
         ("spaces", with("0->2 id 2", "0->2  id 2"), "x.txt:5:1", "two spaces"),
         ("arrow", with("0->2", "0 -> 2"), "x.txt:5:1", "no connection"),
+        ("nodes", with("Nodes 4", "Nodes 4294967295"), "x.txt:1:1", "4294967295 nodes, and a host is a rank"),
         ("host", with("0->3", "0->9"), "x.txt:6:4", "host 9, but Nodes is 4"),
         ("self", with("0->3", "0->0"), "x.txt:6:1", "itself"),
         ("undefined", with("trigger id 2 oneshot\n", "trigger id 3 oneshot\n"), "x.txt:5:", "trigger 2 is not defined"),

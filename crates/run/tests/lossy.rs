@@ -227,7 +227,7 @@ fn every_way_to_run_it_has_the_same_result() {
         for host in ["", acks] {
             let s = load(&fabric(policy, host));
             let run = |engine, threads, fast_forward| {
-                let ran = checkers::run(&s, How { engine, threads, fast_forward, again: false }).unwrap();
+                let ran = checkers::run(&s, How { engine, threads, fast_forward, ..checkers::REFERENCE }).unwrap();
                 (xoff_farm::outcome::stated(&ran.outcome), format!("{:?}", ran.outcome.pools), ran)
             };
             let reference = run(Engine::Events, 1, false);

@@ -9,10 +9,10 @@ use xoff_farm::fabrics::{Came, examine};
 use xoff_farm::memory::beside;
 use xoff_farm::promises::{by_flow, infiniband, scenario};
 
-/// Every tenth case runs twice.
+/// Every tenth case runs three times.
 fn check(case: u64, drawn: &Drawn) -> Result<(), String> {
-    let checkers = ["promises", "lossless", "ideal", "deadlock", "repeat"];
-    let checkers = &checkers[..if case.is_multiple_of(10) { 5 } else { 4 }];
+    let checkers = ["promises", "lossless", "ideal", "deadlock", "repeat", "observed"];
+    let checkers = &checkers[..if case.is_multiple_of(10) { 6 } else { 4 }];
     drawn.load()?;
     match examine(&drawn.text(), checkers) {
         Came::Fine => Ok(()),

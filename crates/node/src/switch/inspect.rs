@@ -70,7 +70,7 @@ impl Switch {
     }
 
     /// The queue of a port and class if the peer's flow control holds it.
-    pub fn hold(&mut self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
+    pub fn hold(&self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];
         let len = self.queues.head_of(now, p.class_state(class), port, class, frames)?;
         p.hold(now, port, class, len)

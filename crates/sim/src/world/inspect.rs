@@ -38,9 +38,9 @@ impl World {
     }
 
     /// The hold on an egress queue, if the peer's flow control holds it now.
-    pub(super) fn hold(&mut self, (node, port, class): Egress) -> Option<Hold> {
-        let (now, partition) = (self.now, &mut self.partitions[self.layout.partition_of[node as usize] as usize]);
-        match &mut partition.nodes[node as usize] {
+    pub(super) fn hold(&self, (node, port, class): Egress) -> Option<Hold> {
+        let (now, partition) = (self.now, self.home(node));
+        match &partition.nodes[node as usize] {
             Node::Switch(s) => s.hold(now, port, class, &partition.core.frames),
             Node::Nic(n) => n.hold(now, class, &partition.core.frames),
             Node::Remote => None,

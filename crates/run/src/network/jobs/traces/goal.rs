@@ -21,7 +21,7 @@ use xoff_jobs::{BYTES_MAX, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
 
-use super::Trace;
+use super::{RANKS_MAX, Trace};
 
 /// Words of a line with their places.
 struct Words<'t> {
@@ -139,8 +139,8 @@ fn lines(text: &str, source: &Arc<Source>) -> Result<Trace, Bad> {
         let Some(t) = &mut trace else {
             w.word("num_ranks")?;
             let ranks = w.number("the number of ranks")?;
-            if !(1..=1 << 24).contains(&ranks) {
-                return bad(w.line, format!("{ranks} ranks"), "expected 1 to 16777216");
+            if !(1..=RANKS_MAX).contains(&ranks) {
+                return bad(w.line, format!("{ranks} ranks"), &format!("expected 1 to {RANKS_MAX}"));
             }
             w.end("num_ranks")?;
             trace = Some(Trace::new(ranks as usize, source.clone()));

@@ -20,7 +20,7 @@ use xoff_jobs::{Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
 
-use super::Trace;
+use super::{RANKS_MAX, Trace};
 
 /// Tags from here on are those of activations.
 const ACTIVATION: u64 = 1 << 40;
@@ -43,6 +43,10 @@ pub(in crate::network::jobs) fn read(
 ) -> Result<Trace, Problems> {
     let all = connections(&source, unit).map_err(Problems::from)?;
     warnings.extend(all.left_out.iter().map(|what| (format!("not taken: {what}"), "it means nothing here".to_owned())));
+    if all.nodes > RANKS_MAX {
+        let what = format!("{} nodes, and a host is a rank", all.nodes);
+        return Err(Problem::new(what, format!("expected at most {RANKS_MAX}")).at(source.place(0..0)).into());
+    }
     let mut t = Trace::new(all.nodes as usize, source.clone());
     match add(&mut t, &all, warnings) {
         Ok(()) => Ok(t),

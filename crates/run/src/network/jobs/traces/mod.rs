@@ -17,6 +17,9 @@ use xoff_params::{ParamError, Values};
 use xoff_scenario::document::Section;
 use xoff_scenario::{Problem, Problems, Source};
 
+/// Ranks of a file at most: it says how many there are before it says anything of them.
+const RANKS_MAX: u64 = 1 << 24;
+
 /// Operations that have been read, and where each stands in its file.
 pub(super) struct Trace {
     pub graph: Graph,

@@ -12,6 +12,8 @@ use xoff_sweep::Plan;
 use crate::draw::Dice;
 use crate::parsers;
 
+mod named;
+
 /// A reader.
 #[derive(Clone)]
 pub struct Reader {
@@ -73,6 +75,13 @@ pub fn all(root: &Path) -> Vec<Reader> {
         samples.retain(|s| !s.is_empty());
         readers.push(reader(&format!("import-{}", f.name), samples, &folder, import));
     }
+    let (own, cases) = (below(&at("crates/farm/samples"), &[""]), below(&at("crates/hpcc/tests/cases"), &[".txt"]));
+    let begins = |file: &Path, with: &str| file.file_name().is_some_and(|n| n.to_string_lossy().starts_with(with));
+    readers.extend(named::all(&at("crates/farm/samples"), |name| match name.strip_prefix("hpcc-") {
+        // `flow.txt`
+        Some(kind) => contents(&cases.iter().filter(|f| begins(f, kind.trim_end_matches('s'))).cloned().collect::<Vec<_>>()),
+        None => contents(&own.iter().filter(|f| begins(f, name)).cloned().collect::<Vec<_>>()),
+    }));
     readers
 }
 
