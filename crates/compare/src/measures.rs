@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_record::Slowdown;
+use xoff_record::{JobAnswer, Slowdown};
 
 use crate::{Estimate, Run};
 
@@ -33,9 +33,22 @@ const SHARE: &str = "share of runs";
 const ALWAYS: [&str; 2] = ["deadlocks", "lost frames"];
 
 /// Name and unit of a measure, and its value in a run.
-type Measured = (&'static str, &'static str, Option<f64>);
+type Measured = (String, &'static str, Option<f64>);
 
-fn measured(run: &Run) -> [Measured; 13] {
+/// All measures of a run; `jobs`: names of the jobs of all sides.
+fn measured(run: &Run, jobs: &[&str]) -> Vec<Measured> {
+    let mut all: Vec<Measured> = of_network(run).into_iter().map(|(name, unit, value)| (name.to_owned(), unit, value)).collect();
+    for name in jobs {
+        let job = run.manifest.jobs.iter().find(|j| j.name == *name && !j.iterations.is_empty());
+        let mean = |ps: u64, n: usize| ps as f64 / 1e6 / n as f64;
+        let exposed = |j: &JobAnswer| mean(j.iterations.iter().map(|i| i.exposed_ps).sum(), j.iterations.len());
+        all.push((format!("iteration of job {name}, mean"), "us", job.map(|j| mean(j.time_ps, j.iterations.len()))));
+        all.push((format!("exposed communication of job {name}, mean"), "us", job.map(exposed)));
+    }
+    all
+}
+
+fn of_network(run: &Run) -> [(&'static str, &'static str, Option<f64>); 13] {
     let m = &run.manifest;
     let slowdown = |of: fn(&Slowdown) -> f64| m.slowdown.as_ref().map(of);
     let sum = |one: fn(&crate::PortFacts) -> u64| Some(run.ports.iter().map(one).sum::<u64>() as f64);
@@ -61,12 +74,18 @@ fn measured(run: &Run) -> [Measured; 13] {
 
 /// All measures that are not zero on every side.
 pub(crate) fn all(names: &[String], sides: &[&[Run]]) -> Vec<Measure> {
-    let of: Vec<Vec<(u64, [Measured; 13])>> =
-        sides.iter().map(|runs| runs.iter().map(|r| (r.manifest.seed, measured(r))).collect()).collect();
+    let mut jobs: Vec<&str> = Vec::new();
+    for job in sides.iter().flat_map(|runs| runs.iter()).flat_map(|r| &r.manifest.jobs) {
+        if !jobs.contains(&job.name.as_str()) {
+            jobs.push(&job.name);
+        }
+    }
+    let of: Vec<Vec<(u64, Vec<Measured>)>> =
+        sides.iter().map(|runs| runs.iter().map(|r| (r.manifest.seed, measured(r, &jobs))).collect()).collect();
     let mut rows = Vec::new();
-    for (i, &(measure, unit, _)) in of[0][0].1.iter().enumerate() {
+    for (i, &(ref measure, unit, _)) in of[0][0].1.iter().enumerate() {
         let values: Vec<Vec<(u64, Option<f64>)>> = of.iter().map(|runs| runs.iter().map(|(seed, m)| (*seed, m[i].2)).collect()).collect();
-        if values.iter().flatten().all(|(_, v)| v.is_none_or(|v| v == 0.0)) && !ALWAYS.contains(&measure) {
+        if values.iter().flatten().all(|(_, v)| v.is_none_or(|v| v == 0.0)) && !ALWAYS.contains(&measure.as_str()) {
             continue;
         }
         // What is computed from slowdowns is a lower bound where flows did not finish.
@@ -75,7 +94,7 @@ pub(crate) fn all(names: &[String], sides: &[&[Run]]) -> Vec<Measure> {
         for (s, (name, here)) in names.iter().zip(&values).enumerate() {
             let known: Vec<f64> = here.iter().filter_map(|(_, v)| *v).collect();
             rows.push(Measure {
-                measure: measure.into(),
+                measure: measure.clone(),
                 unit: unit.into(),
                 side: name.clone(),
                 value: match unit {

@@ -14,12 +14,13 @@ use xoff_scenario::document::Override;
 const FILE: &str = "scenarios/training/study.toml";
 
 /// What is compared: its name, and what is set.
-const SCHEMES: [(&str, &[&str]); 9] = [
+const SCHEMES: [(&str, &[&str]); 10] = [
     ("PFC", &[]),
     ("CBFC", &["flow_control=cbfc"]),
     ("GFC, buffer-based", &["flow_control=gfc-buffer"]),
     ("GFC, time-based", &["flow_control=gfc-time"]),
     ("PFFC", &["flow_control=pffc"]),
+    ("PFC, acknowledgements", &["host.acks=per-frame"]),
     ("PFC, DCQCN", &["detection=red", "rate_control=dcqcn"]),
     (
         "PFC, DCQCN for 100 Gb/s",
@@ -37,6 +38,14 @@ const SCHEMES: [(&str, &[&str]); 9] = [
     ("PFC, HPCC", &["rate_control=hpcc", "host.acks=per-frame"]),
 ];
 
+/// PFC with acknowledgements, against which those are judged that need them; others against PFC alone.
+const ACKS: usize = 5;
+
+/// What a scheme is judged against.
+fn baseline(scheme: usize) -> usize {
+    if scheme != ACKS && SCHEMES[scheme].1.contains(&"host.acks=per-frame") { ACKS } else { 0 }
+}
+
 /// Under what: its name, and what is set.
 const SITUATIONS: [(&str, &[&str]); 4] = [
     ("nothing else", &[]),
@@ -51,7 +60,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 /// What a run came to.
 #[derive(Clone, Debug)]
 struct Cell {
-    /// Mean iteration of each job [s].
+    /// Time of the whole large job over its iterations; of the small one up to the last iteration that ended while the large one was at work [s].
     time: [f64; 2],
     /// Mean of the exposed communication of the large job, of the rank with the most [s].
     exposed: f64,
@@ -75,10 +84,12 @@ fn run(scheme: usize, situation: usize, seed: u64) -> Result<Cell, String> {
     let done = |at: usize| {
         let j = &f.jobs[at];
         assert_eq!(j.iterations.len(), j.planned as usize, "{} {} {}", SCHEMES[scheme].0, SITUATIONS[situation].0, j.name);
-        // The first begins with queue pairs at line rate.
-        &j.iterations[1..]
+        &j.iterations[..]
     };
-    let mean = |at: usize| done(at).iter().map(|i| i.time_ps as f64).sum::<f64>() / done(at).len() as f64 / 1e12;
+    let until = done(0).last().map_or(0, |i| i.end_ps);
+    let both = |at: usize| done(at).iter().filter(|i| i.end_ps <= until).collect::<Vec<_>>();
+    assert!(both(1).len() < done(1).len(), "{} {}: the small job ends before the large one", SCHEMES[scheme].0, SITUATIONS[situation].0);
+    let mean = |at: usize| both(at).iter().map(|i| i.time_ps as f64).sum::<f64>() / both(at).len() as f64 / 1e12;
     let path: u64 = done(0).iter().flat_map(|i| i.path_ps).sum();
     let part = |cause: usize| done(0).iter().map(|i| i.path_ps[cause]).sum::<u64>() as f64 / path as f64;
     Ok(Cell {
@@ -120,11 +131,46 @@ fn values(cells: &[Cell], of: impl Fn(&Cell) -> f64) -> Vec<f64> {
     cells.iter().map(of).collect()
 }
 
-/// A change in percent with its interval, in bold where the interval does not hold 0.
-fn change(m: &Mean) -> String {
+/// A change in percent with its interval, in bold where it is beyond chance.
+fn change(m: &Mean, sure: bool) -> String {
     let percent = |x: f64| format!("{:+.1}", (x - 1.0) * 100.0);
     let words = format!("{} % ({} to {})", percent(m.mean), percent(m.low), percent(m.high));
-    if m.low > 1.0 || m.high < 1.0 { format!("**{words}**") } else { words }
+    if sure { format!("**{words}**") } else { words }
+}
+
+/// How likely a mean ratio at least as far from 1 is by chance: Student's t with four degrees of freedom, two-sided, in closed form.
+fn by_chance(m: &Mean) -> f64 {
+    assert_eq!(m.n, 5);
+    let half = (m.high / m.low).ln() / 2.0;
+    let t = 2.776 * m.mean.ln().abs() / half;
+    let angle = (t / 2.0).atan();
+    1.0 - angle.sin() * (1.0 + angle.cos() * angle.cos() / 2.0)
+}
+
+/// Which of several comparisons are beyond chance at 5 % together: Holm's correction.
+fn beyond_chance(all: &[Option<Mean>]) -> Vec<bool> {
+    let mut order: Vec<(f64, usize)> = all.iter().enumerate().filter_map(|(at, m)| Some((by_chance(m.as_ref()?), at))).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sure, n) = (vec![false; all.len()], order.len());
+    for (nth, (p, at)) in order.into_iter().enumerate() {
+        if p > 0.05 / (n - nth) as f64 {
+            break;
+        }
+        sure[at] = true;
+    }
+    sure
+}
+
+#[test]
+fn many_comparisons_are_corrected() {
+    let of = |mean: f64, half: f64| Mean { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp(), n: 5 };
+    // At the ends of the interval a chance of 5 %; twice as far, t = 5.552, 0.52 %.
+    assert!((by_chance(&of(0.1, 0.1)) - 0.05).abs() < 1e-4, "{}", by_chance(&of(0.1, 0.1)));
+    assert!((by_chance(&of(-0.2, 0.1)) - 0.00515).abs() < 1e-4, "{}", by_chance(&of(-0.2, 0.1)));
+    let edge = Some(of(0.11, 0.1));
+    assert_eq!(beyond_chance(&[edge]), [true]);
+    assert_eq!(beyond_chance(&[edge, Some(of(0.0, 0.1)), None]), [false, false, false]);
+    assert_eq!(beyond_chance(&[edge, Some(of(0.5, 0.1))]), [true, true], "the second first, and the first alone then");
 }
 
 const DASH: &str = "-";
@@ -137,10 +183,20 @@ fn table(page: &mut String, heads: &[&str], row: impl Fn(usize) -> Option<Vec<St
     }
 }
 
-/// Against PFC, over the same seeds.
-fn against_pfc(cells: &Cells, scheme: usize, situation: usize, of: impl Fn(&Cell) -> f64 + Copy) -> Option<Mean> {
-    let (own, pfc) = (cells[scheme][situation].as_ref().ok()?, cells[0][situation].as_ref().ok()?);
-    Some(Mean::ratio(&values(own, of), &values(pfc, of)))
+/// Against what the scheme is judged by, over the same seeds.
+fn against(cells: &Cells, scheme: usize, situation: usize, of: impl Fn(&Cell) -> f64 + Copy) -> Option<Mean> {
+    let (own, base) = (cells[scheme][situation].as_ref().ok()?, cells[baseline(scheme)][situation].as_ref().ok()?);
+    Some(Mean::ratio(&values(own, of), &values(base, of)))
+}
+
+/// Of every scheme but the first and every situation, in that order: the change of a job, and whether it is beyond chance.
+fn changes(cells: &Cells, job: usize) -> Vec<Vec<(Option<Mean>, bool)>> {
+    let all: Vec<Option<Mean>> = (1..SCHEMES.len())
+        .flat_map(|at| (0..SITUATIONS.len()).map(move |s| (at, s)))
+        .map(|(at, s)| against(cells, at, s, |c| c.time[job]))
+        .collect();
+    let sure = beyond_chance(&all);
+    all.into_iter().zip(sure).collect::<Vec<_>>().chunks(SITUATIONS.len()).map(<[_]>::to_vec).collect()
 }
 
 /// A cell of the page as it stands there, without the others: whoever changes what a job does sees it here first.
@@ -158,30 +214,30 @@ fn ms(seconds: f64) -> String {
 }
 
 #[test]
-#[ignore = "175 runs take minutes"]
+#[ignore = "195 runs take a quarter of an hour"]
 fn the_page_about_training_is_what_its_scenario_gives() {
     let cells = all();
     let heads: Vec<&str> = SITUATIONS.iter().map(|s| s.0).collect();
     let mut p = String::from(HEAD);
 
     p += "\n## In short\n\n";
-    for (what, schemes) in [("Another flow control (CBFC, GFC, PFFC)", 1..5), ("Rate control on top of PFC", 5..SCHEMES.len())] {
+    let of_jobs = [changes(&cells, 0), changes(&cells, 1)];
+    for (what, schemes, over) in [
+        ("CBFC or GFC instead of PFC", 1..4, "over all situations"),
+        ("PFFC instead of PFC", 4..5, "over the situations in which it can be"),
+        ("An acknowledgement for each frame", ACKS..ACKS + 1, "over all situations"),
+        ("Rate control on top of PFC, and of these acknowledgements where it needs them,", ACKS + 1..SCHEMES.len(), "over all situations"),
+    ] {
         let range = |job: usize| {
-            let all = schemes.clone().flat_map(|at| (0..SITUATIONS.len()).map(move |s| (at, s)));
-            let means: Vec<f64> =
-                all.filter_map(|(at, s)| Some((against_pfc(&cells, at, s, |c| c.time[job])?.mean - 1.0) * 100.0)).collect();
+            let all = of_jobs[job][schemes.start - 1..schemes.end - 1].iter().flatten();
+            let means: Vec<f64> = all.filter_map(|(m, _)| Some((m.as_ref()?.mean - 1.0) * 100.0)).collect();
             format!(
                 "{:+.1} to {:+.1} %",
                 means.iter().copied().fold(f64::INFINITY, f64::min),
                 means.iter().copied().fold(f64::NEG_INFINITY, f64::max)
             )
         };
-        let _ = writeln!(
-            p,
-            "- {what} changes an iteration of the large job by {}, of the small one by {}, over all situations.",
-            range(0),
-            range(1)
-        );
+        let _ = writeln!(p, "- {what} changes an iteration of the large job by {}, of the small one by {}, {over}.", range(0), range(1));
     }
     p += "\n## How long an iteration takes\n\nThe large job, ms:\n";
     let each = |scheme: usize, of: &dyn Fn(&[Cell]) -> String| {
@@ -193,31 +249,39 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     p += "\nThe small job, which has no slow rank, no slow receiver, and two of its eight hosts at the leaf with the failed link, ms:\n";
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[1])).words(ms)));
 
-    p += "\n## Which mechanism helps, and how much\n\nIteration of the large job against that under PFC, seed by seed; bold where the interval does not hold 0:\n";
-    let changes = |job: usize| {
-        let cells = &cells;
+    let comparisons = of_jobs[0].iter().flatten().filter(|(m, _)| m.is_some()).count();
+    let _ = writeln!(
+        p,
+        "\n## Which mechanism helps, and how much\n\nIteration of the large job against that under PFC, of mechanisms with acknowledgements against PFC with acknowledgements, seed by seed. \
+         Intervals are those of each comparison alone; bold is what is beyond chance at 5 % among all {comparisons} comparisons of the table (Holm's correction):"
+    );
+    let rows = |job: usize| {
+        let all = &of_jobs[job];
         move |scheme: usize| {
-            let one = |s: usize| against_pfc(cells, scheme, s, |c| c.time[job]).map_or(DASH.into(), |m| change(&m));
+            let one = |(m, sure): &(Option<Mean>, bool)| m.as_ref().map_or(DASH.into(), |m| change(m, *sure));
             // PFC is what the others are compared with.
-            (scheme > 0).then(|| (0..SITUATIONS.len()).map(one).collect::<Vec<String>>())
+            (scheme > 0).then(|| all[scheme - 1].iter().map(one).collect::<Vec<String>>())
         }
     };
-    table(&mut p, &heads, changes(0));
+    table(&mut p, &heads, rows(0));
     p += "\nThe small job:\n";
-    table(&mut p, &heads, changes(1));
-    p += "\n![Iteration of both jobs against PFC](training-study/against-pfc.svg)\n\n";
+    table(&mut p, &heads, rows(1));
+    p += "\n![Iteration of both jobs against PFC](training-study/against-pfc.svg)\n\nBeyond chance:\n\n";
     for (s, name) in heads.iter().enumerate() {
-        let _ = writeln!(p, "- {name}: {}.", verdict(&cells, s));
+        let _ = writeln!(p, "- {name}: {}.", verdict(&of_jobs, s));
     }
 
-    p += "\n## Victims\n\nIteration of the small job against its own under the same mechanism with nothing else the matter:\n";
+    p += "\n## Victims\n\nIteration of the small job against its own under the same mechanism with nothing else the matter, bold as above:\n";
+    let victim = |at: usize, s: usize| {
+        let (own, calm) = (cells[at][s].as_ref().ok()?, cells[at][0].as_ref().ok()?);
+        Some(Mean::ratio(&values(own, |c| c.time[1]), &values(calm, |c| c.time[1])))
+    };
+    let victims: Vec<Option<Mean>> =
+        (0..SCHEMES.len()).flat_map(|at| (1..SITUATIONS.len()).map(move |s| (at, s))).map(|(at, s)| victim(at, s)).collect();
+    let sure = beyond_chance(&victims);
     table(&mut p, &heads[1..], |at| {
-        let Ok(calm) = &cells[at][0] else { return None };
-        let one = |s: usize| {
-            let own = cells[at][s].as_ref().ok()?;
-            Some(change(&Mean::ratio(&values(own, |c| c.time[1]), &values(calm, |c| c.time[1]))))
-        };
-        Some((1..SITUATIONS.len()).map(|s| one(s).unwrap_or(DASH.into())).collect())
+        let cells = (at * (SITUATIONS.len() - 1)..).take(SITUATIONS.len() - 1);
+        Some(cells.map(|i| victims[i].as_ref().map_or(DASH.into(), |m| change(m, sure[i]))).collect())
     });
 
     p += "\n## Where the time goes\n\nParts of the critical paths of the large job, means: pause, rate limit, queueing, %:\n";
@@ -241,13 +305,17 @@ fn the_page_about_training_is_what_its_scenario_gives() {
 
     let bars = |job: usize, name: &str| {
         let one = |scheme: usize, s: usize| {
-            let m = against_pfc(&cells, scheme, s, |c| c.time[job]);
-            m.map_or(Bar::new(f64::NAN), |m| Bar::with_interval(m.mean, m.low, m.high))
+            let m = &of_jobs[job][scheme - 1][s].0;
+            m.as_ref().map_or(Bar::new(f64::NAN), |m| Bar::with_interval(m.mean, m.low, m.high))
         };
         let groups = (1..SCHEMES.len()).map(|at| BarGroup::new(SCHEMES[at].0, (0..SITUATIONS.len()).map(|s| one(at, s))));
-        Panel::new(name, Axis::new("", Unit::None), Axis::new("Iteration, PFC = 1", Unit::None))
-            .mark(Mark::bars(heads.clone(), groups))
-            .mark(Mark::hline(1.0, "PFC"))
+        Panel::new(
+            name,
+            Axis::new("", Unit::None),
+            Axis::new("Iteration, PFC = 1 (with acknowledgements where the mechanism has them)", Unit::None),
+        )
+        .mark(Mark::bars(heads.clone(), groups))
+        .mark(Mark::hline(1.0, "PFC"))
     };
     let figure = Figure::new("Iterations against those under PFC")
         .caption("Means over five seeds with 95 % intervals.")
@@ -258,19 +326,19 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     xoff_testing::golden(&root().join("docs/training-study.md"), &p);
 }
 
-/// Which schemes have a shorter or longer iteration of either job than PFC.
-fn verdict(cells: &Cells, situation: usize) -> String {
+/// Which schemes have a shorter or longer iteration of either job, beyond chance.
+fn verdict(of_jobs: &[Vec<Vec<(Option<Mean>, bool)>>; 2], situation: usize) -> String {
     let mut parts = Vec::new();
     for (job, name) in ["large", "small"].into_iter().enumerate() {
-        let all: Vec<(usize, Mean)> =
-            (1..SCHEMES.len()).filter_map(|at| Some((at, against_pfc(cells, at, situation, |c| c.time[job])?))).collect();
+        let all = (1..).zip(&of_jobs[job]).map(|(at, row)| (at, row[situation]));
+        let all: Vec<(usize, Mean)> = all.filter_map(|(at, (m, sure))| Some((at, m.filter(|_| sure)?))).collect();
         let list = |which: &dyn Fn(&Mean) -> bool| {
             let mut some: Vec<&(usize, Mean)> = all.iter().filter(|m| which(&m.1)).collect();
             some.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
             let names: Vec<&str> = some.iter().map(|m| SCHEMES[m.0].0).collect();
             if names.is_empty() { "none".to_owned() } else { names.join("; ") }
         };
-        parts.push(format!("{name} job shorter with {}, longer with {}", list(&|m| m.high < 1.0), list(&|m| m.low > 1.0)));
+        parts.push(format!("{name} job shorter with {}, longer with {}", list(&|m| m.mean < 1.0), list(&|m| m.mean > 1.0)));
     }
     parts.join(". ").replace(". small", ". Small")
 }
@@ -297,16 +365,15 @@ some two orders of magnitude, so that a run takes a second; what is compared is 
 - Failed link: one uplink of one leaf is down from the start.
 
 All parameters are their defaults with 1 MB of buffer for each port and priority; thresholds follow from it. DCQCN and TCD have the parameters of their papers, which were chosen for 40 Gb/s; DCQCN for 100 Gb/s
-has those of the HPCC simulator (marks from 400 KB to 1,600 KB), HPCC its own, both with an acknowledgement for each frame. Five seeds place the ranks, and with them the paths of all messages. Iterations after the first count. Values are means with 95 % intervals over the seeds (Student's t), and
+has those of the HPCC simulator (marks from 400 KB to 1,600 KB), HPCC its own, both with an acknowledgement for each frame; so has a PFC beside them, since acknowledgements take wire and queue of their own.
+
+An iteration is the time of the whole large job over its number of iterations, which is the mean from one end to the next of the rank that ends last. The small job has more iterations than it needs to be at work as long as the large one:
+both are loaded alike under all mechanisms, and its iterations up to the end of the large one count. Five seeds place the ranks, and with them the paths of all messages. Values are means with 95 % intervals over the seeds (Student's t), and
 comparisons are made seed by seed (geometric means of ratios). With five seeds a difference of a few per cent may stay hidden.
 ";
 
 const FOOT: &str = "
 ## What this does not show
-
-An iteration is measured from the beginning of the first rank to the end of the last. Ranks drift apart, so iterations overlap, and where a mechanism changes how far they do, its iterations get longer or shorter
-without the job doing so. Beside a slow receiver, HPCC and TCD + DCQCN have shorter iterations here and yet a longer job. The small job ends before the large one, which then runs alone. What acknowledgements cost is
-counted as rate control.
 
 One fabric, one pair of jobs, one size of messages: another ratio of computing to communication moves every number here. Rate control is judged with defaults; whoever tunes it for a fabric gets another answer. No frame is
 lost, so nothing here tests recovery. The watchdog is off. Reductions take no time.

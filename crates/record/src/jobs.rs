@@ -12,15 +12,82 @@ pub struct JobAnswer {
     pub ranks: u32,
     /// Iterations that it was to do.
     pub iterations_planned: u32,
+    /// From its start to the end of the last iteration that all ranks have done [ps].
+    pub time_ps: u64,
     /// Those that all ranks have done.
     pub iterations: Vec<IterationAnswer>,
+    /// The application waits for itself: nothing of the job is under way or to come, and ranks wait for messages that are not sent. The answer is
+    /// then "no". Null: it does not.
+    pub stuck: Option<StuckAnswer>,
+    /// Receives that took a message of another size than they expect. The answer is then "no".
+    pub mismatches: u64,
+    /// The first of these; null: there is none.
+    pub mismatch: Option<MismatchAnswer>,
+}
+
+/// Where a job waits for itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct StuckAnswer {
+    /// Ranks that have not come to the end of their iteration.
+    pub ranks: u32,
+    /// The first of them that waits for a message.
+    pub rank: u32,
+    /// Its iteration, from 0.
+    pub iteration: u32,
+    /// Its receive, as in the table `operations`.
+    pub operation: u32,
+    /// The source that it names; null: any.
+    pub from_rank: Option<u32>,
+    /// The tag that it names; null: any.
+    pub tag: Option<u64>,
+}
+
+/// A receive that took a message of another size.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct MismatchAnswer {
+    /// Iteration, from 0.
+    pub iteration: u32,
+    /// Receiving rank.
+    pub rank: u32,
+    /// Its receive, as in the table `operations`.
+    pub operation: u32,
+    /// What it expects [bytes].
+    pub bytes: u64,
+    /// Sending rank.
+    pub from_rank: u32,
+    /// Its send, as in the table `operations`.
+    pub from_operation: u32,
+    /// What was sent [bytes].
+    pub sent_bytes: u64,
+}
+
+impl StuckAnswer {
+    /// `rank 1, operation 3, waits for a message from rank 0 with tag 7`.
+    pub fn words(&self) -> String {
+        let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
+        let (from, tag) = (word(self.from_rank.map(u64::from)), word(self.tag));
+        format!("rank {}, operation {}, waits for a message from rank {from} with tag {tag}", self.rank, self.operation)
+    }
+}
+
+impl MismatchAnswer {
+    /// `rank 1, operation 3, expects 8 B and took the 5000 B of rank 0, operation 2`.
+    pub fn words(&self) -> String {
+        let MismatchAnswer { rank, operation, bytes, from_rank, from_operation, sent_bytes, .. } = self;
+        format!(
+            "rank {rank}, operation {operation}, expects {bytes} B and took the {sent_bytes} B of rank {from_rank}, operation {from_operation}"
+        )
+    }
 }
 
 /// An iteration of a job.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IterationAnswer {
-    /// From the first beginning of a rank to the last end [ps].
+    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. All of them
+    /// add up to `time_ps` of the job [ps].
     pub time_ps: u64,
+    /// When the rank that ended last did [ps].
+    pub end_ps: u64,
     /// Exposed communication of the rank with the most: time in which messages are under way for it and it does not compute [ps].
     pub exposed_ps: u64,
     /// The rank that ended last.
@@ -44,7 +111,7 @@ pub struct StragglerAnswer {
     pub from_host: String,
     /// Host of the receiver.
     pub to_host: String,
-    /// When its sender took it up [ps].
+    /// When its sender took it up, or the iteration before ended, whichever was later [ps].
     pub from_ps: u64,
     /// When it was there [ps].
     pub to_ps: u64,
@@ -60,7 +127,7 @@ pub struct StragglerAnswer {
     pub paused_port_ps: u64,
 }
 
-/// A critical path by cause; all together are its length.
+/// A critical path by cause; all together are `time_ps` of the iteration.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct PathAnswer {
     /// A rank computed [ps].

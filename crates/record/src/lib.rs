@@ -28,7 +28,7 @@ pub use column::Names;
 pub use error::RecordError;
 pub use export::{Exporter, FORMATS, Format};
 pub use hash::{ResultHash, TableHasher};
-pub use jobs::{IterationAnswer, JobAnswer, PathAnswer, StragglerAnswer};
+pub use jobs::{IterationAnswer, JobAnswer, MismatchAnswer, PathAnswer, StragglerAnswer, StuckAnswer};
 pub use manifest::{FastForward, Manifest, PAGE, Parameter, ResultFile};
 pub use slowdown::Slowdown;
 pub use table::Table;

@@ -366,7 +366,8 @@ table! {
     }
 }
 table! {
-    /// A stretch of the critical path of an iteration: from its beginning at one rank to the end of the rank that was last.
+    /// A stretch of the critical path of an iteration: from the end of the iteration before, or the start of the job, to its own, each that of the
+    /// rank that ends last. The stretches of all iterations together are the time of the job.
     PathRow in "critical_path" late {
         /// The job.
         job: Label,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use xoff_record::Sink;
+use xoff_record::{MismatchAnswer, Sink, StuckAnswer};
 use xoff_run::{Finished, NetworkScenario};
 
 /// A folder of its own with one file in it.
@@ -88,9 +88,111 @@ fn an_application_that_waits_for_itself_is_named() {
     assert!(words.contains("rank 0, operation 1, waits for a message from rank 2 with tag 5"), "{words}");
     assert!(words.contains("1 of its ranks have not ended"), "{words}");
     assert_eq!(f.outcome.deadlocks, []);
+    // Headline, answer, exit code and manifest have it, not the summary alone.
+    let verdict = f.manifest.verdict.as_ref().expect("a verdict");
+    assert_eq!(verdict.conclusion(&[]).exit_code(), 1);
+    assert!(
+        verdict.headline().contains("job job0 waits for itself: rank 0, operation 1, waits for a message from rank 2 with tag 5"),
+        "{}",
+        verdict.headline()
+    );
+    let stuck = StuckAnswer { ranks: 1, rank: 0, iteration: 0, operation: 1, from_rank: Some(2), tag: Some(5) };
+    assert_eq!(f.manifest.jobs[0].stuck, Some(stuck));
+    // A flow beside it that goes on to the end of the run changes nothing.
+    let beside = "goal = \"x.goal\"\n[[flow]]\nsrc = \"H3\"\ndst = \"H2\"\n";
+    let f = run("beside", "x.goal", text, beside);
+    assert!(f.manifest.jobs[0].stuck.is_some());
     // The other order of arrival has an end.
     let f = run("ends", "x.goal", &text.replace("calc 100000", "calc 0"), GOAL);
     assert!(!f.summary.took_effect.iter().any(|w| w.contains("waits for itself")));
+    assert_eq!((f.manifest.jobs[0].stuck.clone(), f.manifest.verdict.unwrap().conclusion(&[]).exit_code()), (None, 0));
+    // A run that ends while a rank computes, or a message is under way, shows nothing of the kind.
+    for end in ["40us", "101us"] {
+        let folder = Folder::with("early", "x.goal", text);
+        let scenario = format!("[run]\nduration = \"{end}\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[job]]\n{GOAL}");
+        let f = NetworkScenario::from_text("job.toml", &scenario, &[], &folder.0).unwrap().run(Sink::Nothing).unwrap();
+        assert_eq!(f.manifest.jobs[0].stuck, None, "{end}");
+    }
+}
+
+/// Which of several messages of a source and tag comes first depends on the run, where they take different queue pairs: a receive that takes one of
+/// another size is named with both ends.
+#[test]
+fn a_receive_that_takes_a_message_of_another_size_is_named() {
+    let text = "num_ranks 2\nrank 0 {\na: send 5000b to 1 tag 0 nic 0\nb: send 8b to 1 tag 0 nic 1\n}\nrank 1 {\na: recv 5000b from 0 tag 0\nb: recv 8b from 0 tag 0\n}\n";
+    let two = "goal = \"x.goal\"\nqueue_pairs = 2\niterations = 3\n";
+    let f = run("mixed", "x.goal", text, two);
+    let verdict = f.manifest.verdict.as_ref().expect("a verdict");
+    assert_eq!(verdict.conclusion(&[]).exit_code(), 1);
+    let words =
+        "job job0 exchanges messages of different sizes: rank 1, operation 0, expects 5000 B and took the 8 B of rank 0, operation 1";
+    assert!(verdict.headline().contains(words), "{}", verdict.headline());
+    let j = &f.manifest.jobs[0];
+    let first = MismatchAnswer { iteration: 0, rank: 1, operation: 0, bytes: 5000, from_rank: 0, from_operation: 1, sent_bytes: 8 };
+    assert_eq!((j.mismatches, j.mismatch.as_ref()), (6, Some(&first)));
+    assert!(f.summary.took_effect.iter().any(|w| w.contains("a receive took a message of another size") && w.contains("5 more")));
+    // In one queue pair they come as they were sent.
+    let f = run("one", "x.goal", text, GOAL);
+    assert_eq!((f.manifest.jobs[0].mismatches, f.manifest.verdict.unwrap().conclusion(&[]).exit_code()), (0, 0));
+    // An order of sizes that no run can have is refused, one that a run may have is not.
+    let chain = |from: &str, to: &str| {
+        format!(
+            "num_ranks 2\nrank 0 {{\na: send {from}b to 1\nb: send 9b to 1\n{to}}}\nrank 1 {{\na: recv 9b from 0\nb: recv 8b from 0\nb requires a\n}}\n"
+        )
+    };
+    let e = load("chain", "x.goal", &chain("8", "b requires a\n"), GOAL).err().expect("refused");
+    assert!(e.contains("expects 9 B from rank 0 with tag 0, which sends 8 B"), "{e}");
+    assert!(load("order", "x.goal", &chain("8", ""), GOAL).is_ok());
+    let e = load("none", "x.goal", &chain("7", ""), GOAL).err().expect("refused");
+    assert!(e.contains("which sends 7 B"), "{e}");
+}
+
+/// Receives of any source or tag that some order of messages fits are read, those that none fits are refused.
+#[test]
+fn what_receives_of_any_source_may_take_is_left_to_the_run() {
+    let three =
+        |zero: &str, one: &str, two: &str| format!("num_ranks 3\nrank 0 {{\n{zero}\n}}\nrank 1 {{\n{one}\n}}\nrank 2 {{\n{two}\n}}\n");
+    let late = "z: calc 50000\na: send 8b to 0\na requires z";
+    let early = "y1: calc 1\ny2: calc 1\ny2 requires y1\na: send 8b to 0\na requires y2";
+    let read = [
+        three("a: recv 8b from -1\nb: recv 8b from 1\nb requires a", late, early),
+        three("a: recv 8b from -1\nb: recv 8b from 1\nb requires a", early, late),
+        three("a: recv 8b from -1\nb: recv 9b from -1\nb requires a", "z: calc 50000\na: send 9b to 0\na requires z", early),
+        three("a: recv 8b from 1 tag -1\nb: recv 8b from 1 tag 3", "a: send 8b to 0 tag 3\nb: send 8b to 0 tag 4", "calc 1"),
+    ];
+    for (nth, text) in read.iter().enumerate() {
+        load("possible", "x.goal", text, GOAL).map(drop).unwrap_or_else(|e| panic!("{nth}: {e}"));
+    }
+    // In the first and the third the order of the run has an end; in the second it has none, and the run finds that.
+    let ends = [0, 1, 2].map(|nth| run("possible-run", "x.goal", &read[nth], GOAL).manifest.jobs[0].stuck.is_none());
+    assert_eq!(ends, [true, false, true]);
+    let two = |zero: &str, one: &str| three(zero, one, "calc 1");
+    let refused = [
+        (
+            two("a: recv 8b from -1\nb: send 8b to 1\nb requires a", "a: recv 8b from -1\nb: send 8b to 0\nb requires a"),
+            "deadlock of the application",
+        ),
+        (two("a: recv 8b from -1\nb: recv 8b from -1", "a: send 8b to 0"), "2 receives of a message from rank any with tag 0"),
+        (two("a: recv 8b from -1", "a: send 8b to 0\nb: send 8b to 0"), "never received"),
+        (
+            two("a: recv 8b from -1 tag -1\nb: recv 8b from 2 tag -1", "a: send 8b to 0\nb: send 8b to 0"),
+            "1 receives of a message from rank 2",
+        ),
+        (two("a: recv 7b from -1", "a: send 8b to 0"), "expects 7 B"),
+        (two("a: recv 8b from -1\nb: calc 1\nc: calc 1\nb requires c\nc requires b", "a: send 8b to 0"), "cycle of dependencies"),
+        (
+            three(
+                "a: recv 8b from -1\nb: recv 8b from 1\na requires b",
+                "a: recv 8b from 0\nb: send 8b to 0\nb requires a",
+                "a: send 8b to 0",
+            ),
+            "receives",
+        ),
+    ];
+    for (nth, (text, what)) in refused.iter().enumerate() {
+        let e = load("impossible", "x.goal", text, GOAL).err().unwrap_or_else(|| panic!("{nth} was read"));
+        assert!(e.contains(what), "{nth}: {e}");
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Jobs in the simulator: closed forms of collectives, accounts that add up, and the same result however a run is simulated.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use xoff_record::{ResultHash, Sink};
-use xoff_run::{Finished, NetworkScenario};
+use xoff_node::FrameKind;
+use xoff_record::{ResultHash, Sink, read};
+use xoff_run::{Finished, NetworkScenario, OnWire, Selection};
 use xoff_sim::Engine;
 use xoff_units::Time;
 
@@ -147,20 +150,135 @@ fn tables_add_up(f: &Finished, name: &str) {
         }
     }
     assert!(rows > 0);
-    for (job, ranks) in f.jobs.iter().zip(&f.outcome.ranks) {
+    let starts: Vec<u64> = f.outcome.ranks.iter().map(|ranks| ranks[0].log.iterations[0].0.0).collect();
+    for ((job, ranks), start) in f.jobs.iter().zip(&f.outcome.ranks).zip(starts) {
+        let mut before = start;
         for (nth, i) in job.iterations.iter().enumerate() {
-            // From the beginning of one of the ranks, which the path has come to, to the last end.
-            let spans: Vec<(u64, u64)> = ranks.iter().map(|r| (r.log.iterations[nth].0.0, r.log.iterations[nth].1.unwrap().0)).collect();
-            let last = spans.iter().map(|s| s.1).max().unwrap();
-            let path: u64 = i.path_ps.iter().sum();
+            // From the last end of the iteration before to its own.
+            let last = ranks.iter().map(|r| r.log.iterations[nth].1.unwrap().0).max().unwrap();
+            assert_eq!((i.end_ps, i.time_ps), (last, last - before), "{name}");
+            before = last;
+            assert_eq!(i.path_ps.iter().sum::<u64>(), i.time_ps, "{name}: iteration {nth}");
             assert_eq!(i.path_ps[2], 0, "{name}: the path goes on at the peer that is waited for");
-            let c = &f.manifest.jobs.iter().find(|j| j.name == job.name).expect("in the manifest").iterations[nth].critical_path;
+            let answer = &f.manifest.jobs.iter().find(|j| j.name == job.name).expect("in the manifest").iterations[nth];
+            let c = &answer.critical_path;
             let answered =
                 c.compute_ps + c.overhead_ps + c.serialisation_ps + c.propagation_ps + c.pause_ps + c.rate_limit_ps + c.queueing_ps;
-            assert_eq!(answered, path, "{name}");
-            assert!(spans.iter().any(|s| last - s.0 == path), "{name}: {path}");
+            assert_eq!((answered, answer.time_ps), (i.time_ps, i.time_ps), "{name}");
+        }
+        assert_eq!(job.time_ps(), before - start, "{name}: the iterations are the job");
+    }
+    paths_add_up(f, name);
+}
+
+/// The stretches of the critical path follow each other, from the start of the job to its end.
+fn paths_add_up(f: &Finished, name: &str) {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{UInt32Type, UInt64Type};
+    let table = f.tables.memory.iter().find(|t| t.name == "critical_path").expect("a table");
+    let mut stretches = Vec::new();
+    for batch in &table.batches {
+        let number = |name: &str| batch.column_by_name(name).unwrap_or_else(|| panic!("{name}")).as_primitive::<UInt64Type>().clone();
+        let iteration = batch.column_by_name("iteration").unwrap().as_primitive::<UInt32Type>().clone();
+        stretches.extend((0..batch.num_rows()).map(|i| (iteration.value(i), number("from_ps").value(i), number("to_ps").value(i))));
+    }
+    let jobs = stretches.chunk_by(|a, b| a.0 <= b.0).collect::<Vec<_>>();
+    assert_eq!(jobs.len(), f.jobs.len(), "{name}");
+    for (stretches, job) in jobs.into_iter().zip(&f.jobs) {
+        assert!(stretches.windows(2).all(|w| w[0].2 == w[1].1), "{name}: {}", job.name);
+        assert_eq!(stretches.last().unwrap().2 - stretches[0].1, job.time_ps(), "{name}");
+    }
+}
+
+/// A rank that is far ahead of the others does not make iterations longer: they follow each other, and are the job together.
+#[test]
+fn iterations_of_ranks_that_drift_apart_are_not_counted_twice() {
+    let folder = std::env::temp_dir().join(format!("xoff-drift-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("drift.goal"), "num_ranks 2\nrank 0 {\nc: calc 1000000\n}\nrank 1 {\nc: calc 5\n}\n").unwrap();
+    let text = star(2, "[[job]]\ngoal = \"drift.goal\"\niterations = 5\nstart = \"3us\"\n");
+    let s = NetworkScenario::from_text("job.toml", &text, &[], &folder).unwrap_or_else(|e| panic!("{e}"));
+    let f = s.run(Sink::Memory).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let times: Vec<u64> = f.jobs[0].iterations.iter().map(|i| i.time_ps).collect();
+    assert_eq!(times, [1_000_000_000; 5]);
+    assert!(f.jobs[0].iterations.iter().all(|i| i.path_ps[0] == i.time_ps && i.computed == Some((0, i.time_ps))));
+    tables_add_up(&f, "drift");
+}
+
+/// What the last frames of messages met, from the frames on all wires and the table of pauses: a frame is held up by the port at which it stands, not
+/// by one that it has left.
+fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
+    let wires = Arc::new(Mutex::new(BTreeMap::<u32, Vec<(Time, Time, u32, u16)>>::new()));
+    let taken = wires.clone();
+    let tap = move |frame: &OnWire| {
+        if let OnWire::Sent { at, arrives, node, port, ref frame, ends: Some(_) } = *frame
+            && frame.kind() == FrameKind::Data
+            && frame.ends_flow()
+        {
+            taken.lock().unwrap().entry(frame.flow).or_default().push((at, arrives, node, port));
+        }
+        true
+    };
+    let f = s.start_tapped(Sink::Memory, Selection::All, Box::new(tap)).unwrap().run(|_| true).unwrap();
+    let mut pauses = BTreeMap::<(String, u64), Vec<(u64, u64)>>::new();
+    for batch in f.tables.memory.iter().filter(|t| t.name == "pauses").flat_map(|t| &t.batches) {
+        let (port, number) = (read::texts(batch, "port"), |name| read::numbers(batch, name));
+        let (priority, from, to) = (number("priority"), number("from_ps"), number("to_ps"));
+        for i in 0..batch.num_rows() {
+            let of = pauses.entry((port[i].unwrap().to_owned(), priority[i].unwrap())).or_default();
+            of.push((from[i].unwrap(), to[i].unwrap_or(u64::MAX)));
         }
     }
+    let wires = std::mem::take(&mut *wires.lock().unwrap());
+    let met = |flow: u32| {
+        let hops = wires.get(&flow).map_or(&[][..], |h| h);
+        let priority = u64::from(f.outcome.flows[flow as usize].flow.priority);
+        let at_port = |w: &[(Time, Time, u32, u16)]| {
+            let (from, to, port) = (w[0].1.0, w[1].0.0, s.topology.port_name(w[1].2, w[1].3));
+            let of_port = pauses.get(&(port, priority)).map_or(&[][..], |p| p);
+            of_port.iter().map(|&(a, b)| b.min(to).saturating_sub(a.max(from))).sum::<u64>()
+        };
+        hops.windows(2).map(at_port).sum()
+    };
+    let all = (0..f.outcome.flows.len() as u32).map(met).collect();
+    (f, all)
+}
+
+#[test]
+fn a_pause_counts_at_the_port_at_which_the_frame_stands() {
+    let folder = std::env::temp_dir().join(format!("xoff-position-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"dumbbell\"\nsenders = 2\nreceivers = 2\nrate = \"100Gbps\"\ndelay = \"100ns\"\n[host]\nmtu = \"1048B\"\nheader = \"48B\"\n\
+        [switch]\nbuffer = \"400KB\"\n[flow_control]\nkind = \"pfc\"\n[flow_control.pfc]\nxoff = \"100KB\"\nxon = \"50KB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"1MB\"\n\
+        [[flow]]\nsrc = \"H3\"\ndst = \"H2\"\nsize = \"1MB\"\n[[job]]\ngoal = \"one.goal\"\nhosts = [\"H1\", \"H2\"]\n";
+    let mut seen = 0;
+    for ns in (0..120_000).step_by(10_000) {
+        let goal =
+            format!("num_ranks 2\nrank 0 {{\nc: calc {ns}\na: send 285b to 1\na requires c\n}}\nrank 1 {{\na: recv 285b from 0\n}}\n");
+        std::fs::write(folder.join("one.goal"), goal).unwrap();
+        let s = NetworkScenario::from_text("job.toml", text, &[], &folder).unwrap_or_else(|e| panic!("{e}"));
+        let (f, met) = met(&s);
+        // All of the message is one frame, which its NIC does not hold: what of its time is pause, it met in switches.
+        assert_eq!((f.outcome.flows[2].stopped, f.jobs[0].iterations[0].path_ps[5]), (met[2], met[2]), "{ns} ns");
+        seen += met[2];
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(seen > 0, "some were held up");
+    // And every message of busy jobs.
+    let mut all_held = 0;
+    for case in BUSY {
+        let (f, met) = met(&load(&busy_case(case)).unwrap_or_else(|e| panic!("{e}")));
+        let jobs = f.outcome.flows.iter().zip(&met).skip(11);
+        let (mut messages, mut held) = (0, 0);
+        for (at, (record, met)) in jobs.enumerate() {
+            assert_eq!(record.stopped, *met, "{case:?}: message {at}");
+            (messages, held) = (messages + 1, held + u32::from(*met > 0));
+        }
+        assert!(messages > 1000, "{case:?}: {messages}");
+        all_held += held;
+    }
+    assert!(all_held > 100, "{all_held}");
 }
 
 /// Ranks at their own pace, an incast beside them, chunks, channels and queue pairs, two jobs on the same hosts, under mechanisms that hold

@@ -229,6 +229,17 @@ impl Core {
         }
     }
 
+    /// A frame arrives at a switch; of messages of jobs the last one is kept in view.
+    pub fn last_frame_arrives(&mut self, node: u32, frame: FrameId) {
+        let f = &self.frames[frame];
+        if f.kind() == FrameKind::Data
+            && f.ends_flow()
+            && let Some(last) = &mut self.monitor.last_frames
+        {
+            last.arrives(f.flow, node, self.clock.now);
+        }
+    }
+
     /// Takes a frame in from another partition.
     pub fn enter(&mut self, c: RemoteArrival) -> FrameId {
         let id = self.frames.insert(c.frame);
@@ -333,6 +344,9 @@ impl Env for Core {
             line.tx_frames += 1;
             // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
             after = tx.min(line.head);
+            if f.ends_flow() && self.layout.jobs {
+                self.monitor.last_frame_leaves(self.clock.now, (node, port, f.class()), f.flow);
+            }
         }
         let (far, arrival) = (line.far(), self.clock.now + after + line.delay);
         // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.

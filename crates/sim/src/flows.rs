@@ -27,6 +27,8 @@ pub struct FlowRecord {
     pub marked: MarkCounts,
     /// CNMs of congested buffers that its source has had while it sent.
     pub cnms: u64,
+    /// Of a message of a job: for how long its last frame stood in switches before ports that were stopped [ps].
+    pub stopped: u64,
     /// When its source had put its last byte on the wire.
     pub all_sent: Option<Time>,
     /// When its last byte had arrived in order.
@@ -45,6 +47,7 @@ impl FlowRecord {
             out_of_order: 0,
             marked: MarkCounts::default(),
             cnms: 0,
+            stopped: 0,
             all_sent: None,
             received: None,
             end: None,
@@ -66,6 +69,7 @@ impl FlowRecord {
         self.out_of_order += o.out_of_order;
         self.marked.add(o.marked);
         self.cnms += o.cnms;
+        self.stopped += o.stopped;
         self.all_sent = self.all_sent.or(o.all_sent);
         self.received = self.received.or(o.received);
         self.end = self.end.or(o.end);
@@ -97,17 +101,18 @@ pub(crate) struct Seen {
     out_of_order: u64,
     marked: MarkCounts,
     cnms: u64,
+    stopped: u64,
     all_sent: Option<Time>,
     received: Option<Time>,
     end: Option<Time>,
 }
-packed! { Seen { nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } }
+packed! { Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } }
 
 impl Seen {
     /// Of a flow with this record.
     pub fn of(record: &FlowRecord) -> Seen {
-        let &FlowRecord { flow: _, nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } = record;
-        Seen { nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end }
+        let &FlowRecord { flow: _, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = record;
+        Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
     }
     /// Has anything of it been seen?
     pub fn is_nothing(&self) -> bool {
@@ -115,8 +120,8 @@ impl Seen {
     }
     /// The record of this flow.
     pub fn record(self, flow: Flow) -> FlowRecord {
-        let Seen { nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } = self;
-        FlowRecord { flow, nth, sent, delivered, out_of_order, marked, cnms, all_sent, received, end }
+        let Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = self;
+        FlowRecord { flow, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
     }
 }
 

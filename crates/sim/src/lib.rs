@@ -24,6 +24,7 @@ mod handed_in;
 mod histogram;
 mod ideal;
 mod jobs;
+mod last_frames;
 mod layout;
 mod line;
 mod lone;

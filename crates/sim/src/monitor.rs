@@ -19,6 +19,7 @@ use crate::checks::Checks;
 use crate::clock::Clock;
 use crate::flows::FlowTable;
 use crate::histogram::Histogram;
+use crate::last_frames::LastFrames;
 use crate::layout::Layout;
 use crate::loops::Stage;
 use crate::lost::{Dropped, LostFrames, RetryCounts};
@@ -83,6 +84,9 @@ pub(crate) struct Monitor {
     pub links_lose: bool,
     /// What the peers stop and hold.
     pub stops: Stops,
+    /// Last frames of messages in switches, where jobs are accounted for.
+    #[save(each)]
+    pub last_frames: Option<Box<LastFrames>>,
     /// What watchdogs have found.
     pub storms: Storms,
     /// By node and port, where there are any.
@@ -106,6 +110,7 @@ impl Monitor {
             link_failed: false,
             links_lose: false,
             stops: Stops::new(ports * layout.classes.len()),
+            last_frames: layout.jobs.then(Box::default),
             storms: Storms::default(),
             cnms: BTreeMap::new(),
             checks,

@@ -302,7 +302,12 @@ impl Partition {
         let core = &mut self.core;
         let (node, port) = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
-            Node::Switch(s) => s.on_frame(now, port, e.arg, core),
+            Node::Switch(s) => {
+                if core.layout.jobs {
+                    core.last_frame_arrives(node, e.arg);
+                }
+                s.on_frame(now, port, e.arg, core);
+            }
             Node::Nic(n) => {
                 n.on_frame(now, e.arg, core);
                 self.after_flows();

@@ -91,6 +91,9 @@ impl Monitor {
             }
             (false, false) => {
                 t.pause_ps_total += clock.now.since(*since).0;
+                if let Some(last) = &mut self.last_frames {
+                    last.stop_ends(class_at, *since, clock.now);
+                }
                 *since = Time::NEVER;
                 Some(false)
             }
@@ -113,6 +116,9 @@ impl Monitor {
         let ended = since != Time::NEVER;
         if ended {
             self.ports[class_at / self.layout.classes.len()].pause_ps_total += at.since(since).0;
+            if let Some(last) = &mut self.last_frames {
+                last.stop_ends(class_at, since, at);
+            }
         }
         if self.layout.detecting {
             self.rows.out_of_order = true;
@@ -162,6 +168,19 @@ impl Monitor {
         stopped.into_iter().chain(self.stops.held_since.get(&class_at).copied()).min()
     }
 
+    /// The last frame of a message is transmitted by a switch: adds for how long it stood there before its port while that was stopped.
+    #[cold]
+    pub fn last_frame_leaves(&mut self, now: Time, (node, port, class): (u32, u16, u8), flow: u32) {
+        let class_at = self.layout.class_index(node, port, class);
+        let Some(last) = &mut self.last_frames else { return };
+        let Some(from) = last.leaves(flow, node) else { return };
+        // One that has expired may not have been noted.
+        let until = self.stops.expires.get(class_at).map_or(Time::NEVER, |e| e.0);
+        let stopped = Some(self.stops.stopped_since[class_at]).filter(|t| *t != Time::NEVER).map(|since| (since, until));
+        let held = self.stops.held_since.get(&class_at).map(|since| (*since, Time::NEVER));
+        self.flows.records[flow as usize].stopped += last.stopped(class_at, (from, now), stopped.into_iter().chain(held));
+    }
+
     /// Adds the time that a port has been stopped or held so far where that has not ended.
     pub fn count_open(&mut self, now: Time) {
         let classes = self.layout.classes.len();
@@ -183,6 +202,10 @@ impl Monitor {
             self.stops.held_since.insert(class_at, clock.now);
         } else if let Some(since) = self.stops.held_since.remove(&class_at) {
             self.ports[at].hold_ps_total += clock.now.since(since).0;
+            // As in the table of pauses: what a message stops is stopped whether something waits or not.
+            if let Some(last) = self.last_frames.as_mut().filter(|_| by != StoppedBy::Pause) {
+                last.stop_ends(class_at, since, clock.now);
+            }
         }
         self.record_hold(clock, (node, port, class), on, by);
     }

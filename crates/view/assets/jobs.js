@@ -197,7 +197,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     const i = job.iterations[iteration];
     const note = job.total > 1 ? ` ${job.begin + iteration} of job ${job.name}${iteration === job.longest ? ", the longest" : ""}` : ` of job ${job.name}`;
     const lines = [el("p", {}, i.to_ps === null ? `Iteration${note} has not come to its end.`
-      : `Iteration${note}: ${time(i.to_ps - i.from_ps, 6)}; exposed communication ${time(i.exposed_ps, 4)} at the rank with the most.`)];
+      : `Iteration${note}: ${time(i.time_ps, 6)} from the end of the one before, of its last rank; exposed communication ${time(i.exposed_ps, 4)} at the rank with the most.`)];
     if (i.path_ps.length) {
       const total = i.path_ps.reduce((a, b) => a + b, 0);
       lines.push(el("div.legend", {}, "Critical path: ", i.path_ps.map((ps, k) => (ps ? el("span", {}, el("i.box", { style: `background:var(--${CAUSES[k]})` }), ` ${job.causes[k]} ${time(ps, 4)} (${percent(ps / total)})`) : null))));

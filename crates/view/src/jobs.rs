@@ -41,6 +41,8 @@ struct IterationView {
     /// When the first rank began and the last one ended [ps]; no end: it has none.
     from_ps: u64,
     to_ps: Option<u64>,
+    /// From the end of the one before to its own [ps].
+    time_ps: u64,
     exposed_ps: u64,
     path_ps: Vec<u64>,
     straggler: Option<StragglerView>,
@@ -98,6 +100,7 @@ fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: 
         IterationView {
             from_ps: spans().map(|s| s.0.0).min().unwrap_or(0),
             to_ps: end.map(|t| t.0),
+            time_ps: done.map_or(0, |d| d.time_ps),
             exposed_ps: done.map_or(0, |d| d.exposed_ps),
             path_ps: done.map_or(Vec::new(), |d| d.path_ps.to_vec()),
             straggler: done.and_then(|d| d.straggler.as_ref()).map(|x| StragglerView {

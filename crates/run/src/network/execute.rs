@@ -296,6 +296,7 @@ impl<'s> Running<'s> {
             return Err(RunError::Record(e));
         }
         let mut parts = judge(scenario, &outcome, here.as_deref());
+        parts.failures.extend(jobs.iter().flat_map(JobSummary::failures));
         seen(&mut parts);
         let verdict = Verdict::from(parts);
         let mut summary = Summary::of(scenario, &outcome, &verdict);

@@ -230,15 +230,23 @@ impl World {
                     let ago = self.started_by(host) - r.nth;
                     let wire = self.wire_of(nth, job.messages[message as usize].from, flow);
                     let wire = wire.map(|(begun, sent)| (on_wire[host as usize] - begun, on_wire[host as usize] - sent));
-                    let FlowRecord { flow: f, nth: _, sent, delivered, out_of_order, marked, cnms, all_sent, received, end } = &r;
+                    let FlowRecord { flow: f, nth: _, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = &r;
                     let (mut marks, mut counts) = (Vec::new(), *marked);
                     counts.each(&mut |n: &mut u64| marks.push(*n));
                     let so_far = (state::Flow(flow), f.start, (sent, delivered, out_of_order, marks, cnms), all_sent, received, end);
-                    w.rank(nth as u32, &(so_far, ago, wire))?;
+                    w.rank(nth as u32, &(so_far, ago, wire, (stopped, self.stands(flow))))?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// The switches in which last frames of a flow stand, each with when it arrived.
+    fn stands(&self, flow: u32) -> Vec<(u32, Time)> {
+        let last = self.partitions.iter().filter_map(|p| p.core.monitor.last_frames.as_deref());
+        let mut all: Vec<(u32, Time)> = last.flat_map(|l| l.of(flow)).collect();
+        all.sort_unstable();
+        all
     }
 
     /// What all partitions have recorded of a flow.

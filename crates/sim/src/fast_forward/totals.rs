@@ -53,8 +53,9 @@ impl Counting for Counts {
 
 impl Counting for FlowRecord {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        // The times come with its end, which no skipped period holds.
-        let FlowRecord { flow: _, nth: _, sent, delivered, out_of_order, marked, cnms, all_sent: _, received: _, end: _ } = self;
+        // The times, and what its last frame met, come with its end, which no skipped period holds.
+        let FlowRecord { flow: _, nth: _, sent, delivered, out_of_order, marked, cnms, stopped: _, all_sent: _, received: _, end: _ } =
+            self;
         [sent, delivered, out_of_order, cnms].into_iter().for_each(&mut *f);
         marked.each(f);
     }

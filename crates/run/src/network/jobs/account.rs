@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The two stretches of a message are exact; within one, what a message alone in the network would take is serialisation and propagation. Of
-//! the rest as much is pause as the ports concerned were not allowed to transmit meanwhile, at the source as much is queueing as the wire carried
-//! of others, and what rate control then leaves is its own. So the parts add up to the picosecond.
+//! the rest as much is pause as the port at which the frame stood was not allowed to transmit meanwhile, at the source as much is queueing as the
+//! wire carried of others, and what rate control then leaves is its own. So the parts add up to the picosecond.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -189,8 +189,7 @@ impl<'s> Accounts<'s> {
             let delays: u64 = path.iter().map(|&(n, p)| t.link_at(n, p).delay.0).sum();
             propagation = delays.min(total);
             serialisation = ideal.saturating_sub(delays).min(total - propagation);
-            let ports = path.iter().skip(1).map(|&(n, p)| self.ports.of(n, p));
-            pause = self.paused(ports, f.flow.priority, sent.0, received.0).min(total - propagation - serialisation);
+            pause = f.stopped.min(total - propagation - serialisation);
         }
         let queueing = total - propagation - serialisation - pause;
         let parts =
@@ -223,9 +222,10 @@ impl<'s> Accounts<'s> {
         (all, Some(flow))
     }
 
-    /// Goes back from the end of a rank's iteration, from cause to cause: to its beginning, staying with the rank, or, where peers are
-    /// followed, to the beginning of whichever rank everything waited for. Stretches in the order of time.
-    pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, follow: bool) -> Vec<Stretch> {
+    /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the rank's own beginning, staying with the rank, or,
+    /// where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Stretches in the order
+    /// of time; together they fill it from `since` to the end.
+    pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, since: u64, follow: bool) -> Vec<Stretch> {
         let ops = job.graph.programs[rank as usize].ops.len() as u32;
         let Some(mut op) = (0..ops).max_by_key(|&op| self.times(at, job, rank, iteration, op).ended) else { return Vec::new() };
         let (mut rank, mut t) = (rank, self.times(at, job, rank, iteration, op).ended.0);
@@ -233,6 +233,7 @@ impl<'s> Accounts<'s> {
         loop {
             let x = self.times(at, job, rank, iteration, op);
             let mut add = |from: u64, to: u64, cause, rank, op, flow| {
+                let from = from.max(since);
                 if to > from {
                     all.push(Stretch { from, to, cause, rank, op, flow });
                 }
@@ -267,6 +268,9 @@ impl<'s> Accounts<'s> {
                 }
             }
             (rank, t) = (next.0, next.2);
+            if t <= since {
+                break;
+            }
             let cause = self.times(at, job, rank, iteration, next.1).cause;
             if cause == NONE {
                 break;

@@ -4,22 +4,26 @@ use std::collections::BTreeMap;
 
 use xoff_jobs::{Job, Work};
 use xoff_record::{
-    Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, Node, Operation, OperationRow, PathAnswer, PathRow, RankRow, RecordError,
-    Tables,
+    Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, MismatchAnswer, Node, Operation, OperationRow, PathAnswer, PathRow, RankRow,
+    RecordError, StuckAnswer, Tables,
 };
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
-use xoff_units::{Span, Time};
+use xoff_units::Span;
 
 use super::account::{Accounts, Pauses, Stretch, difference, joined};
 use super::straggler::Straggler;
+use super::wrong::{mismatches, stuck};
 use crate::network::NetworkScenario;
 
 /// What an iteration of a job came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iteration {
-    /// From the first beginning of a rank to the last end [ps].
+    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. So those
+    /// of all iterations add up to the time of the job, however far its ranks drift apart [ps].
     pub time_ps: u64,
+    /// When the last rank ended it [ps].
+    pub end_ps: u64,
     /// Longest exposed communication of a rank [ps].
     pub exposed_ps: u64,
     /// The rank that ended last.
@@ -28,7 +32,7 @@ pub struct Iteration {
     pub straggler: Option<Straggler>,
     /// The rank that computed longest on the critical path, and for how long [ps].
     pub computed: Option<(u32, u64)>,
-    /// The critical path by cause, in the order of the table's words [ps].
+    /// The critical path by cause, in the order of the table's words; together `time_ps` [ps].
     pub path_ps: [u64; 8],
 }
 
@@ -47,6 +51,12 @@ pub struct JobSummary {
     pub path: Vec<Stretch>,
     /// By collective: its name, and its lowest and highest bus bandwidth [bit/s].
     pub bus: Vec<(String, u64, u64)>,
+    /// Where it waits for itself.
+    pub stuck: Option<StuckAnswer>,
+    /// Receives that took a message of another size.
+    pub mismatches: u64,
+    /// The first of them.
+    pub mismatch: Option<MismatchAnswer>,
 }
 
 /// Causes in the order of [`Iteration::path_ps`].
@@ -84,7 +94,11 @@ pub(in crate::network) fn write(
             iterations: vec![],
             path: vec![],
             bus: vec![],
+            stuck: stuck(s, o, (at, job)),
+            mismatches: 0,
+            mismatch: None,
         };
+        (summary.mismatches, summary.mismatch) = mismatches(o, (at, job));
         for iteration in 0..job.iterations {
             let begun = o.ranks[at].iter().any(|r| r.log.iterations.len() > iteration as usize);
             if !begun {
@@ -92,7 +106,8 @@ pub(in crate::network) fn write(
             }
             let exposed_ps = write_ranks(&accounts, (at, job), iteration, tables)?;
             write_collectives(&accounts, (at, job), iteration, tables, &mut summary)?;
-            if let Some((done, path)) = write_path(&accounts, (at, job), iteration, exposed_ps, tables)? {
+            let since = summary.iterations.last().map_or(job.start.0, |i| i.end_ps);
+            if let Some((done, path)) = write_path(&accounts, (at, job), iteration, (since, exposed_ps), tables)? {
                 if summary.iterations.iter().all(|i| i.time_ps < done.time_ps) {
                     summary.path = path;
                 }
@@ -132,7 +147,7 @@ fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &
             row.exposed_ps = difference(&comm, &compute);
             row.idle_ps = end.since(start).0 - row.compute_ps - row.exposed_ps;
             row.paused_ps = a.paused([a.ports.of(*host, 0)].into_iter(), job.priority, start.0, end.0);
-            let path = by_cause(&a.walk((at, job), rank, iteration, false));
+            let path = by_cause(&a.walk((at, job), rank, iteration, start.0, false));
             row.path_compute_ps = path[0];
             row.path_overhead_ps = path[1];
             row.path_peer_ps = path[2];
@@ -200,7 +215,7 @@ fn write_path(
     a: &Accounts,
     (at, job): (usize, &Job),
     iteration: u32,
-    exposed_ps: u64,
+    (since, exposed_ps): (u64, u64),
     tables: &mut Tables,
 ) -> Result<Option<(Iteration, Vec<Stretch>)>, RecordError> {
     let ranks = 0..job.hosts.len() as u32;
@@ -208,7 +223,7 @@ fn write_path(
     let Some((last_rank, end)) = (0u32..).zip(&spans).map(|(r, s)| (r, s.1)).max_by_key(|&(r, end)| (end, std::cmp::Reverse(r))) else {
         return Ok(None);
     };
-    let path = a.walk((at, job), last_rank, iteration, true);
+    let path = a.walk((at, job), last_rank, iteration, since, true);
     for (position, x) in (0..).zip(&path) {
         tables.critical_path.push(PathRow {
             job: Label(job.label),
@@ -222,9 +237,9 @@ fn write_path(
             flow: x.flow.map(u64::from),
         })?;
     }
-    let first = spans.iter().map(|s| s.0).min().unwrap_or_default();
     let done = Iteration {
-        time_ps: end.since(first).0,
+        time_ps: end.0 - since,
+        end_ps: end.0,
         exposed_ps,
         last_rank,
         straggler: a.straggler(job, &path),
@@ -286,6 +301,11 @@ impl JobSummary {
         self.iterations.iter().rev().max_by_key(|i| i.time_ps)
     }
 
+    /// From its start to the end of the last iteration that all ranks have done [ps].
+    pub fn time_ps(&self) -> u64 {
+        self.iterations.iter().map(|i| i.time_ps).sum()
+    }
+
     /// For the manifest.
     pub(in crate::network) fn answer(&self, s: &NetworkScenario) -> JobAnswer {
         let iteration = |i: &Iteration| {
@@ -293,6 +313,7 @@ impl JobSummary {
             let [compute_ps, overhead_ps, _, serialisation_ps, propagation_ps, pause_ps, rate_limit_ps, queueing_ps] = i.path_ps;
             IterationAnswer {
                 time_ps: i.time_ps,
+                end_ps: i.end_ps,
                 exposed_ps: i.exposed_ps,
                 last_rank: i.last_rank,
                 straggler: i.straggler.as_ref().map(|x| x.answer(s)),
@@ -308,41 +329,42 @@ impl JobSummary {
             }
         };
         let iterations = self.iterations.iter().map(iteration).collect();
-        JobAnswer { name: self.name.clone(), ranks: self.hosts.len() as u32, iterations_planned: self.planned, iterations }
+        JobAnswer {
+            name: self.name.clone(),
+            ranks: self.hosts.len() as u32,
+            iterations_planned: self.planned,
+            time_ps: self.time_ps(),
+            iterations,
+            stuck: self.stuck.clone(),
+            mismatches: self.mismatches,
+            mismatch: self.mismatch.clone(),
+        }
     }
 
-    /// That the application waits for itself, and not for the network: nothing was left to happen, every message that was sent is there, and a rank
-    /// waits for one that was not. Before a run that is found out for all jobs but those whose receives take any source or tag.
-    fn stands_still(&self, s: &NetworkScenario, o: &Outcome) -> Option<String> {
-        let jobs = s.flows.jobs.as_ref()?;
-        let (at, job) = jobs.jobs.iter().enumerate().find(|(_, j)| j.name == self.name)?;
-        let mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
-        let under_way = o.flows[mine].iter().any(|f| f.flow.start < Time::NEVER && f.received.is_none());
-        if under_way || o.now >= s.until {
-            return None;
-        }
-        let (mut waiting, mut ranks) = (None, 0);
-        for (rank, log) in (0u32..).zip(&o.ranks[at]) {
-            let Some((nth, (_, None))) = log.log.iterations.iter().enumerate().next_back() else { continue };
-            let program = &job.graph.programs[rank as usize];
-            let times = log.log.ops.chunks_exact(program.ops.len().max(1)).nth(nth)?;
-            let open = (0u32..).zip(program.ops.iter().zip(times)).filter(|(_, (_, t))| t.begun < Time::NEVER && t.ended == Time::NEVER);
-            let mut receives = open.filter_map(|(op, (x, _))| match x.work {
-                Work::Receive { from, tag, .. } => Some((rank, op, from, tag)),
-                _ => None,
-            });
-            ranks += 1;
-            waiting = waiting.or_else(|| receives.next());
-        }
-        let (rank, op, from, tag) = waiting?;
-        let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
-        Some(format!(
-            "job {}: the application waits for itself, not for the network: every message that was sent is there, and {ranks} of its ranks have not ended; rank {rank}, \
-             operation {op}, waits for a message from rank {} with tag {}",
-            self.name,
-            word(from.map(u64::from)),
-            word(tag)
-        ))
+    /// What makes the answer of the run a "no", for its headline.
+    pub(in crate::network) fn failures(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        all.extend(self.stuck.as_ref().map(|x| format!("job {} waits for itself: {}", self.name, x.words())));
+        all.extend(self.mismatch.as_ref().map(|x| format!("job {} exchanges messages of different sizes: {}", self.name, x.words())));
+        all
+    }
+
+    /// What the application does wrong, in sentences.
+    fn wrong(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        all.extend(self.stuck.as_ref().map(|x| {
+            format!(
+                "job {}: the application waits for itself, not for the network: every message that was sent is there, and {} of its ranks have not ended; {}",
+                self.name,
+                x.ranks,
+                x.words()
+            )
+        }));
+        all.extend(self.mismatch.as_ref().map(|x| {
+            let more = if self.mismatches > 1 { format!("; {} more", self.mismatches - 1) } else { String::new() };
+            format!("job {}: a receive took a message of another size: {}{more}", self.name, x.words())
+        }));
+        all
     }
 
     /// In sentences.
@@ -352,15 +374,16 @@ impl JobSummary {
         let times = || self.iterations.iter().map(|i| i.time_ps);
         let (Some(least), Some(most)) = (times().min(), times().max()) else {
             all.push(format!("job {name}: no iteration of {} came to its end", self.planned));
-            all.extend(self.stands_still(s, o));
+            all.extend(self.wrong());
             return all;
         };
         let range = |a: u64, b: u64| if a == b { Span(a).to_string() } else { format!("{} to {}", Span(a), Span(b)) };
         let of = if done == self.planned as usize { String::new() } else { format!(" of {}", self.planned) };
         let exposed = || self.iterations.iter().map(|i| i.exposed_ps);
         all.push(format!(
-            "job {name}: {done}{of} iterations of {} ranks, {} each; exposed communication {} at the rank with the most",
+            "job {name}: {done}{of} iterations of {} ranks in {}, {} each; exposed communication {} at the rank with the most",
             self.hosts.len(),
+            Span(self.time_ps()),
             range(least, most),
             range(exposed().min().unwrap_or(0), exposed().max().unwrap_or(0))
         ));
@@ -375,7 +398,7 @@ impl JobSummary {
         let parts: Vec<String> = CAUSES.iter().zip(longest.path_ps).filter(|(_, ps)| *ps > 0).map(|x| part(&x)).collect();
         all.push(format!("job {name}: critical path of the longest iteration: {}", parts.join(", ")));
         all.extend(longest.straggler.as_ref().map(|x| format!("job {name}: {}", x.words(s, o))));
-        all.extend(self.stands_still(s, o));
+        all.extend(self.wrong());
         for (collective, low, high) in &self.bus {
             let rate = |bits: u64| format!("{:.3} Gbps", bits as f64 / 1e9);
             let range = if low == high { rate(*low) } else { format!("{} to {}", rate(*low), rate(*high)) };

@@ -7,6 +7,7 @@ mod read;
 mod states;
 mod straggler;
 mod traces;
+mod wrong;
 
 pub(super) use account::Pauses;
 pub use account::Stretch;

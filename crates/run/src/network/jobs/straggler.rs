@@ -22,7 +22,7 @@ pub struct Straggler {
     pub from_rank: u32,
     /// Rank that received it.
     pub to_rank: u32,
-    /// When its sender took it up [ps].
+    /// When its sender took it up, or the iteration before ended, whichever was later [ps].
     pub from_ps: u64,
     /// When it was there [ps].
     pub to_ps: u64,
