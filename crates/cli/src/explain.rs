@@ -162,7 +162,14 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
         terminal::note(&text);
     }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
-    NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))
+    let s = NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))?;
+    if m.xoff_version == xoff_run::VERSION && !m.inputs_digest.is_empty() && m.inputs_digest != s.inputs_digest() {
+        let what = format!("files that the scenario of {} names are not as the run read them", path.display());
+        return Err(
+            Problem::new(what, format!("they are looked up in {}: put them back, or run the scenario again", m.scenario_folder)).into()
+        );
+    }
+    Ok(s)
 }
 
 /// Refuses a folder whose results are not as the run left them.

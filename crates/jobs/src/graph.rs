@@ -5,7 +5,11 @@
 //!   rank 1   receive from 0 --after end--> compute           (a receive ends when a message of that source and tag is there)
 //! ```
 
+use std::hash::Hasher;
+
 use xoff_units::Span;
+
+use crate::machine::OpTimes;
 
 /// The largest message: 1 PiB [bytes].
 pub const BYTES_MAX: u64 = 1 << 50;
@@ -18,7 +22,7 @@ pub const NONE: u32 = u32::MAX;
 pub enum Work {
     /// Keeps its stream busy for so long.
     Compute(Span),
-    /// Hands a message to the host; ends when its last byte has left.
+    /// Hands a message to the host; ends when its last frame goes on the wire, within a node when its last byte has left.
     Send {
         /// Receiving rank.
         to: u32,
@@ -104,6 +108,36 @@ impl Graph {
     /// Of so many ranks without operations.
     pub fn new(ranks: usize) -> Graph {
         Graph { programs: vec![Program::default(); ranks], phases: Vec::new(), pending: vec![Vec::new(); ranks] }
+    }
+
+    /// All that its ranks do, for whoever wants to know whether it is the same.
+    pub fn hash_into(&self, h: &mut impl Hasher) {
+        for p in &self.programs {
+            h.write_usize(p.ops.len());
+            for o in &p.ops {
+                let (kind, a, b, c) = match o.work {
+                    Work::Compute(span) => (0, span.0, 0, 0),
+                    Work::Send { to, bytes, tag, channel } => (1 + (u64::from(channel) << 8), u64::from(to), bytes, tag),
+                    Work::Receive { from, bytes, tag } => {
+                        let any = u64::from(from.is_none()) << 8 | u64::from(tag.is_none()) << 9;
+                        (2 + any, u64::from(from.unwrap_or(0)), bytes, tag.unwrap_or(0))
+                    }
+                };
+                [kind, a, b, c, u64::from(o.stream)].into_iter().for_each(|n| h.write_u64(n));
+            }
+            p.first.iter().for_each(|&n| h.write_u32(n));
+            p.edges.iter().for_each(|&(later, start)| h.write_u64(u64::from(later) << 1 | u64::from(start)));
+        }
+    }
+
+    /// What it keeps, and what a run of so many iterations keeps of its operations [bytes].
+    pub fn bytes(&self, iterations: u64) -> u64 {
+        let of = |p: &Program| {
+            let kept = size_of::<Op>() + 3 * size_of::<u32>();
+            p.ops.len() as u64 * (kept as u64 + iterations * size_of::<OpTimes>() as u64) + 8 * p.edges.len() as u64
+        };
+        let pending: usize = self.pending.iter().map(Vec::len).sum();
+        self.programs.iter().map(of).sum::<u64>() + 12 * pending as u64
     }
 
     /// Number of ranks.

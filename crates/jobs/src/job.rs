@@ -44,6 +44,9 @@ pub struct Message {
     pub pair: u16,
 }
 
+/// What the wire had carried when a message began and had left: in a map while it runs, in a list then [bytes].
+const WIRE: u64 = 64;
+
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -103,6 +106,12 @@ impl Job {
     pub fn sends_inside(&self) -> bool {
         let inside = |from: u32| move |o: &crate::Op| matches!(o.work, Work::Send { to, .. } if self.within_node(from, to));
         self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops.iter().any(inside(from)))
+    }
+
+    /// What a run keeps of it beside its flows [bytes]: operations, messages, and what the wire of a host had carried at each.
+    pub fn bytes(&self) -> u64 {
+        let message = size_of::<Message>() as u64;
+        self.graph.bytes(self.iterations.into()) + self.messages.len() as u64 * message + self.flows() * WIRE
     }
 
     /// Flows of all its iterations.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   ready --+-- compute: its stream is free -> busy for its time -> ended
-//!           +-- send:    overhead -> queue pair, one message after the other -> its last byte has left -> ended
+//!           +-- send:    overhead -> queue pair, one message after the other -> its last frame goes on the wire -> ended
 //!           +-- receive: posted -> a message that fits is there -> overhead -> ended
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::job::Job;
 pub enum Input {
     /// A time has come that it asked for.
     Due,
-    /// The last byte of a message of its own has left.
+    /// The last frame of a message of its own goes on the wire.
     Sent {
         /// The flow of the message.
         flow: u32,

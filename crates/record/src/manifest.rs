@@ -75,6 +75,10 @@ pub struct Manifest {
     /// Folder in which files named by the scenario are looked up.
     #[serde(default)]
     pub scenario_folder: String,
+    /// Digest of the network, the flows and the operations of jobs as they were read, files that the scenario names included: a run that is repeated
+    /// has the same, or is another one. Empty: an earlier version.
+    #[serde(default)]
+    pub inputs_digest: String,
     /// Every parameter as resolved.
     pub parameters: Vec<Parameter>,
     /// Seed of the run.

@@ -390,7 +390,7 @@ table! {
     }
 }
 table! {
-    /// An operation of a rank.
+    /// An operation of a rank. Computing of no duration has no row.
     OperationRow in "operations" late {
         /// The job.
         job: Label,
@@ -410,7 +410,7 @@ table! {
         flow: Option<u64>,
         /// It begins; a receive is posted.
         begin_ps: u64 ["ps"],
-        /// It ends: computing is over, the last byte has left, the message is there. Null: not before the run did.
+        /// It ends: computing is over, the last frame of a message goes on the wire (within a node: its last byte has left), the message is there. Null: not before the run did.
         end_ps: Option<u64> ["ps"],
     }
 }

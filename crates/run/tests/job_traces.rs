@@ -220,11 +220,17 @@ fn broken_goal_is_refused_with_its_line() {
             "x.goal:3:1",
             "deadlock of the application",
         ),
+        ("boundary", "num_ranks 3\nrank 0 {\ncalc 1\n}\nrank 1 {\ncalc 1\n}\n".into(), "x.goal:8:1", "ends before rank 2"),
         ("long", two("calc 1000000000000001", "calc 1"), "x.goal:3:1", "end of time"),
         ("large", two("send 18446744073709551615b to 1", "calc 1"), "x.goal:3:6", "at most 1 PiB"),
         ("empty", "".into(), "x.goal:1:1", "nothing"),
         ("self", two("send 8b to 0", "calc 1"), "x.goal:3:1", "itself"),
-        ("hosts", "num_ranks 9\n".into(), "job.toml:13:1", "rank 4 has no host"),
+        (
+            "hosts",
+            "num_ranks 9\n".to_owned() + &(0..9).map(|r| format!("rank {r} {{\n}}\n")).collect::<String>(),
+            "job.toml:13:1",
+            "rank 4 has no host",
+        ),
     ];
     for (name, text, place, what) in cases {
         let e = load(name, "x.goal", text, GOAL).err().unwrap_or_else(|| panic!("{name} was read"));
@@ -305,6 +311,6 @@ fn broken_msccl_is_refused_with_its_line() {
     }
     let e = load("no-size", "x.xml", &ring, "msccl = \"x.xml\"\n").err().unwrap();
     assert!(e.contains("job.toml:13:1") && e.contains("message_size"), "{e}");
-    let e = load("both", "x.goal", "num_ranks 1\n", "goal = \"x.goal\"\n[[collective]]\nsize = \"1KB\"\n").err().unwrap();
+    let e = load("both", "x.goal", "num_ranks 1\nrank 0 {\n}\n", "goal = \"x.goal\"\n[[collective]]\nsize = \"1KB\"\n").err().unwrap();
     assert!(e.contains("operations from a trace"), "{e}");
 }

@@ -202,6 +202,8 @@ fn iterations_of_ranks_that_drift_apart_are_not_counted_twice() {
     std::fs::remove_dir_all(&folder).unwrap();
     let times: Vec<u64> = f.jobs[0].iterations.iter().map(|i| i.time_ps).collect();
     assert_eq!(times, [1_000_000_000; 5]);
+    // It has no messages, and yet something ran.
+    assert_eq!(f.manifest.verdict.as_ref().and_then(|v| v.parts().nothing_ran.clone()), None);
     assert!(f.jobs[0].iterations.iter().all(|i| i.path_ps[0] == i.time_ps && i.computed == Some((0, i.time_ps))));
     tables_add_up(&f, "drift");
 }
@@ -402,5 +404,17 @@ fn bad_jobs_are_refused_with_their_places() {
     refused("[[job]]\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"hierarchical\"\n", "job.toml:16:", &["node_ranks"]);
     refused("[[job]]\n[[collective]]\njob = \"b\"\nsize = \"1MB\"\n", "job.toml:15:", &["no job 'b'"]);
     refused("[[job]]\n[[collective]]\nsize = \"2000000GB\"\n", "job.toml:15:", &["1 PiB"]);
+    // Keys that would mean nothing.
+    for (job, collective, key) in [
+        ("", "kind = \"barrier\"\nsize = \"1MB\"\n", "a barrier moves no bytes"),
+        ("", "kind = \"barrier\"\nchannels = 2\n", "a barrier moves no bytes"),
+        ("", "size = \"1MB\"\nroot = 1\n", "only a broadcast and a reduce"),
+        ("stride = 2\n", "size = \"1MB\"\n", "without placement"),
+        ("node_rate = \"1Gbps\"\n", "size = \"1MB\"\n", "without node_ranks"),
+        ("node_latency = \"1us\"\n", "size = \"1MB\"\n", "without node_ranks"),
+        ("slow_by = 2\n", "size = \"1MB\"\n", "without slow_hosts"),
+    ] {
+        refused(&format!("[[job]]\n{job}[[collective]]\n{collective}"), "job.toml:1", &[key]);
+    }
     refused("[[job]]\niterations = 1000000\n[[collective]]\nsize = \"1MB\"\nchannels = 64\n", "job.toml:16:", &["operations"]);
 }

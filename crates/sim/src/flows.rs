@@ -29,7 +29,7 @@ pub struct FlowRecord {
     pub cnms: u64,
     /// Of a message of a job: for how long its last frame stood in switches before ports that were stopped [ps].
     pub stopped: u64,
-    /// When its source had put its last byte on the wire.
+    /// When its source put its last frame on the wire.
     pub all_sent: Option<Time>,
     /// When its last byte had arrived in order.
     pub received: Option<Time>,

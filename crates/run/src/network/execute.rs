@@ -309,7 +309,9 @@ impl<'s> Running<'s> {
             None => scenario.checkpoint.map(|_| "no checkpoints were written: the results have no folder (run.checkpoint)".to_owned()),
         });
         let manifest = Manifest {
+            // Whoever repeats the run may do so from elsewhere.
             scenario_folder: scenario.folder.display().to_string(),
+            inputs_digest: scenario.inputs_digest(),
             threads,
             processes,
             cpu_seconds: of_all.cpu_seconds + if processes > 1 { cpu_elsewhere as f64 / 1e9 } else { 0.0 },

@@ -36,7 +36,7 @@ impl NetworkScenario {
         format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::VERSION, self.resolved, self.digest())
     }
 
-    /// Of what is not written out in the resolved scenario: networks and flows from files. The same program gives the same digest.
+    /// Of what is not written out in the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same digest.
     pub(super) fn digest(&self) -> u64 {
         let mut h = DefaultHasher::new();
         let t = &self.topology;
@@ -50,7 +50,18 @@ impl NetworkScenario {
                 .for_each(|n| h.write_u64(n));
             [f.src_port as u64, f.dst_port as u64, f.path.map_or(u64::MAX, u64::from)].into_iter().for_each(|n| h.write_u64(n));
         }
+        for l in &self.flows.loops {
+            h.write(format!("{l:?}").as_bytes());
+        }
+        for job in self.flows.jobs.iter().flat_map(|j| &j.jobs) {
+            job.graph.hash_into(&mut h);
+        }
         h.finish()
+    }
+
+    /// [`Self::digest`] as the manifest has it.
+    pub fn inputs_digest(&self) -> String {
+        format!("{:016x}", self.digest())
     }
 
     /// Puts the share of the first process in motion, whose tables are those of the run; each of the others calls [`Self::follow`].

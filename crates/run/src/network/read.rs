@@ -4,7 +4,7 @@
 //!   Document --> RunSettings, Topology --> Sections: each by itself, then what they have to agree on --> Complete --> NetworkScenario
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use xoff_mech::LinkFacts;
@@ -64,6 +64,12 @@ fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
         fast_forward: s.text("fast_forward")? == "auto",
         checkpoint: s.text_opt("checkpoint")?.map(|text| read_interval(&text)).transpose()?,
     })
+}
+
+/// The folder wherever the process is; as it was given where the system does not know.
+fn absolute(folder: &Path) -> PathBuf {
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    std::path::absolute(here).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// Reads a document that has no section `[fabric]`; files that it names are looked up in `folder`.
@@ -482,7 +488,7 @@ impl Complete {
         derived::add(&mut parameters, [fc_name, detection_name, rate_name], &flow_control, &detection, &rate_control);
         NetworkScenario {
             title: run.title,
-            folder: folder.to_owned(),
+            folder: absolute(folder),
             until: Time(run.duration.0),
             seed: run.seed,
             flow_control: fc_name,

@@ -36,7 +36,9 @@ impl NetworkScenario {
         priorities.sort_unstable();
         priorities.dedup();
         let mtu = Bytes((payload + header) as u64);
-        Memory::estimate(&self.topology, self.flows.flows.len(), mtu, priorities.len().max(1), threads)
+        let mut m = Memory::estimate(&self.topology, self.flows.flows.len(), mtu, priorities.len().max(1), threads);
+        m.flows.0 += self.flows.jobs.iter().flat_map(|j| &j.jobs).map(|j| j.bytes()).sum::<u64>();
+        m
     }
 
     /// Refuses a run for which the memory will not suffice.

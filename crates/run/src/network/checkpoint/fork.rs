@@ -47,6 +47,10 @@ impl Fork {
         }
         let name = root.join(crate::RESOLVED).display().to_string();
         let before = NetworkScenario::from_text(&name, &base.resolved, &[], &base.folder)?;
+        if base.digest.as_ref().is_some_and(|d| *d != before.inputs_digest()) {
+            let what = format!("files that the scenario of {} names are not as the run read them", root.display());
+            return Err(Problem::new(what, "put them back, or run the scenario again").into());
+        }
         let mut scenario = NetworkScenario::from_text(&name, &base.resolved, settings, &base.folder)?;
         refuse(&before, &scenario, at, settings)?;
         let (mut saved, mut notes) = (None, Vec::new());
@@ -116,6 +120,8 @@ impl Fork {
 struct Base {
     resolved: String,
     folder: PathBuf,
+    /// Of its inputs; `None`: a version that did not say, or another one.
+    digest: Option<String>,
     reached: Time,
     /// Why no further.
     stopped: String,
@@ -131,6 +137,7 @@ impl Base {
                 reached: Time(h.time_ps),
                 resolved: h.resolved,
                 folder: h.given.folder,
+                digest: Some(format!("{:016x}", h.digest)),
                 stopped: "it did not come to its end, and its last checkpoint is".into(),
             }),
             (_, Ok(m)) => {
@@ -143,6 +150,7 @@ impl Base {
                     reached: Time((m.simulated_seconds * 1e12).round() as u64),
                     stopped: format!("it ended ({})", m.ended_because),
                     folder: m.scenario_folder.into(),
+                    digest: Some(m.inputs_digest).filter(|d| !d.is_empty() && m.xoff_version == crate::VERSION),
                     resolved: m.scenario,
                 })
             }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use xoff_jobs::collectives::{ALGORITHMS, KINDS, Kind};
 use xoff_jobs::{Collective, Graph, Inner, Job, NONE, Overheads, Work};
 use xoff_params::suggest::nearest;
-use xoff_params::{ParamError, Values};
+use xoff_params::{ParamError, Values, memory};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::{NodeKind, Topology};
-use xoff_units::{Span, Time};
+use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::Flows;
 use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::random::{Purpose, below, entity, stream};
@@ -22,6 +22,9 @@ use super::traces::read_trace;
 const FLOWS_MAX: u64 = 1 << 28;
 /// Operations that a run may have: beyond, their times alone take gigabytes.
 const OPS_MAX: u64 = 100_000_000;
+/// Defaults of the way within a node.
+const NODE_RATE: Rate = Rate(3_200_000_000_000);
+const NODE_LATENCY: Span = Span(936_250);
 /// What computes, and what is busy with messages.
 const COMPUTING: u16 = 0;
 const MESSAGING: u16 = 1;
@@ -171,6 +174,20 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
     let name = s.text_opt("name")?.unwrap_or_else(|| format!("job{nth}"));
     let trace = read_trace(s, folder)?;
     let hosts = placed(s, topology, (seed, nth), trace.as_ref().map(Graph::ranks))?;
+    // What would mean nothing is refused; the resolved scenario has its default.
+    let strided = s.text("placement")? == "strided";
+    let nodes = s.count("node_ranks")? > 1;
+    let slow = s.given("slow_hosts");
+    for (key, of, means_nothing) in [
+        ("stride", "placement = \"strided\"", !strided && s.count("stride")? != 1),
+        ("node_rate", "node_ranks", !nodes && s.rate("node_rate")? != NODE_RATE),
+        ("node_latency", "node_ranks", !nodes && s.span("node_latency")? != NODE_LATENCY),
+        ("slow_by", "slow_hosts", !slow && s.float("slow_by")? != 1.0),
+    ] {
+        if means_nothing {
+            return Err(ParamError::new(key, format!("without {of} it means nothing"), format!("give {of} too, or leave it out")));
+        }
+    }
     let count = |s: &mut Section<'_>, key: &'static str, most: u64| -> Result<u64, ParamError> {
         let n = s.count(key)?;
         if (1..=most).contains(&n) { Ok(n) } else { Err(ParamError::new(key, n.to_string(), format!("expected 1 to {most}"))) }
@@ -226,7 +243,24 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
         let what = format!("{} operations in each of {} iterations", graph.ops(), job.iterations);
         return Err(ParamError::new("iterations", what, format!("at most {OPS_MAX}: the times of all of them are kept")));
     }
+    fits(&graph, &job, "iterations")?;
     Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
+}
+
+/// Refuses a job whose operations alone will not fit into memory.
+fn fits(graph: &Graph, job: &Job, key: &'static str) -> Result<(), ParamError> {
+    let needed = Bytes(graph.bytes(job.iterations.into()));
+    match memory::available() {
+        Some(available) if needed > available => {
+            let what = format!("{} operations in each of {} iterations need about {needed}", graph.ops(), job.iterations);
+            Err(ParamError::new(
+                key,
+                what,
+                format!("{available} are available: fewer iterations, channels or chunks, or a part of the trace"),
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.
@@ -343,6 +377,20 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     if peers > 0 && kind != Kind::AllToAll {
         return Err(ParamError::new("peers", "only an all-to-all is limited so", "leave it out"));
     }
+    // What would mean nothing is refused; the resolved scenario has its default.
+    if kind == Kind::Barrier {
+        for (key, given) in [("size", s.given("size")), ("channels", channels != 1), ("chunk", s.given("chunk"))] {
+            if given {
+                return Err(ParamError::new(key, "a barrier moves no bytes", "leave it out"));
+            }
+        }
+    }
+    if s.given("size") && !matrix.is_empty() {
+        return Err(ParamError::new("size", "the matrix has all sizes", "leave one of the two out"));
+    }
+    if root != 0 && !matches!(kind, Kind::Broadcast | Kind::Reduce) {
+        return Err(ParamError::new("root", "only a broadcast and a reduce have one", "leave it out"));
+    }
     let mut seen = vec![false; ranks as usize];
     for &r in groups.iter().flatten() {
         if std::mem::replace(&mut seen[r as usize], true) {
@@ -368,6 +416,7 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
             let what = format!("more than {OPS_MAX} operations");
             return Err(ParamError::new("size", what, "fewer iterations, channels or chunks: the times of all of them are kept"));
         }
+        fits(&draft.graph, &draft.job, "size")?;
     }
     Ok(())
 }

@@ -15,8 +15,11 @@
 mod format;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
 
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use xoff_jobs::{Algorithm, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, read};
 use xoff_units::{Bytes, Span};
@@ -97,7 +100,7 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakr
         return Err(Problem::new(what, "their product is the number of ranks"));
     }
     let groups = groups(o, ranks)?;
-    let mut t = Trace { ranks: Vec::new(), graph: Graph::new(ranks as usize), groups, o, untimed: 0 };
+    let mut t = Trace { ranks: Vec::new(), graph: Graph::new(ranks as usize), groups, o, untimed: 0, memory: 0, alone: 0 };
     for rank in 0..ranks {
         let bytes = read::bytes(&file(rank), FILE_MAX)?;
         let mut at = String::new();
@@ -116,6 +119,18 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakr
         return Err(named((f.rank, t.of_op(f.rank, f.op).map(Node::called), (f.what, f.hint))));
     }
     let mut warnings = Vec::new();
+    if t.alone > 0 {
+        warnings.push((
+            format!("{} collectives have one rank: they exchange nothing and take no time", t.alone),
+            "if they are to have more, name their process groups (chakra_groups) or dimensions (chakra_dimensions)".to_owned(),
+        ));
+    }
+    if t.memory > 0 {
+        warnings.push((
+            format!("{} nodes move memory and have no duration: they take no time", t.memory),
+            "xoff has no model of a memory; a trace of a real run has durations".to_owned(),
+        ));
+    }
     if t.untimed > 0 {
         warnings.push((
             format!("{} nodes compute a number of operations and have no duration: they take no time", t.untimed),
@@ -125,11 +140,37 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakr
     Ok(Chakra { graph: t.graph, warnings })
 }
 
+/// Process groups by name, each once.
+struct Groups(HashMap<String, Vec<u32>>);
+
+impl<'de> Deserialize<'de> for Groups {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Groups, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Groups;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("process groups by name")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Groups, A::Error> {
+                let mut all = HashMap::new();
+                while let Some((name, ranks)) = map.next_entry::<String, Vec<u32>>()? {
+                    if all.contains_key(&name) {
+                        return Err(A::Error::custom(format!("group '{name}' stands twice")));
+                    }
+                    all.insert(name, ranks);
+                }
+                Ok(Groups(all))
+            }
+        }
+        from.deserialize_map(Each)
+    }
+}
+
 /// Process groups by name.
 fn groups(o: &Options, ranks: u32) -> Result<HashMap<String, Vec<u32>>, Problem> {
     let Some(path) = &o.groups else { return Ok(HashMap::new()) };
     let bytes = read::bytes(path, FILE_MAX)?;
-    let groups: HashMap<String, Vec<u32>> = serde_json::from_slice(&bytes).map_err(|e| {
+    let groups = serde_json::from_slice::<Groups>(&bytes).map(|g| g.0).map_err(|e| {
         let what = format!("{}: {e}", path.display());
         Problem::new(what, "expected process groups by name, such as {\"1\": [0, 1], \"2\": [2, 3]}")
     })?;
@@ -155,6 +196,10 @@ struct Trace<'o> {
     o: &'o Options,
     /// Nodes that compute for an unknown time.
     untimed: u64,
+    /// Nodes that move memory for an unknown time.
+    memory: u64,
+    /// Collectives of one rank.
+    alone: u64,
 }
 
 impl Trace<'_> {
@@ -201,6 +246,7 @@ impl Trace<'_> {
                     return bad(format!("it takes {} us", node.duration_us), "expected at most 11.6 days");
                 };
                 self.untimed += u64::from(span == Span::ZERO && node.integer("num_ops")?.is_some_and(|n| n > 0));
+                self.memory += u64::from(span == Span::ZERO && node.kind != COMPUTE);
                 let stream = if node.kind != COMPUTE { Op::FREE } else { [ACCELERATOR, PROCESSOR][on_processor as usize] };
                 (Work::Compute(span), stream)
             }
@@ -311,6 +357,7 @@ impl Trace<'_> {
         let before: Vec<u32> =
             group.iter().zip(all).map(|(&rank, places)| self.ranks[rank as usize].nodes[places[nth] as usize].begin).collect();
         // Of one rank there is nothing to exchange.
+        self.alone += u64::from(group.len() == 1);
         let ends = if group.len() == 1 { before.clone() } else { c.add_to(&mut self.graph, &before) };
         for ((&rank, places), end) in group.iter().zip(all).zip(ends) {
             self.ranks[rank as usize].nodes[places[nth] as usize].end = end;

@@ -10,7 +10,7 @@
 //!   }
 //! ```
 //!
-//! A send is over when its last byte has left, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic` chooses among the
+//! A send is over when its last frame goes on the wire, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic` chooses among the
 //! queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read.
 
 use std::collections::HashMap;
@@ -174,7 +174,13 @@ fn lines(text: &str, source: &Arc<Source>) -> Result<Trace, Bad> {
     if let Some(b) = block {
         return bad(b.opened, format!("rank {} has no end", b.rank), "the file ends before its '}'");
     }
-    trace.ok_or((0..0, "there is nothing in it".into(), "it begins with num_ranks N".into()))
+    match trace {
+        Some(t) if least < t.graph.ranks() => {
+            bad(text.len()..text.len(), format!("the file ends before rank {least}"), "num_ranks counts those with an empty block too")
+        }
+        Some(t) => Ok(t),
+        None => bad(0..0, "there is nothing in it", "it begins with num_ranks N"),
+    }
 }
 
 fn statement<'t>(t: &mut Trace, b: &mut Block<'t>, mut w: Words<'t>) -> Result<(), Bad> {

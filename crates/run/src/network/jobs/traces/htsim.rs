@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A trigger of htsim reaches every host at once. Here a host acts upon what happens at itself: an activation at another host arrives as a message of
-//! 1 B through the network. A send is done when its last byte has left, not when its last acknowledgement has come. What depends on which of several
+//! 1 B through the network. A send is done when its last frame goes on the wire, not when its last acknowledgement has come. What depends on which of several
 //! activations comes first is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
