@@ -52,20 +52,29 @@ struct PerIngress {
 }
 
 impl PerIngress {
-    /// The frame that leaves next, and how many ingresses are passed over before: each gains a quantum.
+    /// The frame that leaves next, and how many ingresses are passed over before: each gains a quantum. Without a quantum it is the turn of
+    /// the first.
     #[inline]
     fn next(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
-        let ingresses = self.order.len() as u64;
+        let first = *self.order.front()? as usize;
+        let id = self.lists[first].front().expect("an ingress in turn has a frame");
+        if quantum == 0 || self.deficit[first] >= store[id].len() { Some((0, id)) } else { self.next_by_deficit(quantum, store) }
+    }
+
+    /// The same where the first in turn has to wait for its next quantum.
+    #[inline(never)]
+    fn next_by_deficit(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
         let mut turns = 0;
-        loop {
-            let ingress = *self.order.get((turns % ingresses.max(1)) as usize)? as usize;
-            let id = self.lists[ingress].front().expect("an ingress in turn has a frame");
-            let gained = quantum.saturating_mul(u32::try_from(turns / ingresses).unwrap_or(u32::MAX));
-            if quantum == 0 || self.deficit[ingress].saturating_add(gained) >= store[id].len() {
-                return Some((turns, id));
+        for gained in (0..).map(|round| quantum.saturating_mul(round)) {
+            for &ingress in &self.order {
+                let id = self.lists[ingress as usize].front()?;
+                if self.deficit[ingress as usize].saturating_add(gained) >= store[id].len() {
+                    return Some((turns, id));
+                }
+                turns += 1;
             }
-            turns += 1;
         }
+        None
     }
 
     /// Passes over so many.
