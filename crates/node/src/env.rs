@@ -1,5 +1,7 @@
 //! What a node needs from the world around it.
 
+use std::cmp::Ordering;
+
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
@@ -9,7 +11,7 @@ use xoff_units::{Rate, Span, Time};
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
 /// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub struct EventKey {
     /// Simulated time.
     pub time: Time,
@@ -22,6 +24,50 @@ impl EventKey {
     pub const START: EventKey = EventKey { time: Time::ZERO, rank: 0 };
     /// After everything.
     pub const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
+
+    /// Both as one number: comparing two of these takes two instructions and no branch.
+    #[inline(always)]
+    fn word(self) -> u128 {
+        (self.time.0 as u128) << 64 | self.rank as u128
+    }
+}
+
+impl Ord for EventKey {
+    #[inline(always)]
+    fn cmp(&self, other: &EventKey) -> Ordering {
+        self.word().cmp(&other.word())
+    }
+    #[inline(always)]
+    fn min(self, other: EventKey) -> EventKey {
+        if other < self { other } else { self }
+    }
+    #[inline(always)]
+    fn max(self, other: EventKey) -> EventKey {
+        if other < self { self } else { other }
+    }
+}
+
+impl PartialOrd for EventKey {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &EventKey) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+    #[inline(always)]
+    fn lt(&self, other: &EventKey) -> bool {
+        self.word() < other.word()
+    }
+    #[inline(always)]
+    fn le(&self, other: &EventKey) -> bool {
+        self.word() <= other.word()
+    }
+    #[inline(always)]
+    fn gt(&self, other: &EventKey) -> bool {
+        self.word() > other.word()
+    }
+    #[inline(always)]
+    fn ge(&self, other: &EventKey) -> bool {
+        self.word() >= other.word()
+    }
 }
 
 /// A call that a node wants at a later time. Early, late or repeated calls do no harm.

@@ -166,12 +166,13 @@ impl Core {
         Some(e)
     }
 
-    /// Goes on to the next event of the present pass, if there is one.
+    /// Goes on to the next event of the present pass, if there is one. `reached`: the latest place that a unit has come to in it.
     #[inline(always)]
-    pub fn next_in_window(&mut self) -> Option<Event> {
+    pub fn next_in_window(&mut self, reached: &mut EventKey) -> Option<Event> {
         let Calendar::ByWindow(windows) = &mut self.pending else { return None };
         let e = windows.next()?;
         if windows.takes_another_turn() {
+            *reached = self.clock.place().max(*reached);
             self.clock.take_turn();
         }
         self.clock.reach(e.event_key());

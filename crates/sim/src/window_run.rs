@@ -46,15 +46,15 @@ impl Partition {
             if let Some(w) = self.windows() {
                 w.open(bound);
             }
-            while let Some(e) = self.core.next_in_window() {
-                reached = reached.max(self.core.clock.event_key());
+            while let Some(e) = self.core.next_in_window(&mut reached) {
                 self.prefetch_in_turn();
                 self.handle(e);
             }
             assert!(self.core.events > handled, "a pass up to {bound:?} left the event at {first:?}: it would never end");
         }
         // Units have reached different times; what follows is after all of them.
-        self.core.clock.reach(reached);
+        let last = self.core.clock.place();
+        self.core.clock.reach(reached.max(last));
     }
 
     /// Prefetches the frames of the next events of the present turn, then their routes.
@@ -62,10 +62,12 @@ impl Partition {
     fn prefetch_in_turn(&self) {
         let core = &self.core;
         let Calendar::ByWindow(w) = &core.pending else { return };
-        if let Some(e) = w.soon(5) {
+        // In a large network frames come from memory, and not from the cache of the core.
+        let (frame, route) = if w.is_large() { (14, 5) } else { (5, 2) };
+        if let Some(e) = w.soon(frame) {
             core.frames.prefetch(e.arg);
         }
-        if let Some(e) = w.soon(2) {
+        if let Some(e) = w.soon(route) {
             core.prefetch_route(e.arg);
         }
     }
