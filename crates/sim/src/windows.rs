@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 
 use xoff_node::EventKey;
 use xoff_topology::Topology;
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::{Bytes, Span, Time, prefetch};
 
 use crate::event::Event;
 use crate::queue::{self, EventQueue, Pending};
@@ -40,6 +40,11 @@ const SHARE: usize = 4;
 /// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
 const NEAR: usize = 24;
 const NO_UNIT: u32 = u32::MAX;
+/// Units whose lists fit into a second-level cache: each window has 24 bytes and the end of a list for each.
+const LARGE: usize = 1000;
+/// Events for other units on their way to their lists, in a large network: each list is asked for when its event comes, the end of it half
+/// way, and by the time the event is put there both have come. Where one would wait for memory twice, sixteen wait side by side.
+const UNDER_WAY: usize = 16;
 
 /// Which nodes act together, and for how long on their own.
 pub(crate) struct Units {
@@ -168,6 +173,16 @@ impl Spare {
     }
 }
 
+/// An event on its way to the list of a unit.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    event: Event,
+    /// Place of the window in the ring.
+    window: u32,
+    /// [`NO_UNIT`]: there is none.
+    unit: u32,
+}
+
 /// The pending events.
 pub(crate) struct Windows {
     /// Length of a window [ps].
@@ -197,11 +212,18 @@ pub(crate) struct Windows {
     spare: Spare,
     /// The present turn has just begun.
     fresh: bool,
+    /// The lists of all units do not fit into the cache.
+    large: bool,
+    /// In a large network: events that are on their way, as a ring.
+    under_way: [UnderWay; UNDER_WAY],
+    /// Events that have been sent on their way.
+    sent: usize,
 }
 
 impl Windows {
     /// Nothing pending; `far` takes what lies beyond the windows.
     pub fn new(units: &Units, places: &[(u32, u16)], far: EventQueue) -> Windows {
+        let large = units.count > LARGE;
         let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: EventKey::NEVER };
         Windows {
             width: units.window().0,
@@ -219,7 +241,16 @@ impl Windows {
             added: BinaryHeap::new(),
             spare: Spare::new(units.count),
             fresh: false,
+            large,
+            under_way: [UnderWay { event: Event::NONE, window: 0, unit: NO_UNIT }; UNDER_WAY],
+            sent: 0,
         }
+    }
+
+    /// Do the lists of all units not fit into the cache?
+    #[inline(always)]
+    pub fn is_large(&self) -> bool {
+        self.large
     }
 
     /// Where the present window begins [ps].
@@ -254,12 +285,41 @@ impl Windows {
             return self.far.push(e);
         }
         debug_assert!(window > 0 || self.unit == NO_UNIT || unit == self.unit, "an event for another unit within the lookahead");
-        self.put(window, unit, e);
+        let window = (self.at + window) % WINDOWS;
+        if self.large && self.unit != NO_UNIT { self.send(UnderWay { event: e, window: window as u32, unit }) } else { self.put(window, unit, e) }
+    }
+
+    /// An event for a later window or another unit sets out for its list, and the one that has been under way longest arrives.
+    #[inline(always)]
+    fn send(&mut self, e: UnderWay) {
+        prefetch(&self.ring[e.window as usize].by_unit[e.unit as usize]);
+        let half = self.under_way[(self.sent + UNDER_WAY / 2) % UNDER_WAY];
+        if half.unit != NO_UNIT
+            && let Some(end) = self.ring[half.window as usize].by_unit[half.unit as usize].spare_capacity_mut().first()
+        {
+            prefetch(end);
+        }
+        let longest = std::mem::replace(&mut self.under_way[self.sent % UNDER_WAY], e);
+        self.sent += 1;
+        if longest.unit != NO_UNIT {
+            self.put(longest.window as usize, longest.unit, longest.event);
+        }
+    }
+
+    /// All that is under way arrives: the pass has ended.
+    fn arrive(&mut self) {
+        for at in 0..UNDER_WAY {
+            let e = self.under_way[at];
+            if e.unit != NO_UNIT {
+                self.under_way[at].unit = NO_UNIT;
+                self.put(e.window as usize, e.unit, e.event);
+            }
+        }
     }
 
     #[inline(always)]
     fn put(&mut self, window: usize, unit: u32, e: Event) {
-        let window = &mut self.ring[(self.at + window) % WINDOWS];
+        let window = &mut self.ring[window];
         let events = &mut window.by_unit[unit as usize];
         if events.is_empty() {
             window.active.push(unit);
@@ -318,6 +378,7 @@ impl Windows {
     fn next_turn(&mut self) -> bool {
         let Some(&unit) = self.pass.get(self.turn) else {
             self.unit = NO_UNIT;
+            self.arrive();
             return false;
         };
         self.turn += 1;
@@ -327,7 +388,7 @@ impl Windows {
             // Something concerns the whole network in the middle of this window, or time ends in it: what comes later waits.
             let end = self.end;
             for e in events.extract_if(.., |e| e.event_key() >= end) {
-                self.put(0, unit, e);
+                self.put(self.at, unit, e);
             }
         }
         self.current.clear();
@@ -372,7 +433,7 @@ impl Windows {
             while let Some(e) = self.far.pop_before(reach) {
                 let unit = self.unit_of[e.port() as usize];
                 let window = (e.time() - self.start) / self.width;
-                self.put(window as usize, unit, e);
+                self.put((self.at + window as usize) % WINDOWS, unit, e);
             }
             self.far_from = self.far.peek().map_or(u64::MAX, |first| first.time.0);
         }
