@@ -99,7 +99,7 @@ fn render(r: &Report, profile: &str, figures: &str) -> String {
         "\
 # Performance
 
-Generated from the output of `make bench`; only the profile at the end is written by hand. Measured {measured} with xoff {version} on
+Generated from the output of `make bench`; only the end, from the profile on, is written by hand. Measured {measured} with xoff {version} on
 {cpu}, {cores} cores, {rustc}.
 
 ## Targets

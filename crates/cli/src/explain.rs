@@ -97,7 +97,12 @@ fn find_straggler<'j>(jobs: &'j [JobAnswer], which: &str) -> Result<(&'j JobAnsw
     };
     let Some(at) = at else {
         let what = format!("of job {} {} iterations of {} came to their end", job.name, job.iterations.len(), job.iterations_planned);
-        return refuse(what, "one of those; what still stands, give as a port and a time");
+        let hint = if job.iterations.is_empty() {
+            "what still stands, give as a port and a time"
+        } else {
+            "one of those; what still stands, give as a port and a time"
+        };
+        return refuse(what, hint);
     };
     match &job.iterations[at].straggler {
         Some(s) => Ok((job, at, s)),

@@ -39,8 +39,8 @@ struct Walk {
     waits: Vec<u32>,
     begun: Vec<bool>,
     ended: Vec<bool>,
-    /// Receives that wait.
-    posted: Vec<u32>,
+    /// Receives of one source and tag that wait, in the order in which they were posted.
+    posted: BTreeMap<Key, VecDeque<u32>>,
     /// Messages that no receive has taken: the send of each.
     there: BTreeMap<Key, VecDeque<u32>>,
 }
@@ -71,12 +71,13 @@ impl Graph {
                 Work::Send { to, tag, .. } => {
                     self.end(&mut walks, rank, op, &mut ready);
                     walks[to as usize].there.entry((rank, tag)).or_default().push_back(op);
-                    sizes_differ |= self.take(&mut walks, to, &mut ready)?;
+                    sizes_differ |= self.take(&mut walks, to, (rank, tag), &mut ready)?;
                 }
-                Work::Receive { .. } => {
-                    walks[rank as usize].posted.push(op);
-                    sizes_differ |= self.take(&mut walks, rank, &mut ready)?;
+                Work::Receive { from: Some(from), tag: Some(tag), .. } => {
+                    walks[rank as usize].posted.entry((from, tag)).or_default().push_back(op);
+                    sizes_differ |= self.take(&mut walks, rank, (from, tag), &mut ready)?;
                 }
+                Work::Receive { .. } => {} // what it takes is known in a run
             }
         }
         self.all_ended(&walks, name)?;
@@ -212,18 +213,17 @@ impl Graph {
         self.release(walks, rank, op, false, ready);
     }
 
-    /// Receives of a rank take what is there, in the order in which they were posted. Returns whether one took a message of another size that in
-    /// the run may be another one's.
-    fn take(&self, walks: &mut [Walk], rank: u32, ready: &mut VecDeque<(u32, u32)>) -> Result<bool, Fault> {
-        let w = &mut walks[rank as usize];
-        let (mut taken, mut sizes_differ) = (Vec::new(), false);
-        for (at, &op) in w.posted.iter().enumerate() {
-            let Work::Receive { from: Some(from), bytes, tag: Some(tag) } = self.programs[rank as usize].ops[op as usize].work else {
-                continue;
-            };
-            let key = (from, tag);
-            let Some(send) = w.there.get_mut(&key).and_then(VecDeque::pop_front) else { continue };
-            if let Work::Send { bytes: sent, .. } = self.programs[key.0 as usize].ops[send as usize].work
+    /// Receives of a rank take what of their source and tag is there, in the order in which they were posted. Returns whether one took a message of
+    /// another size that in the run may be another one's.
+    fn take(&self, walks: &mut [Walk], rank: u32, key: Key, ready: &mut VecDeque<(u32, u32)>) -> Result<bool, Fault> {
+        let mut sizes_differ = false;
+        loop {
+            let w = &mut walks[rank as usize];
+            let (Some(posted), Some(there)) = (w.posted.get_mut(&key), w.there.get_mut(&key)) else { break };
+            let (Some(&op), Some(&send)) = (posted.front(), there.front()) else { break };
+            (posted.pop_front(), there.pop_front());
+            if let Work::Receive { bytes, .. } = self.programs[rank as usize].ops[op as usize].work
+                && let Work::Send { bytes: sent, .. } = self.programs[key.0 as usize].ops[send as usize].work
                 && sent != bytes
             {
                 if self.in_order(key, rank) {
@@ -232,12 +232,8 @@ impl Graph {
                 }
                 sizes_differ = true;
             }
-            taken.push((at, op));
+            self.end(walks, rank, op, ready);
         }
-        for &(at, _) in taken.iter().rev() {
-            w.posted.remove(at);
-        }
-        taken.into_iter().for_each(|(_, op)| self.end(walks, rank, op, ready));
         Ok(sizes_differ)
     }
 
@@ -269,7 +265,8 @@ impl Graph {
         let more = if cycle.len() > 6 { format!(" and {} more", cycle.len() - 6) } else { String::new() };
         let of = if one_rank { "a cycle of dependencies" } else { "a deadlock of the application, not of the network" };
         let hint = if one_rank { "leave one of the dependencies out" } else { "let one of the ranks send before it receives" };
-        Err(fault(at.0, at.1, format!("{of}: {}{more} wait for each other", names.join(", ")), hint))
+        let wait = if cycle.len() == 1 { "waits for itself" } else { "wait for each other" };
+        Err(fault(at.0, at.1, format!("{of}: {}{more} {wait}", names.join(", ")), hint))
     }
 
     /// One that an operation waits for.

@@ -14,6 +14,9 @@ use crate::machine::OpTimes;
 /// The largest message: 1 PiB [bytes].
 pub const BYTES_MAX: u64 = 1 << 50;
 
+/// Operations of all iterations of a job at most: beyond, their times alone take gigabytes.
+pub const OPS_MAX: u64 = 100_000_000;
+
 /// No operation.
 pub const NONE: u32 = u32::MAX;
 
@@ -138,6 +141,12 @@ impl Graph {
         };
         let pending: usize = self.pending.iter().map(Vec::len).sum();
         self.programs.iter().map(of).sum::<u64>() + 12 * pending as u64
+    }
+
+    /// What so many operations more need while they are put together, with two dependencies each, and their times of so many iterations [bytes].
+    pub fn bytes_of(ops: u64, iterations: u64) -> u64 {
+        let of_one = size_of::<Op>() + 3 * size_of::<u32>() + 2 * size_of::<(u32, u32, bool)>();
+        ops.saturating_mul(of_one as u64 + iterations * size_of::<OpTimes>() as u64)
     }
 
     /// Number of ranks.

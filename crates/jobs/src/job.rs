@@ -14,6 +14,8 @@ pub struct Overheads {
     pub send: Span,
     /// A receive keeps its stream busy for so long once the message is there (`o` of LogGP).
     pub receive: Span,
+    /// Shortest time between two messages of a rank that are handed over to the network, and between two that it takes from it (`g` of LogP).
+    pub gap: Span,
 }
 
 /// How ranks of one node exchange messages: not through the network.

@@ -21,7 +21,7 @@ mod state;
 
 pub use check::Fault;
 pub use collectives::{Algorithm, Collective, Kind};
-pub use graph::{BYTES_MAX, Graph, NONE, Op, Work};
+pub use graph::{BYTES_MAX, Graph, NONE, OPS_MAX, Op, Work};
 pub use job::{Inner, Job, Jobs, Message, Overheads};
 pub use leap::{Leap, Stood, unfold};
 pub use machine::{Action, Input, Log, Machine, OpTimes, SPAN_MAX};

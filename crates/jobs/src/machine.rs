@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   ready --+-- compute: its stream is free -> busy for its time -> ended
-//!           +-- send:    overhead -> queue pair, one message after the other -> its last frame goes on the wire -> ended
-//!           +-- receive: posted -> a message that fits is there -> overhead -> ended
+//!           +-- send:    overhead -> gap -> queue pair, one message after the other -> its last frame goes on the wire -> ended
+//!           +-- receive: posted -> a message that fits is there -> gap -> overhead -> ended
 //! ```
 //!
 //! Everything that it waits for happens at its own host. What equal times bring is taken in the order in which it comes, and what becomes ready
-//! at once in the order of the operations' numbers.
+//! at once in the order of the operations' numbers. A stream has one operation at a time, in the order in which they became ready: one that takes
+//! no time waits for it too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -110,6 +111,9 @@ pub(crate) enum Due {
     Over(u32),
     /// A message has left for its node.
     Left(u32),
+    /// The gap after the message before it is over.
+    Handed(u32),
+    Taken(u32),
     Arrives {
         iteration: u32,
         from: u32,
@@ -164,6 +168,8 @@ pub struct Machine {
     pub(crate) asked_for: Time,
     /// When the way to the other ranks of the node is free.
     pub(crate) inside_free: Time,
+    /// When the gap after the last message that was handed over is over, and after the last one that was taken.
+    pub(crate) gap_over: [Time; 2],
     pub(crate) log: Log,
 }
 
@@ -189,6 +195,7 @@ impl Machine {
             timers: BinaryHeap::new(),
             asked_for: Time::NEVER,
             inside_free: Time::ZERO,
+            gap_over: [Time::ZERO; 2],
             log: Log::default(),
         }
     }
@@ -199,6 +206,17 @@ impl Machine {
         self.timers.push(Reverse((start, 0, Due::Starts)));
         self.asked_for = start;
         start
+    }
+
+    /// Does it only compute and wait for messages at first, so that nobody notices its start?
+    pub fn computes_first(&self) -> bool {
+        let program = &self.job.graph.programs[self.rank as usize];
+        !program.ops.is_empty()
+            && (0..program.ops.len() as u32).filter(|&op| program.waits_for[op as usize] == 0).all(|op| {
+                let waits = matches!(self.op(op).work, Work::Receive { .. });
+                let computes = matches!(self.op(op).work, Work::Compute(_)) && self.busy_for(op) > Span::ZERO;
+                (waits || computes) && program.successors(op).iter().all(|&(_, on_start)| !on_start)
+            })
     }
 
     /// Its rank.
@@ -268,6 +286,8 @@ impl Machine {
             Due::Starts => self.begin_iteration(now),
             Due::Over(op) => self.is_over(now, op, out),
             Due::Left(op) => self.end(now, op),
+            Due::Handed(op) => self.hand_over(now, op, out),
+            Due::Taken(op) => self.take_stream(now, op, NONE, out),
             Due::Arrives { iteration, from, op } => self.on_arrived(now, iteration, (from, op), out),
         }
     }
@@ -359,7 +379,7 @@ impl Machine {
 
     fn take_stream(&mut self, now: Time, op: u32, cause: u32, out: &mut Vec<Action>) {
         let stream = self.op(op).stream;
-        if stream != Op::FREE && self.busy_for(op) > Span::ZERO {
+        if stream != Op::FREE {
             let s = self.streams.entry(stream).or_default();
             if s.busy {
                 return s.waits.push_back((op, cause));
@@ -381,28 +401,46 @@ impl Machine {
         }
     }
 
-    /// What an operation kept its stream busy with is over.
-    fn is_over(&mut self, now: Time, op: u32, out: &mut Vec<Action>) {
-        let Op { work, stream } = self.op(op);
-        let held = stream != Op::FREE && self.busy_for(op) > Span::ZERO;
-        match work {
-            Work::Compute(_) | Work::Receive { .. } => self.end(now, op),
-            Work::Send { to, bytes, channel, .. } => {
-                self.times(op).handed = now;
-                self.hand_over(now, (op, to), bytes, channel, out);
+    /// What an operation kept its stream busy with is over; what waits for the stream goes on, as long as it takes no time.
+    fn is_over(&mut self, now: Time, mut op: u32, out: &mut Vec<Action>) {
+        loop {
+            let Op { work, stream } = self.op(op);
+            match work {
+                Work::Compute(_) | Work::Receive { .. } => self.end(now, op),
+                Work::Send { to, .. } => match self.gap(now, 0, to) {
+                    at if at > now => self.plan(at, Due::Handed(op)),
+                    _ => self.hand_over(now, op, out),
+                },
             }
-        }
-        if held && let Some(s) = self.streams.get_mut(&stream) {
+            let Some(s) = self.streams.get_mut(&stream) else { return };
             s.busy = false;
-            if let Some((next, _)) = s.waits.pop_front() {
-                s.busy = true;
-                let before = std::mem::replace(&mut s.last, next);
-                self.goes(now, next, before, out);
+            let Some((next, _)) = s.waits.pop_front() else { return };
+            s.busy = true;
+            let before = std::mem::replace(&mut s.last, next);
+            if !matches!(self.op(next).work, Work::Receive { .. }) {
+                self.begins(now, next, before);
+            }
+            match self.busy_for(next) {
+                Span::ZERO => op = next,
+                span => return self.plan(now + span, Due::Over(next)),
             }
         }
     }
 
-    fn hand_over(&mut self, now: Time, (op, to): (u32, u32), bytes: u64, channel: u16, out: &mut Vec<Action>) {
+    /// When a message from or to a peer may be handed over (0) or taken (1): [`crate::Overheads::gap`] after the one before it.
+    fn gap(&mut self, now: Time, way: usize, peer: u32) -> Time {
+        let gap = self.job.overheads.gap;
+        if gap == Span::ZERO || self.job.within_node(self.rank, peer) {
+            return now;
+        }
+        let at = self.gap_over[way].max(now);
+        self.gap_over[way] = at + gap;
+        at
+    }
+
+    fn hand_over(&mut self, now: Time, op: u32, out: &mut Vec<Action>) {
+        let Work::Send { to, bytes, channel, .. } = self.op(op).work else { return };
+        self.times(op).handed = now;
         let message = self.job.graph.programs[self.rank as usize].message[op as usize];
         if message == NONE {
             let left = self.inside_free.max(now) + self.job.inner_time(bytes);
@@ -490,6 +528,9 @@ impl Machine {
         }
         let t = self.times(op);
         (t.handed, t.from, t.from_op) = (at, from, send);
-        self.take_stream(now, op, NONE, out);
+        match self.gap(now, 1, from) {
+            at if at > now => self.plan(at, Due::Taken(op)),
+            _ => self.take_stream(now, op, NONE, out),
+        }
     }
 }

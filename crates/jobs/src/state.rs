@@ -13,6 +13,8 @@ enum Planned {
     Starts,
     Over(u32),
     Left(u32),
+    Handed(u32),
+    Taken(u32),
     Arrives(Iteration, u32, u32),
 }
 
@@ -57,6 +59,10 @@ struct Written {
     asked_for: Time,
     #[serde(serialize_with = "state::deadline")]
     inside_free: Time,
+    #[serde(serialize_with = "state::deadline")]
+    send_gap_over: Time,
+    #[serde(serialize_with = "state::deadline")]
+    receive_gap_over: Time,
 }
 
 impl Serialize for Machine {
@@ -81,6 +87,7 @@ impl Serialize for Machine {
             timers,
             asked_for,
             inside_free,
+            gap_over,
         } = self;
         // Of a place among all that came only the order matters, and that does not change with what comes later.
         let ago = |nth: u64| counter - nth;
@@ -99,6 +106,8 @@ impl Serialize for Machine {
             Due::Starts => Planned::Starts,
             Due::Over(op) => Planned::Over(op),
             Due::Left(op) => Planned::Left(op),
+            Due::Handed(op) => Planned::Handed(op),
+            Due::Taken(op) => Planned::Taken(op),
             Due::Arrives { iteration, from, op } => Planned::Arrives(Iteration(iteration), from, op),
         };
         let now = &log.ops[log.ops.len().saturating_sub(waits.len())..];
@@ -124,6 +133,8 @@ impl Serialize for Machine {
             timers: timers.into_iter().map(|(at, _, due)| (at, planned(due))).collect(),
             asked_for: *asked_for,
             inside_free: *inside_free,
+            send_gap_over: gap_over[0],
+            receive_gap_over: gap_over[1],
         };
         written.serialize(s)
     }

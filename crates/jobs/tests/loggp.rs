@@ -27,7 +27,7 @@ fn job(mut graph: Graph, o: Span) -> Arc<Job> {
         start: Time::ZERO,
         queue_pairs: 1,
         priority: 0,
-        overheads: Overheads { send: o, receive: o },
+        overheads: Overheads { send: o, receive: o, gap: Span::ZERO },
         inner: None,
         messages: Vec::new(),
         first_flow: 0,
@@ -53,6 +53,11 @@ fn the_eight_finish_times_of_loggopsim() {
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     assert_eq!(sorted, [34914, 24776, 13138, 13138, 1500, 1500, 1500, 1500]);
     assert_eq!(ends, [34914, 1500, 13138, 1500, 24776, 1500, 13138, 1500]);
+    // The same where the host keeps the gap, not the network.
+    let mut of_host = (*job(collective(&Collective::new(Kind::Reduce, 1024, (0..8).collect())), Span::from_ns(1500))).clone();
+    of_host.overheads.gap = NET.gap;
+    let logs = run(&Arc::new(of_host), LogGp { gap: Span::ZERO, ..NET });
+    assert_eq!(logs.iter().map(|l| l.iterations[0].1.unwrap().as_ns()).collect::<Vec<_>>(), ends);
 }
 
 /// The model once more, written as equations that are gone through until nothing changes: when an operation ends follows from those before it.
@@ -121,6 +126,12 @@ fn every_collective_takes_what_the_equations_give() {
                         continue;
                     }
                     let graph = collective(&c);
+                    // What is known before it is put together is no less, and more by the marks that not every algorithm has: two of a rank and piece.
+                    let (ops, at_most, pieces) = (graph.ops(), c.ops_at_most(), if channels == 1 { 1 } else { 8 });
+                    assert!(
+                        (ops..=ops + 2 * n as u64 * pieces).contains(&at_most),
+                        "{kind_name} {name} {n} {channels}: {ops} of {at_most}"
+                    );
                     let mut finished = graph.clone();
                     finished.finish();
                     let logs = run(&job(graph, Span::ZERO), NET);

@@ -299,7 +299,7 @@ table! {
     /// An iteration of a rank of a job: where its time went. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do the eight
     /// columns from `path_compute_ps` on: going back from its end, each picosecond belongs to what the rank waited for then.
     RankRow in "ranks" late {
-        /// The job.
+        /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
         iteration: u32,
@@ -342,11 +342,11 @@ table! {
 table! {
     /// A collective of an iteration.
     CollectiveRow in "collectives" late {
-        /// The job.
+        /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
         iteration: u32,
-        /// Name of the collective.
+        /// The collective: the name of its job and its own, `train gradients`; of several groups each has its number, `train experts[1]`.
         collective: Label,
         /// Its ranks.
         ranks: u32,
@@ -369,7 +369,7 @@ table! {
     /// A stretch of the critical path of an iteration: from the end of the iteration before, or the start of the job, to its own, each that of the
     /// rank that ends last. The stretches of all iterations together are the time of the job.
     PathRow in "critical_path" late {
-        /// The job.
+        /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
         iteration: u32,
@@ -392,7 +392,7 @@ table! {
 table! {
     /// An operation of a rank. Computing of no duration has no row.
     OperationRow in "operations" late {
-        /// The job.
+        /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
         /// Number of the iteration, from 0.
         iteration: u32,

@@ -181,6 +181,20 @@ fn the_processor_computes_beside_the_accelerator() {
     assert_eq!(ends(&run(&[one], "")), [30_000_000]);
 }
 
+/// A rank is busy with one message at a time, beside its computing.
+#[test]
+fn overheads_of_messages_follow_each_other() {
+    let ranks = [
+        file(&[compute(0, 100, &[]), send(1, 1, 1000, 0, &[]), send(2, 1, 1000, 1, &[])]),
+        file(&[compute(0, 100, &[]), receive(1, 0, 1000, 0, &[]), receive(2, 0, 1000, 1, &[])]),
+    ];
+    let f = run(&ranks, "send_overhead = \"1us\"\nreceive_overhead = \"5us\"\n");
+    let ended = |rank: usize| f.outcome.ranks[0][rank].log.ops.iter().map(|t| t.ended.0).collect::<Vec<_>>();
+    let there = D + 2 * TX + 2 * D;
+    assert_eq!(ended(0), [100 * D, D, 2 * D]);
+    assert_eq!(ended(1), [100 * D, there + 5 * D, there + 10 * D]);
+}
+
 #[test]
 fn what_a_trace_does_not_know_is_warned_of() {
     let untimed = file(&[[compute(1, 0, &[]), long("num_ops", 1_000)].concat()]);
@@ -197,6 +211,7 @@ fn broken_traces_are_refused_with_rank_and_node() {
     let gather = |kind| vec![file(&[collective(1, kind, 8, "", &[])]); 2];
     let cases: &[(&str, Vec<Vec<u8>>, &str, &str, &str)] = &[
         ("cut", vec![whole[..whole.len() - 2].to_vec()], "", "x.0.et: after 1 nodes", "the file ends after"),
+        ("nothing", vec![file(&[]); 2], "", "job.toml:", "no operation in it"),
         ("length", vec![[file(&[]), vec![0x80]].concat()], "", "x.0.et: after 0 nodes", "in the length"),
         ("endless", vec![[file(&[]), vec![0xff; 12]].concat()], "", "x.0.et", "has no end"),
         ("gzip", vec![zipped(&whole)[..30].to_vec()], "", "x.0.et", "unpacked"),

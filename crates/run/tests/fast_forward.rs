@@ -382,8 +382,15 @@ fn iterations_of_128_ranks_are_gone_through_until_one_comes_again() {
 fn where_the_second_iteration_is_as_the_first_two_are_gone_through() {
     let of = |iterations, threads| gone_through("halving-doubling", "256KB", iterations, threads);
     let (few, many) = (of(6, 2), of(30, 1));
-    // The first has an event more for each rank, its start.
-    assert!(few < 2.01 && many < 2.01, "{few} of 6, {many} of 30");
+    // Ranks that compute first begin without an event; looks for deadlocks are events too, and more of them are skipped.
+    assert!(few < 2.001 && many <= 2.0, "{few} of 6, {many} of 30");
+}
+
+#[test]
+#[ignore = "slow: a hundred iterations without fast-forward"]
+fn a_hundred_iterations_of_128_ranks_take_a_fiftieth_of_their_events() {
+    let gone = gone_through("halving-doubling", "256KB", 100, 1);
+    assert!(gone <= 2.0, "{gone} iterations of 100");
 }
 
 #[test]

@@ -77,6 +77,53 @@ fn goal_has_wildcards_cpus_and_comments() {
     assert_eq!(ends(&run("cpus", "x.goal", cpus, GOAL)), [9_000]);
 }
 
+/// A cpu has one operation at a time, sends and receives without overhead too, as in LogGOPSim: `calc 5000` keeps the send of its cpu waiting,
+/// `calc 9000` what its receive has, and neither the other cpu.
+#[test]
+fn goal_cpus_have_one_operation_at_a_time() {
+    let text = "num_ranks 2\nrank 0 {\na: calc 5000\nb: send 1000b to 1\nc: send 1000b to 1 tag 1 cpu 1\n}\n\
+                rank 1 {\na: calc 9000\nb: calc 0\nc: recv 1000b from 0\nd: recv 1000b from 0 tag 1 cpu 1\n}\n";
+    let f = run("cpus-messages", "x.goal", text, GOAL);
+    let times =
+        |rank: usize| -> Vec<(u64, u64)> { f.outcome.ranks[0][rank].log.ops.iter().map(|t| (t.begun.as_ns(), t.ended.0)).collect() };
+    let way = 2 * TX + 2 * D;
+    assert_eq!(times(0), [(0, 5_000_000), (5000, 5_000_000), (0, 0)]);
+    assert!(5_000_000 + way < 9_000_000, "it comes while its cpu computes");
+    assert_eq!(times(1), [(0, 9_000_000), (9000, 9_000_000), (0, 9_000_000), (0, way)]);
+    // That the receive waited for computing is no overhead of its message.
+    let path = f.jobs[0].iterations[0].path_ps;
+    assert_eq!((path[0], path[1], path.iter().sum::<u64>()), (9_000_000 - way, 0, 9_000_000), "{path:?}");
+    // However many wait for it.
+    let many = format!(
+        "num_ranks 2\nrank 0 {{\na: calc 1000\n{}}}\nrank 1 {{\n{}}}\n",
+        "send 8b to 1\n".repeat(50_000),
+        "recv 8b from 0\n".repeat(50_000)
+    );
+    assert_eq!(ends(&run("cpus-many", "x.goal", &many, GOAL))[0], 1_000_000 + 49_999 * 56 * 80);
+}
+
+/// LogP's g: two messages of a rank are handed over, and taken, no sooner than that after each other, but not inside a node.
+#[test]
+fn messages_of_a_rank_keep_their_gap() {
+    let text = "num_ranks 4\nrank 0 {\nrecv 1000b from 1\nrecv 1000b from 2\n}\nrank 1 {\nsend 1000b to 0\nsend 1000b to 3\nsend 1000b to 3\n}\n\
+                rank 2 {\nsend 1000b to 0\n}\nrank 3 {\nrecv 1000b from 1\nrecv 1000b from 1\n}\n";
+    let ended = |job: &str| -> Vec<Vec<u64>> {
+        let f = run("gap", "x.goal", text, job);
+        f.outcome.ranks[0].iter().map(|r| r.log.ops.iter().map(|t| t.ended.0).collect()).collect()
+    };
+    let (way, us) = (2 * TX + 2 * D, 1_000_000);
+    assert_eq!(ended(GOAL)[..2], [vec![way, way + TX], vec![0, TX, 2 * TX]]);
+    // From two sources at once the second is taken a gap later.
+    let with = ended("goal = \"x.goal\"\ngap = \"1us\"\n");
+    assert_eq!(with, [vec![way, way + us], vec![0, us, 2 * us], vec![0], vec![us + way, 2 * us + way]]);
+    let inside = ended("goal = \"x.goal\"\ngap = \"1us\"\nnode_ranks = 4\nnode_rate = \"100Gbps\"\nnode_latency = \"1us\"\n");
+    assert_eq!(inside[1], [80_000, 160_000, 240_000]);
+    // Overheads longer than the gap hide it.
+    let hidden = |gap: &str| ended(&format!("goal = \"x.goal\"\ngap = \"{gap}\"\nsend_overhead = \"2us\"\nreceive_overhead = \"2us\"\n"));
+    assert_eq!(hidden("1us"), hidden("0us"));
+    assert_ne!(hidden("3us"), hidden("0us"));
+}
+
 /// A receive of any source takes what comes first, so whether the next one gets its message is known in a run only: the application is named, not the
 /// network.
 #[test]
@@ -311,6 +358,7 @@ fn broken_msccl_is_refused_with_its_line() {
     }
     let e = load("no-size", "x.xml", &ring, "msccl = \"x.xml\"\n").err().unwrap();
     assert!(e.contains("job.toml:13:1") && e.contains("message_size"), "{e}");
-    let e = load("both", "x.goal", "num_ranks 1\nrank 0 {\n}\n", "goal = \"x.goal\"\n[[collective]]\nsize = \"1KB\"\n").err().unwrap();
+    let e =
+        load("both", "x.goal", "num_ranks 1\nrank 0 {\ncalc 1\n}\n", "goal = \"x.goal\"\n[[collective]]\nsize = \"1KB\"\n").err().unwrap();
     assert!(e.contains("operations from a trace"), "{e}");
 }

@@ -378,6 +378,32 @@ fn a_queue_pair_keeps_its_rate() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A job may be cut off by the end of the run when no message of it is under way or missing: the headline has it.
+#[test]
+fn a_job_that_is_cut_off_is_in_the_headline() {
+    let job = |iterations: u32| {
+        format!("[[job]]\nname = \"train\"\niterations = {iterations}\ncompute = \"300ms\"\n[[collective]]\nsize = \"4KB\"\n")
+    };
+    let verdict = |more: &str| run(&star(4, more), Engine::Events, 1).manifest.verdict.expect("a verdict");
+    let v = verdict(&job(1));
+    assert_eq!(v.headline(), "no deadlock, 0 frames lost, job train: 0 of 1 iterations complete");
+    assert_eq!((v.conclusion(&[]).exit_code(), v.tone(&[])), (0, xoff_record::verdict::Tone::Caution));
+    // Flows that never began say it themselves.
+    assert_eq!(verdict(&job(2)).headline(), "no deadlock, 0 frames lost, 24 of 48 flows incomplete");
+    assert_eq!(verdict("[[job]]\n[[collective]]\nsize = \"4KB\"\n").headline(), "no deadlock, 0 frames lost");
+}
+
+#[test]
+fn a_matrix_of_nothing_is_refused() {
+    let folder = std::env::temp_dir().join(format!("xoff-nothing-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("m.csv"), "0 0\n0 0\n").unwrap();
+    let text = star(2, "[[job]]\n[[collective]]\nkind = \"all-to-all\"\nmatrix = \"m.csv\"\n");
+    let e = NetworkScenario::from_text("job.toml", &text, &[], &folder).err().expect("refused").to_string();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(e.contains("job.toml:16:") && e.contains("nothing is exchanged"), "{e}");
+}
+
 fn refused(more: &str, at: &str, words: &[&str]) {
     let e = load(&star(4, more)).err().unwrap_or_else(|| panic!("it was read: {more}"));
     assert!(e.contains(at), "{e}: {at}");
@@ -388,7 +414,7 @@ fn refused(more: &str, at: &str, words: &[&str]) {
 fn bad_jobs_are_refused_with_their_places() {
     refused("[[job]]\n", "job.toml:13:", &["nothing to do", "[[collective]]"]);
     refused("[[collective]]\nsize = \"1MB\"\n", "job.toml:13:", &["no [[job]]"]);
-    refused("[[job]]\nhosts = [\"H0\"]\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["1 ranks", "at least two"]);
+    refused("[[job]]\nhosts = [\"H0\"]\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["1 rank", "at least two"]);
     refused("[[job]]\nhosts = [\"H0\", \"H9\"]\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["no host 'H9'"]);
     refused("[[job]]\nranks = 5\n[[collective]]\nsize = \"1MB\"\n", "job.toml:14:", &["rank 4 has no host"]);
     refused("[[job]]\n[[collective]]\nsize = \"1MB\"\ngroups = [\"0-4\"]\n", "job.toml:16:", &["no rank 4", "0 to 3"]);
@@ -413,8 +439,23 @@ fn bad_jobs_are_refused_with_their_places() {
         ("node_rate = \"1Gbps\"\n", "size = \"1MB\"\n", "without node_ranks"),
         ("node_latency = \"1us\"\n", "size = \"1MB\"\n", "without node_ranks"),
         ("slow_by = 2\n", "size = \"1MB\"\n", "without slow_hosts"),
+        ("hosts = []\n", "size = \"1MB\"\n", "the list is empty"),
+        ("slow_hosts = []\n", "size = \"1MB\"\n", "the list is empty"),
+        ("", "size = \"1MB\"\ngroups = []\n", "the list is empty"),
+        ("", "size = \"1MB\"\ngroups = [\"\"]\n", "the list is empty"),
+        ("", "size = \"1MB\"\nchunk = \"0B\"\n", "pieces of no bytes"),
+        ("message_size = \"1MB\"\n", "size = \"1MB\"\n", "it belongs to msccl"),
     ] {
         refused(&format!("[[job]]\n{job}[[collective]]\n{collective}"), "job.toml:1", &[key]);
+    }
+    // More operations than there is room for are counted, not put together: 8 thousand million, 17, 17 and 1.6.
+    let many = |collective: &str| {
+        let text = star(65_000, &format!("[[job]]\n[[collective]]\nsize = \"1GB\"\n{collective}"));
+        load(&text).err().expect("refused")
+    };
+    for collective in ["kind = \"all-to-all\"\n", "", "algorithm = \"direct\"\n", "groups = [\"0-20000\"]\n"] {
+        let e = many(collective);
+        assert!(e.contains("job.toml:15:") && e.contains("operations in each of 1 iteration"), "{e}");
     }
     refused("[[job]]\niterations = 1000000\n[[collective]]\nsize = \"1MB\"\nchannels = 64\n", "job.toml:16:", &["operations"]);
 }

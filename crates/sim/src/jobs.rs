@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_jobs::{Action, Input, Jobs, Log, Machine};
 use xoff_node::{Call, Env};
+use xoff_units::Time;
 use xoff_units::save::Save;
 
 use crate::fast_forward::Leapt;
@@ -217,12 +218,20 @@ impl World {
                 let Some(ranks) = &mut home.jobs else { continue };
                 let at = ranks.here.len() as u32;
                 let mut machine = Machine::new(job.clone(), rank);
-                let start = machine.begin();
+                let mut start = machine.begin();
+                // What computes from the very start on needs no call for that.
+                if start == Time::ZERO && machine.computes_first() {
+                    let mut actions = Vec::new();
+                    machine.handle(start, Input::Due, &mut actions);
+                    start = actions.iter().map(|a| if let Action::WakeAt(t) = a { *t } else { Time::ZERO }).min().unwrap_or(Time::NEVER);
+                }
                 let here = ranks.at_host.entry(host).or_default();
                 ranks.here.push(Rank { job: of, host, place: here.len() as u32, machine, wire: FxHashMap::default() });
                 here.push(at);
                 ranks.by_rank.insert((of, rank), at);
-                home.core.call_at(host, start, Call::Clock { which: JOB });
+                if start < Time::NEVER {
+                    home.core.call_at(host, start, Call::Clock { which: JOB });
+                }
             }
         }
     }

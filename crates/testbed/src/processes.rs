@@ -104,6 +104,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
         work: Work { unit: "flows".into(), total, complete, incomplete },
         nothing_ran: (!moved).then(|| "no frame was sent".into()),
         failures,
+        unfinished: Vec::new(),
     };
     Ok(parts.into())
 }

@@ -59,6 +59,7 @@ fn the_text_for_people_is_not_read() {
         work: Work { unit: "flows".into(), total: 0, complete: 0, incomplete: 0 },
         nothing_ran: None,
         failures: Vec::new(),
+        unfinished: Vec::new(),
     };
     let verdict = serde_json::to_string(&Verdict::from(parts)).unwrap();
     let dir = tempfile::tempdir().unwrap();

@@ -100,6 +100,7 @@ pub(super) fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdic
         work: Work { unit: "flows".into(), total, complete, incomplete: total - complete },
         nothing_ran: (o.flows.is_empty()).then(|| format!("none of {total} flows began before the stop time")),
         failures: Vec::new(),
+        unfinished: Vec::new(),
     };
     parts.into()
 }

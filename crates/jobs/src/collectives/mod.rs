@@ -279,6 +279,36 @@ impl Collective {
         Ok(())
     }
 
+    /// Pieces that run the algorithm, each by itself.
+    fn pieces(&self) -> u64 {
+        let of = |channel| part(self.bytes, self.channels as u64, channel);
+        match self.chunk {
+            _ if self.kind == Kind::Barrier || !self.matrix.is_empty() => 1,
+            0 => self.channels as u64,
+            chunk => (0..self.channels as u64).map(|channel| of(channel).div_ceil(chunk).max(1)).sum(),
+        }
+    }
+
+    /// Operations that [`Self::add_to`] adds at most; it has passed [`Self::check`].
+    pub fn ops_at_most(&self) -> u64 {
+        let n = self.ranks.len() as u64;
+        let rounds = n.next_power_of_two().trailing_zeros() as u64;
+        let passes = if self.kind == Kind::AllReduce { 2 } else { 1 };
+        let messages = match self.algorithm {
+            Algorithm::Ring if self.kind == Kind::Broadcast => n - 1,
+            Algorithm::Ring | Algorithm::Direct => (n - 1).saturating_mul(n) * passes,
+            Algorithm::HalvingDoubling | Algorithm::Dissemination => rounds * n * passes,
+            Algorithm::DoubleBinaryTree => 4 * (n - 1),
+            Algorithm::BinomialTree => n - 1,
+            Algorithm::Hierarchical => {
+                let (inside, nodes) = (self.node as u64, n / self.node as u64);
+                2 * n * (inside - 1) + (2 * (nodes - 1)).saturating_mul(n)
+            }
+        };
+        // Marks between the parts of a piece, and those of the whole.
+        self.pieces().saturating_mul(messages.saturating_mul(2).saturating_add(2 * n)).saturating_add(2 * n)
+    }
+
     /// Bytes for bandwidths, and the factor of the bus bandwidth as nccl-tests counts it.
     fn bandwidth(&self) -> (u64, (u64, u64)) {
         let n = self.ranks.len() as u64;

@@ -174,6 +174,9 @@ pub struct Parts {
     pub nothing_ran: Option<String>,
     /// Whatever else makes the answer "no": a command that failed.
     pub failures: Vec<String>,
+    /// Jobs that did not come to their end although all flows are complete; they alone do not make the answer a "no".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfinished: Vec<String>,
 }
 
 impl From<Parts> for Verdict {
@@ -202,6 +205,7 @@ impl Verdict {
             && p.losses.total() == 0
             && matches!(p.promises, Promises::Kept | Promises::NotMade)
             && p.work.incomplete == 0
+            && p.unfinished.is_empty()
             && p.nothing_ran.is_none();
         match self.conclusion(allowed) {
             Conclusion::Yes if sure => Tone::Good,
@@ -278,6 +282,7 @@ impl Parts {
             stated.push("promises not checked".into());
         }
         stated.extend(self.work.incomplete_words().map(|words| format!("{words} incomplete")));
+        stated.extend(self.unfinished.iter().cloned());
         stated.join(", ")
     }
 }

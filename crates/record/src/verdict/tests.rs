@@ -9,6 +9,7 @@ fn well() -> Parts {
         work: Work { unit: "flows".into(), total: 4, complete: 4, incomplete: 0 },
         nothing_ran: None,
         failures: Vec::new(),
+        unfinished: Vec::new(),
     }
 }
 
@@ -43,6 +44,12 @@ fn what_was_not_looked_at_is_no_good_news() {
         ),
         (&|p| p.promises = Promises::NotChecked { why: why() }, "no deadlock, 0 frames lost, promises not checked", 0, Tone::Caution),
         (&|p| p.work.incomplete = 3, "no deadlock, 0 frames lost, 3 of 4 flows incomplete", 0, Tone::Caution),
+        (
+            &|p| p.unfinished.push("job train: 1 of 3 iterations complete".into()),
+            "no deadlock, 0 frames lost, job train: 1 of 3 iterations complete",
+            0,
+            Tone::Caution,
+        ),
         (&|p| p.nothing_ran = Some("no flow began".into()), "nothing ran: no flow began", 0, Tone::Caution),
         (&|p| p.deadlock = found(), "deadlock closed at 4ms, 0 frames lost", 1, Tone::Bad),
         (&|p| p.losses.add(Loss::Unsent, 2), "no deadlock, 2 frames lost (not sent by the kernel before the end)", 1, Tone::Bad),

@@ -297,6 +297,9 @@ impl<'s> Running<'s> {
         }
         let mut parts = judge(scenario, &outcome, here.as_deref());
         parts.failures.extend(jobs.iter().flat_map(JobSummary::failures));
+        if parts.work.incomplete == 0 {
+            parts.unfinished.extend(jobs.iter().filter_map(JobSummary::unfinished));
+        }
         seen(&mut parts);
         let verdict = Verdict::from(parts);
         let mut summary = Summary::of(scenario, &outcome, &verdict);

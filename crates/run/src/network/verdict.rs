@@ -70,6 +70,7 @@ pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> 
         work: Work { unit: "flows".into(), total: mine().count() as u64, complete, incomplete },
         nothing_ran: nothing_ran(s, o),
         failures: Vec::new(),
+        unfinished: Vec::new(),
     }
 }
 

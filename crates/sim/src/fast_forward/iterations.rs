@@ -117,6 +117,9 @@ impl World {
             }
         }
         let handled = self.events_handled();
+        if handled == 0 {
+            return Ok(Some(search.next())); // ranks that compute from the start on begin without an event
+        }
         let Some((first, begun, last)) = self.first_begun() else { return Ok(None) };
         if first != search.first {
             (search.first, search.begun) = (first, 0);

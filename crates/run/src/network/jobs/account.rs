@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use xoff_jobs::{Job, NONE, OpTimes, Work};
+use xoff_jobs::{Job, NONE, Op, OpTimes, Work};
 use xoff_record::Cause;
 use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
 use xoff_topology::PortNumbers;
@@ -43,6 +43,9 @@ pub struct Stretch {
     pub flow: Option<u32>,
 }
 
+/// Stretches of time that do not overlap, in order [ps].
+type Intervals = Vec<(u64, u64)>;
+
 /// Egress ports of a way.
 pub(super) type Path = Option<Vec<(u32, u16)>>;
 
@@ -55,6 +58,8 @@ pub(super) struct Accounts<'s> {
     ideals: Ideals<'s>,
     /// By source, destination, source port and epoch of the routes.
     paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
+    /// When streams computed, by rank and stream, in the iteration of a job that was asked about last [ps].
+    computed: RefCell<((usize, u32), HashMap<(u32, u16), Intervals>)>,
     /// Rate control or a window may hold flows back.
     limited: bool,
 }
@@ -120,7 +125,7 @@ impl<'s> Accounts<'s> {
     pub fn new(scenario: &'s NetworkScenario, outcome: &'s Outcome, ports: &'s PortNumbers, pauses: &'s Pauses) -> Accounts<'s> {
         let limited = scenario.rate_control != "none" || scenario.model.host.window.is_some();
         let ideals = Ideals::new(scenario, outcome.now);
-        Accounts { scenario, outcome, ports, pauses, ideals, paths: RefCell::default(), limited }
+        Accounts { scenario, outcome, ports, pauses, ideals, paths: RefCell::default(), computed: RefCell::default(), limited }
     }
 
     /// When an operation was done.
@@ -222,6 +227,35 @@ impl<'s> Accounts<'s> {
         (all, Some(flow))
     }
 
+    /// From the arrival of a message, or the receive that waited for it, to the end of that receive: where its stream computed meanwhile that
+    /// counts as computing, all else as overhead. In the order of time.
+    fn taken(&self, (at, job): (usize, &Job), (rank, iteration, op): (u32, u32, u32), from: u64, to: u64) -> Vec<(u64, u64, Cause)> {
+        let until = to.saturating_sub(job.overheads.receive.0).max(from);
+        let ops = &job.graph.programs[rank as usize].ops;
+        let stream = ops[op as usize].stream;
+        let mut all = Vec::new();
+        if until > from && stream != Op::FREE {
+            let mut computed = self.computed.borrow_mut();
+            if computed.0 != (at, iteration) {
+                *computed = ((at, iteration), HashMap::new());
+            }
+            let of_stream = computed.1.entry((rank, stream)).or_insert_with(|| {
+                let computing = (0..).zip(ops).filter(|(_, o)| o.stream == stream && matches!(o.work, Work::Compute(_)));
+                let times = computing.map(|(op, _)| self.times(at, job, rank, iteration, op)).filter(|x| x.ended < Time::NEVER);
+                joined(times.map(|x| (x.begun.0, x.ended.0)).collect())
+            });
+            let first = of_stream.partition_point(|x| x.1 <= from);
+            all.extend(of_stream[first..].iter().take_while(|x| x.0 < until).map(|x| (x.0.max(from), x.1.min(until))));
+        }
+        let (mut pieces, mut t) = (Vec::new(), from);
+        for (a, b) in all {
+            pieces.extend([(t, a, Cause::Overhead), (a, b, Cause::Compute)]);
+            t = b;
+        }
+        pieces.push((t, to, Cause::Overhead));
+        pieces
+    }
+
     /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the rank's own beginning, staying with the rank, or,
     /// where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Stretches in the order
     /// of time; together they fill it from `since` to the end.
@@ -251,7 +285,9 @@ impl<'s> Accounts<'s> {
                 }
                 Work::Receive { .. } => {
                     let there = x.handed.0;
-                    add(there.max(x.begun.0), t, Cause::Overhead, rank, op, None);
+                    for (from, to, cause) in self.taken((at, job), (rank, iteration, op), there.max(x.begun.0), t).into_iter().rev() {
+                        add(from, to, cause, rank, op, None);
+                    }
                     if there > x.begun.0 {
                         let (pieces, flow) = self.message((at, job), iteration, (x.from, x.from_op), there);
                         let begun = self.times(at, job, x.from, iteration, x.from_op).begun.0;

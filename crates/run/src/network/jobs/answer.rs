@@ -349,6 +349,13 @@ impl JobSummary {
         all
     }
 
+    /// That it did not come to its end, for the headline where no flow says so; `None`: it did, or why not is a failure.
+    pub(in crate::network) fn unfinished(&self) -> Option<String> {
+        let done = self.iterations.len();
+        let unfinished = done < self.planned as usize && self.stuck.is_none();
+        unfinished.then(|| format!("job {}: {done} of {} iterations complete", self.name, self.planned))
+    }
+
     /// What the application does wrong, in sentences.
     fn wrong(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -381,7 +388,8 @@ impl JobSummary {
         let of = if done == self.planned as usize { String::new() } else { format!(" of {}", self.planned) };
         let exposed = || self.iterations.iter().map(|i| i.exposed_ps);
         all.push(format!(
-            "job {name}: {done}{of} iterations of {} ranks in {}, {} each; exposed communication {} at the rank with the most",
+            "job {name}: {done}{of} iteration{} of {} ranks in {}, {} each; exposed communication {} at the rank with the most",
+            if self.planned == 1 { "" } else { "s" },
             self.hosts.len(),
             Span(self.time_ps()),
             range(least, most),

@@ -73,6 +73,13 @@ const JOB: &[ParamSpec] = &[
     ParamSpec::new("compute", Kind::Span, "0us", "computing of every rank after the last collective of an iteration", ""),
     ParamSpec::new("send_overhead", Kind::Span, "0us", "time for which a rank is busy with a message before it hands it over", "LogP: o"),
     ParamSpec::new("receive_overhead", Kind::Span, "0us", "time for which a rank is busy with a message that has arrived", "LogP: o"),
+    ParamSpec::new(
+        "gap",
+        Kind::Span,
+        "0us",
+        "shortest time between two messages that a rank hands over to the network, and between two that it takes from it: a NIC's limit of messages",
+        "LogP: g",
+    ),
     ParamSpec::new("node_ranks", Kind::Count, "1", "ranks of a node: consecutive ones, which exchange messages without the network", ""),
     ParamSpec::new(
         "node_rate",
@@ -111,7 +118,13 @@ const COLLECTIVE: &[ParamSpec] = &[
     ParamSpec::new("root", Kind::Count, "0", "broadcast, reduce: place of the root in its group", ""),
     ParamSpec::new("channels", Kind::Count, "1", "parts of the bytes that go side by side", "NCCL: channels"),
     ParamSpec::optional("chunk", Kind::Bytes, "largest piece of a channel: pieces overlap; default: a channel is one piece", ""),
-    ParamSpec::new("peers", Kind::Count, "0", "all-to-all: messages of a rank that are under way at once; 0: all", ""),
+    ParamSpec::new(
+        "peers",
+        Kind::Count,
+        "0",
+        "all-to-all: messages that a rank sends at once, each until its last frame goes on the wire; 0: all",
+        "",
+    ),
     ParamSpec::optional(
         "matrix",
         Kind::Text,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use xoff_jobs::collectives::{ALGORITHMS, KINDS, Kind};
-use xoff_jobs::{Collective, Graph, Inner, Job, NONE, Overheads, Work};
+use xoff_jobs::{Collective, Graph, Inner, Job, NONE, OPS_MAX, Op, Overheads, Work};
 use xoff_params::suggest::nearest;
 use xoff_params::{ParamError, Values, memory};
 use xoff_scenario::document::{Document, Section};
@@ -20,14 +20,12 @@ use super::traces::read_trace;
 
 /// Messages that a run can have.
 const FLOWS_MAX: u64 = 1 << 28;
-/// Operations that a run may have: beyond, their times alone take gigabytes.
-const OPS_MAX: u64 = 100_000_000;
 /// Defaults of the way within a node.
 const NODE_RATE: Rate = Rate(3_200_000_000_000);
 const NODE_LATENCY: Span = Span(936_250);
-/// What computes, and what is busy with messages.
+/// What computes, and what is busy with messages; no stream of a trace has that number (a `cpu` of GOAL is at most 255).
 const COMPUTING: u16 = 0;
-const MESSAGING: u16 = 1;
+const MESSAGING: u16 = 256;
 
 /// A job while its collectives are added.
 struct Draft {
@@ -121,6 +119,9 @@ fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamErr
 /// The host of each rank.
 fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), trace: Option<u32>) -> Result<Vec<u32>, ParamError> {
     let names = s.texts("hosts")?;
+    if names.is_empty() && s.given("hosts") {
+        return Err(ParamError::new("hosts", "the list is empty", "name the host of each rank, or leave the key out: every host"));
+    }
     let mut hosts = names.iter().map(|n| find_host(topology, "hosts", n)).collect::<Result<Vec<_>, _>>()?;
     for (i, h) in hosts.iter().enumerate() {
         if hosts[..i].contains(h) {
@@ -165,7 +166,11 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
         hosts.truncate(ranks as usize);
     }
     if hosts.len() < 2 && trace.is_none() {
-        return Err(ParamError::new("hosts", format!("{} ranks", hosts.len()), "a job has at least two"));
+        return Err(ParamError::new(
+            "hosts",
+            format!("{} rank{}", hosts.len(), if hosts.len() == 1 { "" } else { "s" }),
+            "a job has at least two",
+        ));
     }
     Ok(hosts)
 }
@@ -206,6 +211,9 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
     if rate.0 == 0 {
         return Err(ParamError::new("node_rate", "0", "expected a rate above zero"));
     }
+    if s.given("slow_hosts") && s.texts("slow_hosts")?.is_empty() {
+        return Err(ParamError::new("slow_hosts", "the list is empty", "name hosts of the job, or leave it out"));
+    }
     let slow = s.texts("slow_hosts")?.iter().map(|n| find_host(topology, "slow_hosts", n)).collect::<Result<Vec<_>, _>>()?;
     let by = s.float("slow_by")?;
     if !(0.001..=1000.0).contains(&by) {
@@ -226,7 +234,7 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
         start: Time(s.span("start")?.0),
         queue_pairs: pairs as u16,
         priority: priority as u8,
-        overheads: Overheads { send: s.span("send_overhead")?, receive: s.span("receive_overhead")? },
+        overheads: Overheads { send: s.span("send_overhead")?, receive: s.span("receive_overhead")?, gap: s.span("gap")? },
         inner: (node_ranks > 1).then_some(Inner { ranks: node_ranks, rate, latency }),
         messages: Vec::new(),
         first_flow: 0,
@@ -239,12 +247,36 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
         return Err(ParamError::new("compute", "a job with a trace computes as that has it", "leave it out"));
     }
     let graph = trace.unwrap_or_else(|| Graph::new(ranks));
+    if from_trace && graph.ops() == 0 {
+        let key = ["goal", "msccl", "chakra", "htsim", "simai"].into_iter().find(|k| s.given(k)).unwrap_or("name");
+        return Err(ParamError::new(key, "there is no operation in it", "a trace says what its ranks compute, send and receive"));
+    }
     if graph.ops() * job.iterations as u64 > OPS_MAX {
         let what = format!("{} operations in each of {} iterations", graph.ops(), job.iterations);
         return Err(ParamError::new("iterations", what, format!("at most {OPS_MAX}: the times of all of them are kept")));
     }
     fits(&graph, &job, "iterations")?;
     Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
+}
+
+/// Is there room in a job for so many operations more? What there is not, and a hint.
+pub(super) fn room(graph: &Graph, more: u64, iterations: u64) -> Result<(), (String, String)> {
+    let ops = graph.ops().saturating_add(more);
+    let each = if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") };
+    if ops.saturating_mul(iterations) > OPS_MAX {
+        let what = format!("up to {ops} operations in each of {each}");
+        return Err((what, format!("at most {OPS_MAX}, whose times are kept: fewer ranks, iterations, channels or chunks")));
+    }
+    let needed = Bytes(graph.bytes(iterations).saturating_add(Graph::bytes_of(more, iterations)));
+    // That much is there anywhere.
+    let available = (needed.0 > 1 << 28).then(memory::available).flatten();
+    match available {
+        Some(available) if needed > available => Err((
+            format!("up to {ops} operations in each of {each} need about {needed}"),
+            format!("{available} are available: fewer ranks, iterations, channels or chunks"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a job whose operations alone will not fit into memory.
@@ -349,6 +381,9 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     let algorithm = s.text_opt("algorithm")?;
     let algorithm = algorithm.and_then(|a| ALGORITHMS.iter().find(|x| x.0 == a)).map_or(Collective::usual(kind), |a| a.1);
     let texts = s.texts("groups")?;
+    if texts.is_empty() && s.given("groups") {
+        return Err(ParamError::new("groups", "the list is empty", "name ranks, such as \"0-7\", or leave the key out: all in one group"));
+    }
     let groups = match texts.is_empty() {
         true => vec![(0..ranks).collect()],
         false => texts.iter().map(|t| ranks_of(t, ranks)).collect::<Result<Vec<_>, _>>()?,
@@ -359,7 +394,10 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     if channels > 64 {
         return Err(ParamError::new("channels", channels.to_string(), "expected 1 to 64"));
     }
-    let size = s.bytes_opt("size")?;
+    let (size, chunk) = (s.bytes_opt("size")?, s.bytes_opt("chunk")?);
+    if chunk.is_some_and(|c| c.0 == 0) {
+        return Err(ParamError::new("chunk", "pieces of no bytes", "expected a size above zero, or leave it out: a channel is one piece"));
+    }
     let matrix = match s.text_opt("matrix")? {
         Some(_) if kind != Kind::AllToAll => return Err(ParamError::new("matrix", "only an all-to-all has one", "leave it out")),
         Some(file) => match read_matrix(&file, folder, groups[0].len()) {
@@ -373,6 +411,9 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     };
     if size.is_none() && matrix.is_empty() && kind != Kind::Barrier {
         return Err(ParamError::new("size", "missing", "for example size = \"1MB\""));
+    }
+    if !matrix.is_empty() && matrix.iter().all(|&bytes| bytes == 0) {
+        return Err(ParamError::new("matrix", "nothing is exchanged", "give a size above 0"));
     }
     if peers > 0 && kind != Kind::AllToAll {
         return Err(ParamError::new("peers", "only an all-to-all is limited so", "leave it out"));
@@ -404,18 +445,17 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
             algorithm,
             root: root as u32,
             channels: channels as u16,
-            chunk: s.bytes_opt("chunk")?.map_or(0, |b| b.0),
+            chunk: chunk.map_or(0, |b| b.0),
             peers: peers as u32,
             matrix: matrix.clone(),
             node: draft.node_ranks,
             ..Collective::new(kind, size.map_or(0, |b| b.0), group.clone())
         };
         collective.check().map_err(|(key, what, hint)| ParamError::new(if key == "ranks" { "groups" } else { key }, what, hint))?;
+        // Before it is put together: among many ranks that alone may take more than there is.
+        room(&draft.graph, collective.ops_at_most(), draft.job.iterations.into())
+            .map_err(|(what, hint)| ParamError::new("size", what, hint))?;
         draft.add(&collective, compute, overlap);
-        if draft.graph.ops() * draft.job.iterations as u64 > OPS_MAX {
-            let what = format!("more than {OPS_MAX} operations");
-            return Err(ParamError::new("size", what, "fewer iterations, channels or chunks: the times of all of them are kept"));
-        }
         fits(&draft.graph, &draft.job, "size")?;
     }
     Ok(())
@@ -463,7 +503,8 @@ fn finish(mut d: Draft) -> Result<Job, ParamError> {
     let o = d.job.overheads;
     if o.send > Span::ZERO || o.receive > Span::ZERO {
         for op in d.graph.programs.iter_mut().flat_map(|p| &mut p.ops) {
-            if !matches!(op.work, Work::Compute(_)) && !d.from_trace {
+            // An operation of GOAL has its cpu.
+            if !matches!(op.work, Work::Compute(_)) && op.stream == Op::FREE {
                 op.stream = MESSAGING;
             }
         }

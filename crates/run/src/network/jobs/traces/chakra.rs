@@ -24,6 +24,8 @@ use xoff_jobs::{Algorithm, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, read};
 use xoff_units::{Bytes, Span};
 
+use crate::network::jobs::read::room;
+
 use format::{Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, kind_of};
 
 /// A file holds no more [bytes].
@@ -347,6 +349,7 @@ impl Trace<'_> {
                         return Err((rank, Some(node.called()), (what, "all members run the same collective with the same size".into())));
                     }
                 }
+                room(&self.graph, c.ops_at_most(), 1).map_err(|e| (group[0], Some(first.called()), e))?;
                 self.add_collective(&group, &all, nth, &c);
             }
         }

@@ -73,7 +73,7 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Gr
         ("htsim_start", "htsim"),
     ] {
         if s.given(key) && named.iter().all(|n| n.0 != of) {
-            return Err(ParamError::new(key, format!("only {of} is a matter of it"), "leave it out"));
+            return Err(ParamError::new(key, format!("it belongs to {of}, and the job has no such trace"), "leave it out"));
         }
     }
     let (key, name) = match &named[..] {

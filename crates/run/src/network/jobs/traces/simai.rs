@@ -18,12 +18,12 @@ use xoff_jobs::{BYTES_MAX, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source, suggest};
 use xoff_units::Span;
 
+use crate::network::jobs::read::room;
+
 const POLICY: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD";
 const COMPUTING: u16 = 0;
 /// Layers of a file at most.
 const LAYERS_MAX: u64 = 1_000_000;
-/// Operations that a file may come to.
-const OPS_MAX: u64 = 100_000_000;
 
 type Bad = (Range<usize>, String, String);
 
@@ -230,6 +230,10 @@ fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
 fn build(shape: Shape, layers: &[Layer], node: u32) -> Result<(Graph, u64), Bad> {
     let n = shape.ranks as usize;
     let mut graph = Graph::new(n);
+    let computing = layers.iter().flat_map(|l| &l.parts).filter(|p| p.time > Span::ZERO).count();
+    if let (Some(first), Err((what, hint))) = (layers.first(), room(&graph, (computing as u64).saturating_mul(n as u64), 1)) {
+        return Err((first.place.clone(), what, hint));
+    }
     let (mut at, mut alone) = (vec![NONE; n], 0u64);
     let compute = |graph: &mut Graph, at: &mut [u32], time: Span| {
         for (rank, before) in (0..).zip(at.iter_mut()).filter(|_| time > Span::ZERO) {
@@ -250,15 +254,9 @@ fn build(shape: Shape, layers: &[Layer], node: u32) -> Result<(Graph, u64), Bad>
             let before: Vec<u32> = group.iter().map(|&r| at[r as usize]).collect();
             let c = Collective { name: format!("{} {word}[{nth}]", layer.name), node, ..Collective::new(kind, bytes, group.clone()) };
             c.check().map_err(|(_, what, hint)| (layer.place.clone(), what, hint))?;
+            room(graph, c.ops_at_most(), 1).map_err(|(what, hint)| (layer.place.clone(), what, hint))?;
             for (&rank, end) in group.iter().zip(c.add_to(graph, &before)) {
                 ends[rank as usize] = end;
-            }
-            if graph.ops() > OPS_MAX {
-                return bad(
-                    layer.place.clone(),
-                    format!("more than {OPS_MAX} operations"),
-                    "fewer layers or ranks: the times of all of them are kept",
-                );
             }
         }
         Ok(Some(ends))
