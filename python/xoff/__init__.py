@@ -20,7 +20,7 @@ from ._core import VERSION as __version__
 if TYPE_CHECKING:
     from ._answer import Answer
     from ._check import Check
-    from ._commands import check, explain, import_network, plan, reproduce, tree
+    from ._commands import check, explain, fork, import_network, plan, reproduce, resume, tree
     from ._compare import Comparison, compare
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
     from ._imported import Imported
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "_answer": ("Answer",),
     "_check": ("Check",),
-    "_commands": ("check", "explain", "import_network", "plan", "reproduce", "tree"),
+    "_commands": ("check", "explain", "fork", "import_network", "plan", "reproduce", "resume", "tree"),
     "_compare": ("Comparison", "compare"),
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
     "_imported": ("Imported",),
@@ -101,10 +101,12 @@ __all__ = [
     "check",
     "compare",
     "explain",
+    "fork",
     "import_network",
     "open",
     "plan",
     "reproduce",
+    "resume",
     "run",
     "sweep",
     "tree",

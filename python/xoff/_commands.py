@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as _json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal, overload
 
@@ -14,7 +14,8 @@ from ._imported import Imported
 from ._plan import NetworkPlan, Plan
 from ._progress import StepCallback
 from ._reproduction import Entry, Reproduction
-from ._run import Run
+from ._run import Run, open
+from ._settings import settings
 from ._waiting import CongestionTree, Explanation
 
 Names = str | Sequence[str]
@@ -87,6 +88,54 @@ def _of(run: Run | str | PathLike[str]) -> tuple[str, tuple[str, str] | None]:
     if run.folder is not None:
         return str(run.folder), None
     return "a run in memory", (str(run.manifest["scenario"]), str(run.manifest["scenario_folder"]))
+
+
+def resume(folder: str | PathLike[str], *, progress: bool | StepCallback = True) -> Run:
+    """Continues the run in this folder, which was killed or interrupted, from its last checkpoint: same rows, same hash.
+
+        xoff.run("web.toml", out="out/web", run__checkpoint="10min")   # killed after hours
+        xoff.resume("out/web")
+
+    Scenario, settings, seed, format, threads and engine are those of the run. Its folder then holds what it would have held if it had never stopped.
+
+    Raises :class:`xoff.ScenarioError`, and changes nothing, if the run came to its end, was written by another build of xoff, or its scenario was
+    changed since; see docs/checkpoints.md. Ctrl-C writes a checkpoint more.
+    """
+    ask(["run", *option("resume", folder)], progress=progress)
+    return open(folder)
+
+
+def fork(
+    run: Run | str | PathLike[str],
+    at: str | int,
+    settings_: Mapping[str, Any] | None = None,
+    /,
+    *,
+    out: str | PathLike[str],
+    force: bool = False,
+    format: str = "parquet",
+    threads: int | None = None,
+    progress: bool | StepCallback = True,
+    **overrides: Any,
+) -> Run:
+    """Continues a copy of a run from a time with other settings: what if this link failed here?
+
+        xoff.fork("out/web", "3.2ms", {"failure[0].link": "A1-C1", "failure[0].at": "3.2ms"}, out="out/web-failed")
+
+    ``run``: a run in a folder, or the folder. It is computed from its newest checkpoint before ``at``, or from 0 if it has none; the result is that of the
+    scenario with these settings from its start. ``settings_`` and ``overrides`` are those of :func:`xoff.run`; such may change that change nothing before
+    ``at``: failures, flows and workloads that begin later, ``run.duration``. ``out``: folder of the copy.
+
+    Raises :class:`xoff.ScenarioError` for any other setting, and for a time that the run never reached.
+    """
+    folder = run.folder if isinstance(run, Run) else run
+    if folder is None:
+        raise ValueError("a run in memory has no checkpoints; give out=... to xoff.run")
+    args = ["run", *option("from", folder), *option("at", instant(at)), *option("out", out), *option("force", force)]
+    args += [*option("format", format), *option("threads", threads), "--no-report"]
+    args += [o for name, value in settings(settings_ or {}, overrides, {}) for o in option("set", f"{name}={value}")]
+    ask(args, progress=progress)
+    return open(out)
 
 
 def explain(

@@ -93,4 +93,13 @@ mod tests {
         assert_eq!(bytes_ceil(C, Span(7_400_001)), Bytes(9_251));
         assert_eq!(bytes_ceil(C, Span::ZERO), Bytes::ZERO);
     }
+
+    /// C tau of 4.4 us at 10 Gb/s are 5500 B; a picosecond more is a byte more, of each loop.
+    #[test]
+    fn what_arrives_in_some_loops() {
+        let of = |tau| ControlLoop { rate: C, mtu: Bytes(1_500), buffer: Bytes(300_000), tau: Span(tau) };
+        assert_eq!([1, 2, 7].map(|k| of(4_400_000).arrivals(k).0), [5_500, 11_000, 38_500]);
+        assert_eq!(of(4_400_001).arrivals(1), Bytes(5_501));
+        assert_eq!([0, 1, 2, 8].map(LinkFacts::messages_of_other_classes), [0, 0, 2, 14]);
+    }
 }

@@ -165,4 +165,24 @@ mod tests {
         }
         assert_eq!([None as u8, Ue as u8, Ce as u8], [0b01, 0b10, 0b11], "TCD Table 1");
     }
+
+    /// Two bits of sixteen, whatever the others are.
+    #[test]
+    fn a_mark_is_in_two_bits() {
+        for others in [0, 0b100, 0xfff0] {
+            assert_eq!([0, 1, 2, 3].map(|bits| Mark::from_code_point(others | bits)), [Mark::None, Mark::None, Mark::Ue, Mark::Ce]);
+        }
+    }
+
+    #[test]
+    fn frames_are_counted_by_mark() {
+        let mut counts = MarkCounts::default();
+        [Mark::Ce, Mark::None, Mark::Ue, Mark::Ce, Mark::Ce, Mark::Ue].into_iter().for_each(|m| counts.count(m));
+        let seen = |c: &MarkCounts| ([Mark::None, Mark::Ue, Mark::Ce].map(|m| c.of(m)), c.congestion(), c.total());
+        assert_eq!(seen(&counts), ([0, 2, 3], 3, 5));
+        counts.add(counts);
+        assert_eq!(seen(&counts), ([0, 4, 6], 6, 10));
+        counts.each(&mut |n| *n += 1);
+        assert_eq!(seen(&counts), ([0, 5, 7], 7, 12));
+    }
 }

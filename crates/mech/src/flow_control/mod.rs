@@ -223,3 +223,53 @@ pub trait FlowSender {
 
 /// A named value with its unit, for probes and debuggers.
 pub type Observation = (&'static str, f64, &'static str);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a half answers that has nothing but these.
+    struct Half(Gate, Rate);
+
+    impl Sender for Half {
+        fn gate(&self, _: Time, _: Bytes) -> Gate {
+            self.0
+        }
+        fn on_sent(&mut self, _: Time, _: Bytes, _: Span) {}
+        fn on_message(&mut self, _: Time, _: Message) {}
+        fn rate(&self, _: Time) -> Rate {
+            self.1
+        }
+        fn restart(&mut self, _: Time) {}
+    }
+
+    /// A frame goes within a time if the gate opens before that time is over, and if the frame itself takes less.
+    #[test]
+    fn a_frame_goes_within_a_time() {
+        let within = Span::from_us(2);
+        let goes = |gate, rate, len| Half(gate, rate).lets_go(Time::from_us(10), Bytes(len), within);
+        let c = Rate::from_gbps(10); // 2500 B in 2 us
+        assert_eq!([2_499, 2_500, 2_501].map(|len| goes(Gate::Open, c, len)), [true, false, false]);
+        let until = |ps: u64| Gate::Until(Time(11_999_999 + ps));
+        assert_eq!([0, 1, 2].map(|ps| goes(until(ps), c, 64)), [true, false, false]);
+        assert!(!goes(Gate::Blocked, c, 64));
+        assert!(!goes(Gate::Open, Rate::ZERO, 64), "nothing goes at a rate of 0");
+        assert!(goes(Gate::Open, Rate(1), 0), "and what has no length goes at any other");
+        // What a half that says no more than it has to answers besides.
+        let half = Half(Gate::Blocked, c);
+        assert!(half.held(Time::ZERO, Bytes(1)) && !Half(Gate::Until(Time(1)), c).held(Time::ZERO, Bytes(1)));
+        assert!(half.is_possible(Message::Custom(1)) && !half.overdrawn());
+        assert_eq!((half.stopped_by(), half.shared_use(), half.sent_total()), (StoppedBy::Pause, None, None));
+    }
+
+    #[test]
+    fn two_gates_in_a_row() {
+        let (at, later) = (Gate::Until(Time(5)), Gate::Until(Time(9)));
+        let all = [Gate::Open, at, later, Gate::Blocked];
+        for (i, a) in all.into_iter().enumerate() {
+            for (k, b) in all.into_iter().enumerate() {
+                assert_eq!(a.and(b), all[i.max(k)], "{a:?} and {b:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What every mechanism of every registry answers to what others ask of it, and how it refuses what cannot work: with its defaults, and with each
+//! parameter set to values on both sides of what it allows. `answers.txt` holds all of it; a line is one setting, and of its answers those that
+//! the defaults give otherwise.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use xoff_mech::detection::{self, NetworkFacts, Place, Side};
+use xoff_mech::flow_control::{self, FlowControl};
+use xoff_mech::rate_control::{self, FlowFacts, RateControl, RateControlKind};
+use xoff_mech::sharing::{self, Sharing, Supply};
+use xoff_mech::{LinkFacts, link_retry, watchdog};
+use xoff_params::{Defaults, Kind, ParamError, ParamSpec};
+use xoff_units::{Bytes, Rate, Span};
+
+/// A short link, one with jumbo frames of other classes and nodes that take their time, and one with a buffer of two frames.
+const LINKS: [LinkFacts; 3] = [
+    LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(300_000)),
+    LinkFacts {
+        rate: Rate::from_gbps(40),
+        delay: Span::from_ns(500),
+        mtu: Bytes(4_096),
+        mtu_other: Bytes(9_000),
+        buffer: Bytes(1_000_000),
+        processing: Span::from_us(2),
+        jitter: Span::from_ns(100),
+        control_ahead: 2,
+    },
+    LinkFacts::plain(Rate::from_gbps(100), Span::from_us(5), Bytes(9_000), Bytes(20_000)),
+];
+
+/// A name and what is answered under it.
+type Answers = Vec<(&'static str, String)>;
+
+fn or_why<T: std::fmt::Debug>(answer: Result<T, ParamError>) -> String {
+    match answer {
+        Ok(t) => format!("{t:?}"),
+        Err(e) => format!("refused: {e}"),
+    }
+}
+
+/// The beginning of a long text, and how long it is.
+fn short(text: String) -> String {
+    if text.len() > 400 { format!("{}... {} in all", &text[..400], text.len()) } else { text }
+}
+
+/// Values of a key on both sides of what may be given.
+fn values(kind: Kind) -> Vec<String> {
+    let texts: &[&str] = match kind {
+        Kind::Rate => &["0bps", "1Mbps", "41Gbps"],
+        Kind::Bytes => &["0B", "1500B", "300KB", "301KB"],
+        Kind::Span => &["0us", "1us", "201ms"],
+        Kind::Count => &["0", "1", "2", "255", "256", "65536"],
+        Kind::Integer => &["-9", "-1", "0", "8"],
+        Kind::Float => &["-0.1", "0", "0.5", "1.5"],
+        Kind::Flag => &["false", "true"],
+        Kind::Choice(words) => return words.iter().map(|w| (*w).to_owned()).collect(),
+        Kind::Text | Kind::Texts | Kind::Length => &[],
+    };
+    texts.iter().map(|t| (*t).to_owned()).collect()
+}
+
+/// The lines of a mechanism: its defaults, and what each other setting changes.
+fn describe(to: &mut String, name: &str, params: &[ParamSpec], answers: impl Fn(&[(&str, &str)]) -> Result<Answers, ParamError>) {
+    let defaults = answers(&[]);
+    let _ = writeln!(to, "\n## {name}");
+    match &defaults {
+        Ok(all) => all.iter().for_each(|(what, answer)| *to += &format!("{what}: {answer}\n")),
+        Err(e) => *to += &format!("refused: {e}\n"),
+    }
+    for p in params {
+        for value in values(p.kind).iter().filter(|v| p.default != Some(v)) {
+            let changed = match answers(&[(p.key, value)]) {
+                Err(e) => format!(" refused: {e}"),
+                Ok(all) => {
+                    let known = defaults.as_deref().unwrap_or_default();
+                    all.iter().filter(|a| !known.contains(a)).map(|(what, answer)| format!(" {what}: {answer};")).collect()
+                }
+            };
+            if !changed.is_empty() {
+                let _ = writeln!(to, "- {} = {value}:{changed}", p.key);
+            }
+        }
+    }
+}
+
+fn given(params: &'static [ParamSpec], settings: &[(&str, &str)]) -> Defaults {
+    settings.iter().fold(Defaults::of(params), |v, (key, value)| v.with(key, value))
+}
+
+fn of_flow_control(f: &FlowControl, link: &LinkFacts) -> Answers {
+    let standstill = |s: flow_control::standstill::Standstill| (s.longest(link.buffer), s.room(Span::from_ms(1)), s);
+    vec![
+        ("is", format!("{f:?}")),
+        ("resolved", format!("{:?}", f.resolved())),
+        ("opening", format!("{:?}", f.opening())),
+        ("per flow", format!("{}", f.per_flow())),
+        ("message", format!("{}", f.message_len())),
+        ("loop", format!("{}, {}", f.control_loop(link).tau, f.control_loop(link).arrivals(3))),
+        ("stop", format!("{:?}, at most {:?}", f.stop(), f.max_ton(link, 0.05))),
+        ("pauses", format!("{:?}", f.pauses())),
+        ("on a wire", or_why(f.on_a_wire())),
+        ("holds a frame", or_why(f.holds_a_frame(link))),
+        ("of a larger one", or_why(f.holds_a_frame(&LinkFacts { mtu: link.buffer + Bytes(1), ..*link }))),
+        ("unmet", format!("{:?}", f.unmet(link))),
+        ("shares the port", format!("{}", f.shares_port())),
+        ("priorities", format!("{} / {}", or_why(f.fits_priorities(link, 1)), or_why(f.fits_priorities(link, 8)))),
+        ("standstill", format!("{:?}", f.standstill(link).map(standstill))),
+    ]
+}
+
+#[test]
+fn every_answer_of_every_mechanism() {
+    let mut t = String::from("Written by tests/answers.rs; a difference is a mechanism that answers otherwise.\n");
+    for (n, link) in LINKS.iter().enumerate() {
+        for e in flow_control::REGISTRY {
+            describe(&mut t, &format!("{} on link {n}", e.name), if n == 0 { e.params } else { &[] }, |settings| {
+                (e.read)(&mut given(e.params, settings), link).map(|f| of_flow_control(&f, link))
+            });
+        }
+    }
+    let pfc =
+        (flow_control::REGISTRY.iter().find(|e| e.name == "pfc").unwrap().read)(&mut given(flow_control::pfc::PARAMS, &[]), &LINKS[0])
+            .unwrap();
+    let cbfc =
+        (flow_control::REGISTRY.iter().find(|e| e.name == "cbfc").unwrap().read)(&mut given(flow_control::cbfc::PARAMS, &[]), &LINKS[1])
+            .unwrap();
+    let links = [(LINKS[0], pfc.clone()), (LINKS[1], cbfc.clone())];
+    for e in detection::REGISTRY {
+        describe(&mut t, e.name, e.params, |settings| {
+            let d = (e.read)(&mut given(e.params, settings))?;
+            let places = [
+                Place { link: &LINKS[0], flow_control: &pfc, to_host: false },
+                Place { link: &LINKS[1], flow_control: &cbfc, to_host: true },
+            ];
+            let mut answers = vec![
+                ("is", format!("{d:?}")),
+                ("states", format!("{}", d.has_states())),
+                ("sends CNMs", format!("{}", d.sends_cnms())),
+                ("unmet", format!("{:?}", d.unmet(&NetworkFacts { links: &links, memory: Bytes(300_000) }))),
+                ("unmet in little memory", format!("{:?}", d.unmet(&NetworkFacts { links: &links[..1], memory: Bytes(5_000) }))),
+            ];
+            for p in &places {
+                let fits = [5_000, 200_000, 300_000, 2_000_000_000].map(|memory| or_why(d.validate(p, Bytes(memory))));
+                answers.push(("at", format!("{:?}, fits {fits:?}", d.resolved(p))));
+                if d.validate(p, Bytes(2_000_000_000)).is_ok() {
+                    answers.push(("detector", short(format!("{:?}", d.detector(p)))));
+                    let points = [Side::Ingress, Side::Egress].map(|side| d.congestion_point(p, side));
+                    answers.push(("congestion points", short(format!("{points:?}"))));
+                }
+            }
+            Ok(answers)
+        });
+    }
+    let flow = FlowFacts { line: Rate::from_gbps(10), window: Some(30_000), base_rtt: Some(Span::from_us(12)), seed: 7 };
+    for e in rate_control::REGISTRY {
+        describe(&mut t, e.name, e.params, |settings| {
+            let r: RateControlKind = (e.read)(&mut given(e.params, settings))?;
+            let begins = |f: &FlowFacts| r.reaction_point(f).map(|p| (p.rate(), p.window()));
+            Ok(vec![
+                ("is", format!("{r:?}")),
+                ("marks come back", format!("{:?}", r.cnp_mode())),
+                ("undetermined", format!("{}, {}", r.reports_undetermined(), r.knows_undetermined())),
+                ("acknowledgements", format!("{}", r.wants_acks())),
+                ("values", format!("{}", r.wants_quantized())),
+                ("draws", format!("{}", r.draws())),
+                ("telemetry", format!("{:?}", r.telemetry())),
+                ("resolved", format!("{:?}", r.resolved())),
+                ("unmet", format!("{:?} / {:?}", r.unmet(Rate(5_000_000)), r.unmet(Rate::from_gbps(100)))),
+                (
+                    "begins",
+                    format!("{:?}, without a window {:?}", begins(&flow), begins(&FlowFacts { window: None, base_rtt: None, ..flow })),
+                ),
+            ])
+        });
+    }
+    for e in sharing::REGISTRY {
+        let params: &'static [ParamSpec] = e.params.concat().leak();
+        describe(&mut t, e.name, params, |settings| {
+            let s = (e.read)(&mut given(params, settings))?.at(Rate::from_gbps(10));
+            let limits = [(1_000_000, 0), (999_999, 20_480), (3, 61_440), (1_000_000, 200_001)];
+            let limits = limits.map(|(free, crowd)| s.limit(&Supply { free: Bytes(free), crowd: Bytes(crowd) }).0);
+            Ok(vec![("is", format!("{s:?}")), ("limits", format!("{limits:?}, measures {}", s.measured(Bytes(70_001))))])
+        });
+    }
+    for e in watchdog::REGISTRY {
+        let params: &'static [ParamSpec] = e.params.concat().leak();
+        describe(&mut t, e.name, params, |settings| {
+            let w = (e.read)(&mut given(params, settings))?;
+            Ok(vec![("is", format!("{w:?}, latest {:?}", w.map(|w| w.latest())))])
+        });
+    }
+    for e in link_retry::REGISTRY {
+        let params: &'static [ParamSpec] = e.params.concat().leak();
+        describe(&mut t, e.name, params, |settings| {
+            let Some(c) = (e.read)(&mut given(params, settings))? else { return Ok(Vec::new()) };
+            let on = |l: &LinkFacts| (or_why(c.on(l.rate, l.delay, l.mtu)), c.unmet(l.rate, l.delay, l.mtu));
+            Ok(vec![("on link 0", format!("{:?}", on(&LINKS[0]))), ("on link 2", format!("{:?}", on(&LINKS[2])))])
+        });
+    }
+    xoff_testing::golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers.txt"), &t);
+}
