@@ -9,6 +9,7 @@
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
 //!  sharing/         Sharing (how much of a pool of memory a queue may hold)
+//!  transport/       Source and Sink of a connection: its window, its acknowledgements, what goes again
 //!  link_retry       frames that a link corrupts are sent again by the link
 //!  watchdog         frees an egress queue that its peer holds for too long
 //! ```
@@ -23,6 +24,7 @@ pub mod link_retry;
 pub mod rate_control;
 pub mod scheduled;
 pub mod sharing;
+pub mod transport;
 mod unmet;
 pub mod watchdog;
 

@@ -50,7 +50,7 @@ pub struct Frame {
     /// Egress port it waits for at that switch.
     pub out_port: u16,
     /// Bits 0-2 kind, 3-5 class, 6-7 mark, 8-9 mark that it reports, 10 ends its flow, 11-13 switches it has been through,
-    /// 14 it has a number on a link, in `next`.
+    /// 14 it has a number on a link, in `next`, 15 it wants no answer.
     bits: u16,
 }
 
@@ -60,6 +60,7 @@ const REPORTED: u16 = 8;
 const ENDS_FLOW: u16 = 1 << 10;
 const HOPS: u16 = 11;
 const NUMBERED: u16 = 1 << 14;
+const UNANSWERED: u16 = 1 << 15;
 /// Of a control frame, beside the tag of its message.
 const HAS_TOTAL: u32 = 1 << 8;
 /// Of a control frame: it is a signal of the link itself, and carries no message.
@@ -194,6 +195,15 @@ impl Frame {
     #[inline]
     pub fn set_ends_flow(&mut self, on: bool) {
         self.bits = self.bits & !ENDS_FLOW | if on { ENDS_FLOW } else { 0 };
+    }
+    /// Data: nobody waits for its acknowledgement.
+    #[inline]
+    pub fn is_unanswered(&self) -> bool {
+        self.bits & UNANSWERED != 0
+    }
+    /// Lets it go without an acknowledgement.
+    pub fn set_unanswered(&mut self) {
+        self.bits |= UNANSWERED;
     }
     /// Switches it has been through, counted to seven and then from zero again: a hint to where its route is cached.
     #[inline]

@@ -6,6 +6,7 @@
 //!   receiving.rs  what came in order, what is answered
 //!   reaction.rs   acknowledgements, CNMs and CNPs, timers of rate control
 //!   recovery.rs   a timer, and what goes again
+//!   connection.rs flows that are connections of a transport
 //!   per_flow.rs   where the peer holds single flows
 //! ```
 
@@ -26,6 +27,7 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameList};
 use crate::port::{Arrived, ClassConfig, Hit, Port};
 
 mod config;
+mod connection;
 mod drain;
 mod per_flow;
 mod queue_pair;
@@ -40,6 +42,7 @@ mod state;
 mod storm;
 
 pub use config::{FlowStart, NicConfig, Pacing, PausedWith, Transport};
+use connection::Destination;
 use drain::Drain;
 pub use drain::DrainConfig;
 use receiving::Receiving;
@@ -121,6 +124,8 @@ pub struct Nic {
     receiving: FxHashMap<u32, Receiving>,
     /// By flow: what came beyond the first missing byte, where that is kept.
     ahead: FxHashMap<u32, Ahead>,
+    /// By flow: acknowledgements that wait for another segment, where connections delay them.
+    sinks: FxHashMap<u32, Destination>,
     /// Acknowledgements, CNMs and CNPs that wait.
     feedback: FrameList,
     port: Port,
@@ -163,6 +168,7 @@ impl Nic {
             slots: FxHashMap::default(),
             receiving: FxHashMap::default(),
             ahead: FxHashMap::default(),
+            sinks: FxHashMap::default(),
             feedback: FrameList::default(),
             drain: None,
             storms: Vec::new(),

@@ -101,6 +101,7 @@ impl Bench {
             },
             cnp_class: None,
             recovery: None,
+            connection: None,
             rate_control,
             window: None,
             window_follows_rate: false,

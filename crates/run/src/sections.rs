@@ -292,6 +292,10 @@ pub(crate) fn buffer_profile() -> SectionSpec {
 pub(crate) fn host() -> SectionSpec {
     SectionSpec::once("host", "All hosts.", vec![HOST])
 }
+pub(crate) fn transport() -> SectionSpec {
+    let kinds = xoff_mech::transport::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+    SectionSpec::once("transport", "Transport of every flow.", vec![]).kinds("kind", Some("none"), kinds.collect())
+}
 pub(crate) fn control_delay() -> SectionSpec {
     SectionSpec::once("control_delay", "Delays of flow control messages inside nodes.", vec![CONTROL_DELAY])
 }
@@ -366,6 +370,7 @@ pub fn sections() -> Vec<SectionSpec> {
         buffer_pool(),
         buffer_profile(),
         host(),
+        transport(),
         flow_control(),
         control_delay(),
         detection(),

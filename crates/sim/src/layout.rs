@@ -4,6 +4,7 @@ use xoff_node::{ClassSet, Classes};
 use xoff_topology::PortNumbers;
 use xoff_topology::routing::{Choice, ExplicitPaths};
 use xoff_units::WireClock;
+use xoff_workload::Flow;
 
 use crate::probe::Probes;
 
@@ -20,6 +21,8 @@ pub(crate) struct Layout {
     pub choice: Choice,
     pub paths: ExplicitPaths,
     pub acks: bool,
+    /// Flows are connections, and datagrams where end-to-end control does not apply.
+    pub connections: bool,
     /// Every link has a flow control that promises to lose nothing.
     pub lossless: bool,
     /// Classes of which no flow control promises anything.
@@ -43,6 +46,11 @@ impl Layout {
     #[inline]
     pub fn port_index(&self, node: u32, port: u16) -> usize {
         self.ports.of(node, port) as usize
+    }
+
+    /// Does the destination of a flow acknowledge what comes?
+    pub fn acknowledges(&self, flow: &Flow) -> bool {
+        self.acks && (flow.controlled || !self.connections)
     }
 
     /// Is it promised that nothing of this class is lost?

@@ -4,6 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
+use xoff_mech::transport;
 use xoff_mech::watchdog;
 use xoff_node::{BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
 use xoff_params::ParamError;
@@ -61,6 +62,9 @@ pub struct NicModel {
     pub cnps_unpaused: bool,
     /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
     pub recovery: Option<Recovery>,
+    /// Flows that end-to-end control applies to are connections of this transport, the others datagrams that nobody acknowledges; `None`:
+    /// data are acknowledged as `transport` says, and nothing more.
+    pub connection: Option<transport::Config>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// The window shrinks with the rate.
@@ -169,6 +173,7 @@ impl<'a> Model<'a> {
                 transport: Transport::None,
                 cnps_unpaused: false,
                 recovery: None,
+                connection: None,
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
                 rate_bound: true,

@@ -179,7 +179,7 @@ impl Monitor {
                 if complete {
                     f.received = Some(clock.of_run());
                 }
-                if complete && !self.layout.acks {
+                if complete && !self.layout.acknowledges(&f.flow) {
                     self.flows.complete(clock, flow);
                     self.comes_to(flow, Stage::Delivered);
                 } else if complete {
@@ -202,7 +202,9 @@ impl Monitor {
         let record = &mut self.flows.records[flow as usize];
         record.out_of_order += payload as u64;
         let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
-        if self.layout.is_lossless(class) && !self.link_failed && !self.links_lose {
+        // What comes twice went twice: sources of connections send again what is only late.
+        let twice = self.layout.connections && got < expected;
+        if self.layout.is_lossless(class) && !twice && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);
             let describe = || layout.describe_out_of_order(flow, flow_of, (expected, got));
             let at = EventKey { time: clock.of_run(), rank: clock.place().rank };

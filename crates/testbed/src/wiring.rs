@@ -51,6 +51,10 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
             "remove [[link_errors]] and [link_retry], or use xoff run",
         );
     }
+    if s.has_connections() {
+        let hint = "remove [transport], or use the TCP of the kernel: xoff testbed --ip; or xoff run";
+        return no("transport.kind", "connections are simulated, and their acknowledgements do not wait on real frames", hint);
+    }
     for (_, fc) in s.links() {
         fc.on_a_wire().map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
         if format_of(fc).is_none() && !matches!(fc, FlowControl::None) {

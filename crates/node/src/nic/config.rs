@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use xoff_mech::rate_control::RateControlKind;
+use xoff_mech::transport;
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, WireClock, state};
 
@@ -68,6 +69,9 @@ pub struct NicConfig {
     pub cnp_class: Option<u8>,
     /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
     pub recovery: Option<Recovery>,
+    /// Flows that the end-to-end control applies to are connections of such a transport, those that it does not apply to datagrams, which
+    /// nobody acknowledges; `None`: [`NicConfig::transport`] says how data are acknowledged, and nothing more.
+    pub connection: Option<transport::Params>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,
     /// Bytes in flight per flow; `None`: unlimited.
@@ -107,7 +111,7 @@ pub struct FlowStart {
     pub size: u64,
     /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
     pub app_rate: Option<Rate>,
-    /// Whether the NIC's rate control applies.
+    /// Whether the NIC's end-to-end control applies: its rate control, or its connections.
     pub controlled: bool,
     /// Window of this flow [bytes]; overrides the NIC's.
     pub window: Option<u64>,

@@ -12,6 +12,9 @@ use crate::frame::{Frame, FrameId, FrameKind};
 impl Nic {
     /// A timer of a flow's rate control.
     pub fn on_flow_timer(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
+        if self.c.connection.is_some() {
+            return self.on_connection_call(now, slot, which, env);
+        }
         if which == RETRANSMISSION {
             return self.on_retransmission_timer(now, slot, env);
         }
@@ -64,6 +67,8 @@ impl Nic {
         }
         if self.c.recovery.is_some() {
             self.recover(now, slot, before, f, env);
+        } else if self.c.connection.is_some() {
+            self.on_segment_ack(now, slot, before, f, env);
         }
         if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
             self.on_congestion_notification(now, slot, f.reported(), env);

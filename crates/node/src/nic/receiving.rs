@@ -20,6 +20,9 @@ pub(super) struct Receiving {
 
 impl Nic {
     pub(super) fn on_data(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
+        if self.c.connection.is_some() {
+            return self.on_segment(now, f, env);
+        }
         let payload = f.len() - self.c.header;
         let r = self.receiving.entry(f.flow).or_default();
         let expected = r.expected;
@@ -115,7 +118,7 @@ impl Nic {
         self.try_send(now, env);
     }
 
-    fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) -> FrameId {
+    pub(super) fn queue_feedback(&mut self, frame: Frame, env: &mut impl Env) -> FrameId {
         debug_assert!(is_feedback(frame.kind()));
         let id = env.frames().insert(frame);
         self.feedback.push(id, env.frames());
@@ -125,8 +128,9 @@ impl Nic {
     /// The receiving side of a flow is no longer needed (all is acknowledged at its source).
     pub fn drop_flow(&mut self, flow: u32) {
         self.ahead.remove(&flow);
+        self.sinks.remove(&flow);
         // A frame that was sent again without need may still come: it must not begin the flow anew.
-        if self.c.recovery.is_none() {
+        if self.c.recovery.is_none() && self.c.connection.is_none() {
             self.receiving.remove(&flow);
         }
     }

@@ -18,6 +18,7 @@ use xoff_units::save::Value;
 use xoff_units::{Span, Time};
 
 use super::Nic;
+use super::connection::Repair;
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameKind};
 
@@ -98,13 +99,20 @@ impl Ahead {
     }
 }
 
+impl Ahead {
+    /// Nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+}
+
 impl Nic {
     /// Something of a flow goes: its timer runs.
     pub(super) fn arm_recovery(&mut self, now: Time, slot: u32, env: &mut impl Env) {
-        let Some(c) = self.c.recovery else { return };
+        let Some(c) = self.c.recovery else { return self.arm_connection(slot, env) };
         let f = &mut self.flows[slot as usize];
         let timer = c.timer(f.next.saturating_sub(f.acked), self.c.payload_max);
-        let Some(r) = &mut f.recovery else { return };
+        let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
         let at = *r.since.get_or_insert(now) + timer;
         if r.called.is_none_or(|t| t > at) {
             r.called = Some(at);
@@ -118,7 +126,7 @@ impl Nic {
         let Some(c) = self.c.recovery else { return };
         let f = &mut self.flows[slot as usize];
         let timer = c.timer(f.next.saturating_sub(f.acked), self.c.payload_max);
-        let Some(r) = &mut f.recovery else { return };
+        let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
         if r.called.is_some_and(|t| t <= now) {
             r.called = None;
         }
@@ -147,7 +155,7 @@ impl Nic {
     /// Holes before the last frame that has arrived are to go again, those that were not found before.
     fn find_holes(&mut self, slot: u32) {
         let f = &mut self.flows[slot as usize];
-        let Some(r) = &mut f.recovery else { return };
+        let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
         let Some(&last) = r.arrived.last() else { return };
         let mut at = r.found.max(f.acked);
         while at < last {
@@ -170,9 +178,9 @@ impl Nic {
             f.next = f.next.max(f.start.size);
         }
         let done = f.done;
-        let Some(r) = &mut f.recovery else { return };
+        let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
         if done {
-            **r = Recovering { called: r.called, ..Recovering::default() };
+            *r = Recovering { called: r.called, ..Recovering::default() };
             return;
         }
         if acked > before {
@@ -192,7 +200,7 @@ impl Nic {
             let f = &self.flows[slot as usize];
             self.round_robin.shorter(f.start.class, f.next_len(&self.c));
         }
-        if self.flows[slot as usize].recovery.as_ref().is_some_and(|r| r.since.is_some()) {
+        if matches!(self.flows[slot as usize].recovery.as_deref(), Some(Repair::ByTimer(r)) if r.since.is_some()) {
             self.arm_recovery(now, slot, env);
         }
     }
@@ -201,7 +209,7 @@ impl Nic {
     #[cold]
     pub(super) fn send_again(&mut self, now: Time, slot: u32, seq: u64, env: &mut impl Env) {
         let f = &mut self.flows[slot as usize];
-        if let Some(r) = &mut f.recovery {
+        if let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() {
             r.again.pop_front();
         }
         let payload = (f.start.size - seq).min(self.c.payload_max as u64) as u32;
@@ -223,6 +231,7 @@ impl Nic {
         self.port.start_frame(now, self.node, 0, id, env);
         self.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow, payload });
+        self.note_segment(now, slot, seq + payload as u64);
         self.arm_recovery(now, slot, env);
     }
 }

@@ -10,7 +10,7 @@ impl Save for Nic {
         #[rustfmt::skip]
         let Nic {
             c: _, node: _, per_flow: _, line: _, memory: _, // constants
-            flows, round_robin, slots, receiving, ahead, feedback, port, drain, storms, cancelled_wakes, queue_pairs,
+            flows, round_robin, slots, receiving, ahead, sinks, feedback, port, drain, storms, cancelled_wakes, queue_pairs,
         } = self;
         to.number(flows.len() as u64);
         for flow in flows {
@@ -21,6 +21,7 @@ impl Save for Nic {
         slots.save(to);
         receiving.save(to);
         ahead.save(to);
+        sinks.save(to);
         feedback.save(to);
         port.save(to);
         xoff_units::save::save_each(drain.iter(), to);
@@ -38,11 +39,12 @@ impl Save for Nic {
             flow.restore(from)?;
             self.flows.push(flow);
         }
-        let Nic { round_robin, slots, receiving, ahead, feedback, port, drain, storms, cancelled_wakes, queue_pairs, .. } = self;
+        let Nic { round_robin, slots, receiving, ahead, sinks, feedback, port, drain, storms, cancelled_wakes, queue_pairs, .. } = self;
         round_robin.restore(from)?;
         slots.restore(from)?;
         receiving.restore(from)?;
         ahead.restore(from)?;
+        sinks.restore(from)?;
         feedback.restore(from)?;
         port.restore(from)?;
         xoff_units::save::restore_each(drain.iter().count(), drain.iter_mut(), from)?;

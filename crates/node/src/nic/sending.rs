@@ -8,7 +8,7 @@ use xoff_units::{Bytes, Rate, Time, state};
 
 use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
-use super::recovery::Recovering;
+use super::connection::Repair;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
@@ -49,8 +49,8 @@ pub(super) struct Sending {
     /// Its place in a queue pair, if it has one.
     #[serde(skip)] // its queue pair has the same in another form
     pub pair: Option<Box<InPair>>,
-    /// What is to go again, where losses are recovered.
-    pub recovery: Option<Box<Recovering>>,
+    /// What is to go again, where losses are recovered, and the window of a connection.
+    pub recovery: Option<Box<Repair>>,
 }
 
 /// An application that produces bytes at a constant rate.
@@ -94,7 +94,7 @@ impl Sending {
             timers_cancelled: false,
             production: Production::new(&start, now, c),
             pair: None,
-            recovery: c.recovery.map(|_| Box::<Recovering>::default()),
+            recovery: Repair::of(&start, c),
         }
     }
 
@@ -118,13 +118,15 @@ impl Sending {
     /// The offset of a frame that is to go again.
     #[inline]
     pub fn again(&self) -> Option<u64> {
-        self.recovery.as_ref().and_then(|r| r.next())
+        self.recovery.as_ref().and_then(|r| r.next(self.acked))
     }
 
     #[inline]
     fn window_bound(&self, c: &NicConfig, line: Rate) -> bool {
-        if self.again().is_some() {
-            return false; // what is to go again is in the window
+        if let Some(r) = &self.recovery
+            && let Some(bound) = r.bounds(self, c)
+        {
+            return bound;
         }
         let own = self.rate_control.as_ref().and_then(|rc| rc.window());
         let Some(window) = own.or(self.window) else { return false };
@@ -299,6 +301,9 @@ impl Nic {
         f.next += payload as u64;
         let all_sent = f.next >= s.size;
         frame.set_ends_flow(all_sent);
+        if s.is_datagrams(&self.c) {
+            frame.set_unanswered();
+        }
         let mut wakes = Wakes::default();
         let mut before = Rate::ZERO;
         let mut rate = self.line;
@@ -330,6 +335,7 @@ impl Nic {
         self.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
         if recovers {
+            self.note_segment(now, slot, s.size.min(frame.seq + payload as u64));
             self.arm_recovery(now, slot, env);
         }
         if short {
@@ -352,7 +358,8 @@ impl Nic {
         if f.left() > 0 {
             return self.round_robin.shorter(class, f.next_len(&self.c));
         }
-        let unacknowledged = self.c.transport == Transport::None;
+        let unacknowledged = self.c.transport == Transport::None || f.start.is_datagrams(&self.c);
+        f.done |= unacknowledged && self.c.transport != Transport::None;
         if (unacknowledged || f.done) && f.pair.is_none() {
             f.rate_control = None;
         }

@@ -73,6 +73,7 @@ impl Serialize for Nic {
             slots: _,
             receiving,
             ahead,
+            sinks,
             feedback,
             port,
             drain,
@@ -97,6 +98,9 @@ impl Serialize for Nic {
         pairs.sort_unstable_by_key(|p| p.number);
         let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
         received.sort_unstable_by_key(|r| r.flow);
+        if sinks.values().any(|s| !s.rests()) {
+            return state::unwritten("acknowledgements that wait", s);
+        }
         if !ahead.is_empty() {
             return state::unwritten("frames ahead of a missing one", s);
         }
@@ -154,6 +158,7 @@ impl Nic {
     pub fn drop_complete_flows(&mut self) {
         self.receiving.clear();
         self.ahead.clear();
+        self.sinks.clear();
     }
 
     /// Flows of which something was received and is kept for a repetition.
@@ -165,6 +170,7 @@ impl Nic {
     pub fn drop_received(&mut self, over: impl Fn(u32) -> bool) {
         self.receiving.retain(|&flow, _| !over(flow));
         self.ahead.retain(|&flow, _| !over(flow));
+        self.sinks.retain(|&flow, _| !over(flow));
     }
 
     /// Does the peer's flow control hold single flows?

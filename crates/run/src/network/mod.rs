@@ -45,6 +45,7 @@ pub(crate) mod resources;
 mod rows;
 mod standstill;
 pub(crate) mod summary;
+mod transport;
 pub(crate) mod tree;
 pub mod verdict;
 
@@ -189,6 +190,7 @@ impl NetworkScenario {
                 transport: m.host.transport,
                 cnps_unpaused: m.host.cnp_priority.is_some(),
                 recovery: m.host.recovery,
+                connection: m.host.connection,
                 rate_control: m.rate_control.clone(),
                 window_follows_rate: false,
                 rate_bound: true,
@@ -315,6 +317,11 @@ impl NetworkScenario {
     /// Is the run held to its promises?
     pub fn is_checked(&self) -> bool {
         self.model.checks
+    }
+
+    /// Are flows connections of a transport?
+    pub fn has_connections(&self) -> bool {
+        self.model.host.connection.is_some()
     }
 
     /// Do links fail during the run?

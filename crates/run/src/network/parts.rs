@@ -7,6 +7,7 @@ use std::path::Path;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
+use xoff_mech::transport;
 use xoff_node::{
     Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWith, Recovery, SchedulerKind, Transport, VlArbitration, VlEntry,
 };
@@ -75,6 +76,8 @@ pub(crate) struct Host {
     /// Priority of CNPs, which nothing pauses.
     pub cnp_priority: Option<u8>,
     pub recovery: Option<Recovery>,
+    /// Flows are connections of this transport.
+    pub connection: Option<transport::Config>,
     pub pacing: Pacing,
     /// Messages between two hosts share a connection.
     pub shared_connections: bool,
@@ -92,7 +95,7 @@ impl Host {
     }
 }
 
-pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
+pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
         return Err(ParamError::new("mtu", format!("a frame of {mtu}"), format!("expected 1B to {LEN_MAX}B")));
@@ -110,13 +113,18 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
         p => Ok(p.map(|p| p as u8)),
     };
     let (ack_priority, cnp_priority) = (priority("ack_priority")?, priority("cnp_priority")?);
-    let acks = s.text("acks")? == "per-frame";
+    let payload_max = (mtu - header).0 as u32;
+    let payload_max = connection.and_then(|c| c.mss).map_or(payload_max, |mss| payload_max.min(mss.0 as u32));
+    let acks = s.text("acks")? == "per-frame" || connection.is_some();
     if acks && !(1..=LEN_MAX as u64).contains(&ack_len.0) {
         return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1B to {LEN_MAX}B")));
     }
     let window = s.bytes_opt("window")?;
     if window.is_some() && !acks {
         return Err(ParamError::new("window", "a window without acknowledgements never opens again", "set acks = \"per-frame\""));
+    }
+    if connection.is_some() && window.is_some_and(|w| w.0 < u64::from(payload_max)) {
+        return Err(ParamError::new("window", "a window that holds no segment", format!("expected {payload_max}B or more")));
     }
     if window == Some(Bytes::ZERO) {
         return Err(ParamError::new("window", "a window of 0", "nothing could be sent"));
@@ -134,14 +142,15 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
     } else {
         Transport::None
     };
-    let recovery = read_recovery(s, acks)?;
+    let recovery = read_recovery(s, acks, connection.is_some())?;
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
     Ok(Host {
-        payload_max: (mtu - header).0 as u32,
+        payload_max,
         header: header.0 as u32,
         transport,
         cnp_priority,
         recovery,
+        connection,
         pacing,
         shared_connections: s.text("connections")? == "per-pair",
         window: window.map(|w| w.0),
@@ -162,10 +171,15 @@ pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamErro
     }
 }
 
-fn read_recovery(s: &mut Section<'_>, acks: bool) -> Result<Option<Recovery>, ParamError> {
+fn read_recovery(s: &mut Section<'_>, acks: bool, connections: bool) -> Result<Option<Recovery>, ParamError> {
     let (kind, timer, low) = (s.text("recovery")?, s.span("rto")?, s.span_opt("rto_low")?);
     let order = s.text_opt("order")?;
     let keeps = kind == "selective";
+    let refused = if kind != "nack" { Some("recovery") } else { order.as_ref().map(|_| "order") };
+    if let Some(key) = refused.filter(|_| connections) {
+        let what = "connections keep what is ahead of a gap, deliver in order and send again what is lost by themselves";
+        return Err(ParamError::new(key, what, "leave it out, or set transport.kind = \"none\""));
+    }
     match (order.as_deref(), kind.as_str()) {
         (Some("strict"), "selective") => {
             let what = "order = \"strict\" with selective repeat, whose receivers keep what is ahead";

@@ -29,6 +29,7 @@ use super::parts::{
     Host, Memory, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
     read_host, read_probes, read_switch, read_topology, shared_ports_fit, warn_of_cut_through,
 };
+use super::transport::{read_transport, transport_fits};
 use super::{ModelParts, NetworkScenario, pool};
 use xoff_sim::Engine;
 
@@ -157,7 +158,9 @@ impl<'d> Sections<'d> {
             rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
         });
         let mut host_section = doc.open(&sections::host());
-        let host = host_section.take(read_host);
+        let mut transport_section = doc.open(&sections::transport());
+        let connection = transport_section.take(read_transport);
+        let host = connection.and_then(|connection| host_section.take(|s| read_host(s, connection)));
         let control_delay = doc.open(&sections::control_delay()).take(read_control_delay);
         let mut switch_section = doc.open(&sections::switch());
         let switch = host.as_ref().and_then(|h| switch_section.take(|s| read_switch(s, h)));
@@ -183,6 +186,9 @@ impl<'d> Sections<'d> {
         let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder, handed_in);
         if let (Some(host), Some(flows)) = (&host, &flows) {
             host_section.take(|_| cnps_are_alone(host, flows));
+            if let Some((rate_control, _)) = &rate_control {
+                transport_section.take(|_| transport_fits((topology, host, flows), rate_control));
+            }
         }
         let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, host.cnp_priority));
         if let (Some(switch), Some(classes)) = (&switch, &classes) {

@@ -64,7 +64,7 @@ impl Summary {
                 sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
-        if s.model.host.recovery.is_some() {
+        if s.model.host.recovery.is_some() || s.has_connections() {
             match o.retransmission_timeouts {
                 0 => sum.never_triggered.push("no retransmission timer expired".into()),
                 n => sum.took_effect.push(format!("retransmission timers expired {} times", grouped(n))),

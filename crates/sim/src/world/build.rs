@@ -317,6 +317,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
         transport,
         cnp_class: classes.unpaused().filter(|_| m.nic.cnps_unpaused),
         recovery: m.nic.recovery,
+        connection: m.nic.connection.map(|c| c.with_mss(m.nic.payload_max)),
         rate_control: m.nic.rate_control.clone(),
         window: None,
         window_follows_rate: m.nic.window_follows_rate,
@@ -407,6 +408,7 @@ impl World {
             choice: m.routing.choice,
             paths: std::mem::take(&mut flows.paths),
             acks: !matches!(transport, Transport::None),
+            connections: m.nic.connection.is_some(),
             lossless,
             probes: m.probes.clone(),
             detecting: m.probes.any_on_change(),
@@ -551,6 +553,7 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
         (m.faults.link_retry.is_some(), "links number their frames"),
         (m.faults.round_robin.is_some(), "the order of flows at a NIC is given from outside"),
         (!m.probes.frames.is_none(), "frames on wires are recorded one by one"),
+        (m.nic.connection.is_some(), "windows of connections grow with every acknowledgement"),
         (m.outside.is_some(), "other nodes act in real time"),
         (m.share.is_some(), "the network is spread over several processes"),
         (

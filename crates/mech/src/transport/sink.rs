@@ -1,0 +1,66 @@
+//! The receiver of a connection: which segment is acknowledged at once, and which together with the next one (RFC 5681 section 4.2).
+
+use xoff_units::Time;
+use xoff_units::save::Value;
+
+use super::Params;
+
+/// What has not been acknowledged yet.
+#[derive(Clone, Copy, Debug, Default, Value)]
+pub struct Sink {
+    /// When the segment that waits left its source, and when it is acknowledged at the latest.
+    waits: Option<(Time, Time)>,
+    /// A call is due then.
+    called: Option<Time>,
+}
+
+/// What a segment is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// An acknowledgement that echoes this time.
+    Now(Time),
+    /// None yet: call at this time, if nothing comes.
+    Later(Option<Time>),
+}
+
+impl Sink {
+    /// A segment came that left its source at `sent`; `plain`: in order, with no gap before or behind it, and of full size.
+    pub fn on_segment(&mut self, p: &Params, now: Time, sent: Time, plain: bool) -> Answer {
+        match self.waits.take() {
+            // RFC 7323 section 4.3: the earliest of those that are acknowledged together.
+            Some((first, _)) => Answer::Now(first),
+            None if plain => {
+                let due = now + p.delayed_ack;
+                self.waits = Some((sent, due));
+                let call = self.called.is_none_or(|t| t > due || t < now).then_some(due);
+                self.called = call.or(self.called);
+                Answer::Later(call)
+            }
+            None => Answer::Now(sent),
+        }
+    }
+
+    /// The time of a call has come.
+    pub fn on_call(&mut self, now: Time) -> Answer {
+        if self.called.is_some_and(|t| t <= now) {
+            self.called = None;
+        }
+        match self.waits {
+            Some((sent, due)) if due <= now => {
+                self.waits = None;
+                Answer::Now(sent)
+            }
+            Some((_, due)) => {
+                let call = self.called.is_none_or(|t| t > due).then_some(due);
+                self.called = call.or(self.called);
+                Answer::Later(call)
+            }
+            None => Answer::Later(None),
+        }
+    }
+
+    /// Nothing waits and no call is due.
+    pub fn rests(&self) -> bool {
+        self.waits.is_none() && self.called.is_none()
+    }
+}
