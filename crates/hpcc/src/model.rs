@@ -149,6 +149,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             cnps_unpaused: false,
             recovery: None,
             connection: None,
+            obeys_priorities: false,
             rate_control: match c.cc_mode {
                 CcMode::None => RateControlKind::None,
                 CcMode::Dcqcn => RateControlKind::Dcqcn(dcqcn_params(c)),

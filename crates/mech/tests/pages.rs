@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use xoff_mech::{detection, flow_control, rate_control, watchdog};
+use xoff_mech::{detection, flow_control, rate_control, transport, watchdog};
 use xoff_params::{Kind, ParamSpec};
 
 /// Names with their parameters. One name may stand for two halves, of detection and of rate control: they share a page.
@@ -22,10 +22,10 @@ fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     all
 }
 
-/// What has a page with parameters: mechanisms of the registries, and the watchdog.
+/// What has a page with parameters: mechanisms of the registries, the watchdog and the transport.
 fn parametrized() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let watchdog = [watchdog::PARAMS, watchdog::DURATION].concat();
-    mechanisms().into_iter().chain([("watchdog", watchdog)]).collect()
+    mechanisms().into_iter().chain([("watchdog", watchdog), ("tcp", transport::PARAMS.to_vec())]).collect()
 }
 
 fn root() -> PathBuf {

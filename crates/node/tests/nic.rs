@@ -102,6 +102,7 @@ impl Bench {
             cnp_class: None,
             recovery: None,
             connection: None,
+            obeys_priorities: false,
             rate_control,
             window: None,
             window_follows_rate: false,

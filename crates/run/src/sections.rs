@@ -215,6 +215,13 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "HPCC simulator",
     ),
     ParamSpec::new(
+        "obeys",
+        Kind::Choice(&["flows", "priorities"]),
+        "flows",
+        "what a host does where flow control holds single flows: it holds those, or all flows of their priority, as a NIC that knows PFC only",
+        "PFFC slides: Intel X710",
+    ),
+    ParamSpec::new(
         "pacing",
         Kind::Choice(&["schedule", "gap"]),
         "schedule",

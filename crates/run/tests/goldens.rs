@@ -54,6 +54,14 @@ fn every_mechanism_has_its_golden() {
     }
 }
 
+/// The transport has no flow control, detection or rate control of its name.
+#[test]
+fn the_transport_has_its_golden() {
+    let f = load("mechanisms/tcp.toml", &[]).run(Sink::Nothing).unwrap();
+    assert_eq!((f.outcome.dropped_frames, f.outcome.violations_total), (0, 0));
+    compare("mechanisms/tcp.golden.txt", &summary(&f));
+}
+
 /// Who deadlocks in the ring of GFC Fig. 1, under every discipline.
 #[test]
 fn the_ring_matrix() {

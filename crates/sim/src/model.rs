@@ -71,6 +71,8 @@ pub struct NicModel {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames.
     pub rate_bound: bool,
+    /// Where flow control holds single flows of a host, it holds all flows of their priority.
+    pub obeys_priorities: bool,
     /// How an application's rate is kept.
     pub pacing: Pacing,
     /// Messages of one source for one receiver and priority share a connection; off: each has its own.
@@ -174,6 +176,7 @@ impl<'a> Model<'a> {
                 cnps_unpaused: false,
                 recovery: None,
                 connection: None,
+                obeys_priorities: false,
                 rate_control: RateControlKind::None,
                 window_follows_rate: false,
                 rate_bound: true,

@@ -8,6 +8,7 @@
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
 //!   a second run, simulated ---------------------> compare: one figure, the differences
+//!   hosts + drive, in memory: programs
 //!   veth_network + drive, rows in memory: observe <--- packet_capture: tcpdump and tshark, independent of all this
 //! ```
 
@@ -19,6 +20,7 @@ pub mod nodes;
 mod observe;
 pub mod packet_capture;
 pub mod processes;
+pub mod programs;
 pub mod protocol;
 pub mod replay;
 pub mod shims;

@@ -19,7 +19,7 @@ pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
     "rate_control",
     Kind::Flag,
     "true",
-    "The run's rate control applies; false: the sender ignores marks.",
+    "The run's rate control applies, or its transport; false: the sender ignores marks, and beside connections of [transport] it is UDP.",
     "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
 );
 pub(crate) const SIZE: ParamSpec =

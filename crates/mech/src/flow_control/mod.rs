@@ -207,6 +207,8 @@ pub trait FlowSender {
     fn discard(&mut self) -> Option<u32>;
     /// May a frame of this flow go now, if it came now and nothing waited before it?
     fn flow_gate(&self, now: Time, flow: u32) -> Gate;
+    /// May a frame go now at a source that knows priorities only, for which a flow that is held holds them all?
+    fn whole_gate(&self, now: Time) -> Gate;
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
     /// See [`Sender::is_possible`].

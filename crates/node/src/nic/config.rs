@@ -80,6 +80,8 @@ pub struct NicConfig {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames; off: only line rate does.
     pub rate_bound: bool,
+    /// Where the peer holds single flows, it holds all flows of their priority.
+    pub obeys_priorities: bool,
     /// How an application's rate is kept.
     pub pacing: Pacing,
     /// Rules of a simulator that is replayed; default: none.

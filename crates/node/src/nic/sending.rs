@@ -6,9 +6,9 @@ use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
 use xoff_units::save::{Save, may_be_gone};
 use xoff_units::{Bytes, Rate, Time, state};
 
+use super::connection::Repair;
 use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
-use super::connection::Repair;
 use super::round_robin::{Answer, Flows, NOTHING};
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
@@ -88,7 +88,7 @@ impl Sending {
             available: now,
             times: FlowTimes::new(c.clock),
             rate_control: if start.controlled { c.rate_control.reaction_point(facts) } else { None },
-            window: facts.window,
+            window: facts.window.filter(|_| !start.is_datagrams(c)),
             last_len: 0,
             done: start.size == 0,
             timers_cancelled: false,
@@ -179,7 +179,10 @@ impl Flows for Asked<'_> {
             return Answer::Waits(len);
         }
         let class = f.start.class;
-        let gate = if self.per_flow { flow_gate(self.port, self.now, class, f.start.flow) } else { self.port.gate(self.now, class, len) };
+        let gate = match self.per_flow {
+            true => flow_gate(self.port, self.now, class, f.start.flow, self.c.obeys_priorities),
+            false => self.port.gate(self.now, class, len),
+        };
         match gate {
             Gate::Open if early => self.earliest = self.earliest.min(f.available),
             Gate::Open => return Answer::Go,
@@ -230,7 +233,7 @@ impl Nic {
                 _ => Some(f.class()),
             };
             match class.map_or(Gate::Open, |c| match self.per_flow {
-                true => flow_gate(&self.port, now, c, f.flow),
+                true => flow_gate(&self.port, now, c, f.flow, self.c.obeys_priorities),
                 false => self.port.gate(now, c, f.len()),
             }) {
                 Gate::Open => {

@@ -18,7 +18,8 @@ const TWICE: usize = 3;
 const FLOWS: [u64; 4] = [4, 8, 16, 32];
 
 /// Under what condition PFFC loses nothing.
-const FIT: &str = "few flows: PFFC's flows x (Xoff_s + headroom) are within the buffer; the slides claim no loss without a condition";
+pub(crate) const FIT: &str =
+    "few flows: PFFC's flows x (Xoff_s + headroom) are within the buffer; the slides claim no loss without a condition";
 
 struct Job {
     name: String,

@@ -1,11 +1,12 @@
-//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): the experiments of the slides, and three of our own.
+//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): the experiments of the slides, and five of our own.
 
 mod collisions;
 mod deadlock;
 mod hops;
-mod loss;
+pub(crate) mod loss;
 mod mice;
 mod order;
+mod priorities;
 pub(crate) mod run;
 mod shared_queues;
 mod spreading;
@@ -29,4 +30,6 @@ pub const PFFC: &[Item] = &[
     item!("pffc", "order", order::run_order),
     item!("pffc", "shared-queues", shared_queues::run_ring),
     item!("pffc", "collisions", collisions::run_all),
+    item!("pffc", "mice-held", mice::run_held),
+    item!("pffc", "hosts", priorities::run_hosts),
 ];

@@ -22,10 +22,8 @@ pub const PFC: Scheme = Scheme { kind: "pfc", title: "PFC", colour: Colour::Verm
 /// Per-hop per-flow flow control.
 pub const PFFC: Scheme = Scheme { kind: "pffc", title: "PFFC", colour: Colour::Blue };
 
-/// Sources that receive no feedback, and sources that wait for acknowledgements.
-pub const SOURCES: [(&str, &[&str]); 2] = [("UDP", &[]), ("TCP", &TCP)];
-/// A connection that has grown to its window of 1 MB.
-pub const TCP: [&str; 2] = ["host.acks=per-frame", "host.window=1MB"];
+/// Sources that receive no feedback, and connections with a congestion window (CUBIC).
+pub const SOURCES: [(&str, &[&str]); 2] = [("UDP", &[]), ("TCP", &["transport.kind=tcp"])];
 
 /// Line rate of the scenarios.
 pub const LINE: Rate = Rate::from_gbps(10);

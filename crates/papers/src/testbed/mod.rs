@@ -9,6 +9,7 @@
 //! Whoever calls this has put the process into namespaces before it had a second thread (`xoff_testbed::veth_network::isolate`).
 
 mod gfc;
+mod mice;
 mod pffc;
 mod repeat;
 mod tcd;
@@ -25,6 +26,8 @@ pub const TCD: &[Item] = &[item!("tcd/testbed", "fig11", tcd::run)];
 pub const PFFC: &[Item] = &[
     item!("pffc/testbed", "hops", pffc::run_hops),
     item!("pffc/testbed", "loss", pffc::run_loss),
+    item!("pffc/testbed", "mice-udp", mice::run_udp),
+    item!("pffc/testbed", "mice-tcp", mice::run_tcp),
     item!("pffc/testbed", "spreading", pffc::run_spreading),
     item!("pffc/testbed", "deadlock", pffc::run_ring),
     item!("pffc/testbed", "table3", pffc::run_overhead),

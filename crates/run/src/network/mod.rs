@@ -191,6 +191,7 @@ impl NetworkScenario {
                 cnps_unpaused: m.host.cnp_priority.is_some(),
                 recovery: m.host.recovery,
                 connection: m.host.connection,
+                obeys_priorities: m.host.obeys_priorities,
                 rate_control: m.rate_control.clone(),
                 window_follows_rate: false,
                 rate_bound: true,

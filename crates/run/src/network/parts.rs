@@ -78,6 +78,7 @@ pub(crate) struct Host {
     pub recovery: Option<Recovery>,
     /// Flows are connections of this transport.
     pub connection: Option<transport::Config>,
+    pub obeys_priorities: bool,
     pub pacing: Pacing,
     /// Messages between two hosts share a connection.
     pub shared_connections: bool,
@@ -143,6 +144,7 @@ pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Confi
         Transport::None
     };
     let recovery = read_recovery(s, acks, connection.is_some())?;
+    let obeys_priorities = s.text("obeys")? == "priorities";
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
     Ok(Host {
         payload_max,
@@ -151,6 +153,7 @@ pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Confi
         cnp_priority,
         recovery,
         connection,
+        obeys_priorities,
         pacing,
         shared_connections: s.text("connections")? == "per-pair",
         window: window.map(|w| w.0),

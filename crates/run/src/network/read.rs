@@ -337,6 +337,14 @@ impl<'d> Sections<'d> {
             let (priorities, lossy) = (self.class_count(), self.lossy.as_ref().is_some_and(|l| !l.is_empty()));
             self.flow_section.take(|_| shared_ports_fit((name, links), &switch.memory, priorities, lossy));
         }
+        if let (Some((name, links)), Some(host)) = (&self.flow_control, &self.host)
+            && host.obeys_priorities
+            && links.iter().all(|(_, fc)| !fc.per_flow())
+        {
+            let what = format!("{name} holds priorities, and hosts obey nothing else");
+            self.flow_section
+                .take(|_| Err::<(), _>(ParamError::new("kind", what, "leave out host.obeys, or set kind = \"pffc\" or \"bfc\"")));
+        }
         if let (Some(Some(retry)), Some(host)) = (&self.link_retry, &self.host) {
             self.retry_section.take(|s| retry_fits(s, retry, (self.topology, host)));
         }

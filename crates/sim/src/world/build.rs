@@ -318,6 +318,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
         cnp_class: classes.unpaused().filter(|_| m.nic.cnps_unpaused),
         recovery: m.nic.recovery,
         connection: m.nic.connection.map(|c| c.with_mss(m.nic.payload_max)),
+        obeys_priorities: m.nic.obeys_priorities,
         rate_control: m.nic.rate_control.clone(),
         window: None,
         window_follows_rate: m.nic.window_follows_rate,

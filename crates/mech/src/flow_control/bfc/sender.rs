@@ -153,6 +153,9 @@ impl FlowSender for BfcSender {
     fn flow_gate(&self, _now: Time, flow: u32) -> Gate {
         if self.filter.contains(self.p.vfid(flow)) { Gate::Blocked } else { Gate::Open }
     }
+    fn whole_gate(&self, _now: Time) -> Gate {
+        if self.filter == Filter::default() { Gate::Open } else { Gate::Blocked }
+    }
     fn on_message(&mut self, _now: Time, message: Message) {
         let Message::Filter(part) = message else { return };
         match part {

@@ -248,6 +248,11 @@ impl FlowSender for PffcSender {
         gate(now, until)
     }
 
+    #[cold]
+    fn whole_gate(&self, now: Time) -> Gate {
+        gate(now, self.queues.iter().map(|q| q.paused_until).max().unwrap_or(Time::ZERO))
+    }
+
     #[cold] // out of line: runs without it do not pay
     #[inline(never)]
     fn on_message(&mut self, now: Time, message: Message) {

@@ -1,0 +1,101 @@
+"""Programs of the entries with mice and elephants: TCP of the kernel.
+
+serve PORT                      takes messages of so many bytes, each after its length, and confirms each with one byte
+elephant ADDRESS PORT CONTROL   one message without end
+mice ADDRESS PORT CONTROL SEED SETTLE SECONDS SIZE:PER_SECOND ...
+    messages at random times, each over a connection that is open before it begins; prints for each its size, its start and the time until the
+    receiving program has confirmed it, in seconds
+"""
+
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+
+
+def take(connection):
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connection:
+        head = connection.recv(8, socket.MSG_WAITALL)
+        if len(head) < 8:
+            return
+        (left,) = struct.unpack("!Q", head)
+        while left:
+            data = connection.recv(min(left, 1 << 18))
+            if not data:
+                return
+            left -= len(data)
+        connection.sendall(b".")
+        connection.recv(1)
+
+
+def serve(port):
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("", port))
+    listening.listen(1000)
+    while True:
+        threading.Thread(target=take, args=(listening.accept()[0],), daemon=True).start()
+
+
+def connected(address, port, control):
+    s = socket.socket()
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    s.connect((address, port))
+    return s
+
+
+def elephant(address, port, control):
+    s = connected(address, port, control)
+    s.sendall(struct.pack("!Q", 1 << 62))
+    while True:
+        s.sendall(bytes(1 << 16))
+
+
+def mice(address, port, control, seed, settle, seconds, kinds):
+    dice = random.Random(seed)
+    starts = []
+    for size, rate in kinds:
+        at = dice.expovariate(rate)
+        while at < seconds:
+            starts.append((at, size))
+            at += dice.expovariate(rate)
+    began = time.monotonic() + settle
+    done = []
+
+    def one(at, size):
+        s = connected(address, port, control)
+        time.sleep(max(0.0, began + at - time.monotonic()))
+        start = time.monotonic()
+        s.sendall(struct.pack("!Q", size - 8 if size > 8 else 0) + bytes(size - 8))
+        s.recv(1)
+        done.append((size, start - began, time.monotonic() - start))
+        s.close()
+
+    threads = []
+    for at, size in sorted(starts):
+        # The connection is made before its message begins.
+        time.sleep(max(0.0, began + at - 0.3 - time.monotonic()))
+        threads.append(threading.Thread(target=one, args=(at, size)))
+        threads[-1].start()
+    for t in threads:
+        t.join(20)
+    for size, start, took in sorted(done, key=lambda d: d[1]):
+        print(size, f"{start:.6f}", f"{took:.6f}")
+    print("begun", len(starts), "done", len(done), flush=True)
+
+
+def main(what, *args):
+    if what == "serve":
+        serve(int(args[0]))
+    elif what == "elephant":
+        elephant(args[0], int(args[1]), args[2])
+    else:
+        kinds = [(int(size), float(rate)) for size, rate in (k.split(":") for k in args[6:])]
+        mice(args[0], int(args[1]), args[2], int(args[3]), float(args[4]), float(args[5]), kinds)
+
+
+main(*sys.argv[1:])
