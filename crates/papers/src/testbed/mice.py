@@ -41,11 +41,18 @@ def serve(port):
 
 
 def connected(address, port, control):
-    s = socket.socket()
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    s.connect((address, port))
-    return s
+    for attempt in range(100):
+        s = socket.socket()
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            s.connect((address, port))
+            return s
+        except ConnectionRefusedError:
+            # The other program has not begun to listen.
+            s.close()
+            time.sleep(0.1)
+    sys.exit(f"nobody listens at {address}")
 
 
 def elephant(address, port, control):

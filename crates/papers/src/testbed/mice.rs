@@ -88,6 +88,9 @@ fn once(cx: &Context, elephants: Elephants, scheme: Scheme, nth: usize, folder: 
     let names: Vec<String> = hosts.iter().map(|h| (*h).to_owned()).collect();
     let ran = programs::run(scenario, &names, programs, folder, cx.interrupted).map_err(|e| ReproduceError::Testbed(e.to_string()))?;
     cx.go_on()?;
+    if let Some(failed) = ran.programs.iter().find(|p| p.exit_code.is_some_and(|code| code != 0)) {
+        return Err(ReproduceError::Testbed(format!("the program at {} failed: {}", failed.host, failed.ended)));
+    }
     let output = std::fs::read_to_string(folder.join("H1.txt")).unwrap_or_default();
     let numbers = |line: &str| line.split(' ').map(|w| w.parse::<f64>().ok()).collect::<Option<Vec<f64>>>();
     let mice = output.lines().filter_map(numbers).filter(|n| n.len() == 3).map(|n| (n[0] as u64, n[2])).collect();
