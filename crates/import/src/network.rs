@@ -167,6 +167,19 @@ pub struct Flow {
     pub start: Start,
 }
 
+/// What the switches do about queues that are paused for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watchdog {
+    /// A queue paused for this time is freed [ps].
+    pub detect: Span,
+    /// A peer that has let go for this time is obeyed again [ps].
+    pub restore: Span,
+    /// Time between two looks [ps].
+    pub poll: Span,
+    /// What becomes of the queue, as a scenario has it.
+    pub action: &'static str,
+}
+
 /// A network as read.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
@@ -178,6 +191,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// Settings of switches and ports.
     pub buffering: Buffering,
+    /// The watchdog of its switches.
+    pub watchdog: Option<Watchdog>,
     /// Links have credits, as those of InfiniBand.
     pub has_credits: bool,
     /// Routes as installed.

@@ -44,6 +44,7 @@ pub fn scenario(network: &Network, origin: &str, links_file: &str) -> Result<Wri
     let _ = writeln!(out, "\n[run]\ntitle = {}\nduration = \"1ms\"\n", quote(title));
     let links = topology(network, &mut out, links_file);
     let lossless = switch(network, &mut out);
+    watchdog(network, &mut out);
     flows(network, &lossless, &mut out)?;
     Ok(Written { scenario: out, links })
 }
@@ -232,6 +233,22 @@ fn memory(network: &Network, profiles: &BTreeSet<&crate::Profile>, groups: u64, 
         }
     }
     let _ = writeln!(out, "[switch]\n{}\n\n[flow_control]\n{}\n", lines.join("\n"), flow_control.join("\n"));
+}
+
+/// `[watchdog]`, off: its times are those of the switches, and a run of a millisecond is shorter.
+fn watchdog(network: &Network, out: &mut String) {
+    let Some(w) = &network.watchdog else { return };
+    out.push_str("# PFC_WD. It is off: its times are longer than this run. kind = \"duration\" (or \"status\") turns it on; times in the same proportions\n");
+    out.push_str("# show the same within less time, and [[pause_storm]] breaks a host.\n");
+    let _ = write!(out, "[watchdog]\nkind = \"none\"\n\n");
+    for kind in ["duration", "status"] {
+        let [detect, restore, poll] = [w.detect, w.restore, w.poll].map(span);
+        let _ = write!(
+            out,
+            "[watchdog.{kind}]\ndetect = \"{detect}\"\nrestore = \"{restore}\"\npoll = \"{poll}\"\naction = \"{}\"\n\n",
+            w.action
+        );
+    }
 }
 
 /// `[[flow]]`, or what to write there.

@@ -214,6 +214,45 @@ fn a_sonic_fabric_has_its_settings_by_port() {
     assert!(alone.buffering.ports.values().all(|p| p.profiles.is_empty()));
 }
 
+/// PFC_WD is written as it is and left off; settings that differ are left out and named; a detection below the interval is refused where it stands.
+#[test]
+fn a_sonic_watchdog_is_taken_over() {
+    let network = good("sonic", &[data("sonic/fabric")]);
+    let ms = xoff_units::Span::from_ms;
+    let w = network.watchdog.expect("all switches have the same");
+    assert_eq!((w.detect, w.restore, w.poll, w.action), (ms(200), ms(200), ms(200), "drop"));
+    assert!(!network.left_out.iter().any(|what| what.contains("PFC_WD")), "{:?}", network.left_out);
+    let written = scenario(&network, "Written by a test.", "links.csv").unwrap().scenario;
+    for stated in
+        ["[watchdog]\nkind = \"none\"", "[watchdog.duration]\ndetect = \"200ms\"\nrestore = \"200ms\"\npoll = \"200ms\"\naction = \"drop\""]
+    {
+        assert!(written.contains(stated), "{written}");
+    }
+    let with = |from: &str, to: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["leaf1", "leaf2", "spine1"].map(|s| format!("{s}.config_db.json")).iter().chain(&["pg_profile_lookup.ini".to_owned()])
+        {
+            let text = std::fs::read_to_string(data(&format!("sonic/fabric/{file}"))).unwrap();
+            let text = if file.starts_with("leaf1") { text.replacen(from, to, 1) } else { text };
+            std::fs::write(folder.path().join(file), text).unwrap();
+        }
+        try_read("sonic", &[folder.path().to_owned()])
+    };
+    let differ = with("\"detection_time\": \"200\"", "\"detection_time\": \"400\"").unwrap();
+    assert!(
+        differ.watchdog.is_none() && differ.left_out.iter().any(|what| what.starts_with("PFC_WD: 2 settings")),
+        "{:?}",
+        differ.left_out
+    );
+    let refused = |from: &str, to: &str, stated: &str| {
+        let e = with(from, to).err().unwrap_or_else(|| panic!("{to} was read")).to_string();
+        assert!(e.contains(stated) && e.contains("leaf1.config_db.json"), "{e}");
+    };
+    refused("\"detection_time\": \"200\"", "\"detection_time\": \"100\"", "detection_time 100, restoration_time 200, POLL_INTERVAL 200");
+    refused("\"detection_time\": \"200\"", "\"detection_time\": \"soon\"", "'soon' is not a whole number");
+    refused("\"action\": \"drop\"", "\"action\": \"burn\"", "action 'burn'");
+}
+
 #[test]
 fn a_matrix_gives_its_flows_and_names_those_that_wait() {
     let m = good("htsim", &[data("htsim/barrier.cm")]);

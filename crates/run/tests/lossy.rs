@@ -291,3 +291,25 @@ fn what_cannot_be_is_refused() {
     let storm = "[[pause_storm]]\nhost = \"H0\"\n[[flow]]\n";
     refused("[[flow]]\n", storm, &["priority 0 is lossy: no message stops it"]);
 }
+
+/// A limit of a lossless queue at the egress that a group fills before it is paused: its frames would be dropped there, which is a violation. Warned of.
+#[test]
+fn a_limit_before_the_pause_is_warned_of() {
+    let of = |queue: &str| {
+        let queue = format!("[[buffer_profile]]\npool = \"lossy\"\nside = \"egress\"\npriorities = [\"3\"]\n{queue}");
+        let flows: String = (1..4).map(|n| flow(n, 0, 3, 300)).collect();
+        load(&star(4, &(pools("alpha = 1\n") + &queue + &flows)))
+    };
+    for (queue, drops) in [("kind = \"static\"\nlimit = \"20KB\"\n", true), ("alpha = 0.125\n", true), ("kind = \"static\"\n", true)] {
+        let s = of(queue);
+        let warnings = s.warnings.render(false);
+        let stated = warnings.contains("a queue of lossless priority 3, S1->H") && warnings.contains("before and behind its pause");
+        assert!(stated, "{queue}: {warnings}");
+        let o = s.run(Sink::Nothing).unwrap().outcome;
+        assert_eq!(o.lost.buffer_full.total() > 0, drops, "{queue}: {:?}", o.lost);
+        assert_eq!(o.violations_total, o.lost.buffer_full.total(), "{queue}");
+    }
+    // As SONiC has it: no limit but a pool that holds more than all groups.
+    let wide = star(4, &(pools("alpha = 1\n").replace("size = \"300KB\"", "size = \"5MB\"") + &flow(1, 0, 3, 300)));
+    assert!(!load(&wide).warnings.render(false).contains("its pause: the queue may drop"));
+}

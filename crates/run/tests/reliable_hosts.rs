@@ -224,6 +224,38 @@ fn without_a_timer_a_lost_tail_hangs() {
     assert!(run(&text).outcome.flows[0].end.is_none());
 }
 
+/// A timer that is shorter than the queues, or than a storm, sends again what nobody has lost. What comes twice is no frame out of order, and the
+/// flows end.
+#[test]
+fn timers_that_expire_for_nothing_break_no_promise() {
+    let star = |flow_control: &str, host: &str, rest: &str| {
+        format!(
+            "[run]\nduration = \"40ms\"\n[topology]\nkind = \"star\"\nhosts = 9\nrate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nacks = \"per-frame\"\n\
+             window = \"15KB\"\n{host}[flow_control]\nkind = \"{flow_control}\"\n{rest}[[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"100KB\"\n"
+        )
+    };
+    let storm = "[[pause_storm]]\nhost = \"H0\"\nfrom = \"50us\"\nuntil = \"1ms\"\ninterval = \"20us\"\n";
+    for recovery in ["go-back-n", "selective"] {
+        for (flow_control, rto, rest) in [("pfc", "8us", ""), ("uec-cbfc", "8us", ""), ("pffc", "8us", ""), ("pfc", "200us", storm)] {
+            let case = format!("{recovery}, {flow_control}, {rto}");
+            let text = star(flow_control, &format!("recovery = \"{recovery}\"\nrto = \"{rto}\"\n"), rest);
+            let s = NetworkScenario::from_text("hosts.toml", &text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)));
+            assert!(!s.warnings.render(false).contains("rto"), "{case}");
+            let o = s.run(Sink::Nothing).unwrap().outcome;
+            assert!(o.retransmission_timeouts > 0, "{case}: no timer expired");
+            assert_eq!((o.violations_total, o.lost.total().total()), (0, 0), "{case}: {:?}", o.violations.first());
+            assert!(o.flows.iter().all(|f| f.end.is_some()), "{case}: a flow is not complete");
+        }
+    }
+    // Shorter than any round trip: stated beforehand.
+    let text = star("pfc", "recovery = \"selective\"\nrto = \"6us\"\nrto_low = \"2us\"\n", "");
+    let s = NetworkScenario::from_text("hosts.toml", &text, &[], Path::new("")).unwrap();
+    let warnings = s.warnings.render(false);
+    for stated in ["rto 6us < 6.502us, the least round trip from H", "rto_low 2us < 6.502us", "hosts.toml:"] {
+        assert!(warnings.contains(stated), "'{stated}' is not in: {warnings}");
+    }
+}
+
 #[test]
 fn what_cannot_recover_is_refused() {
     let refused = |host: &str, what: &str| {

@@ -88,6 +88,31 @@ fn nothing_is_lost_and_the_drain_is_the_bottleneck() {
     }
 }
 
+/// Where thresholds follow the memory of a switch, its pools or what is free of it, the NIC has those of its own buffer: nothing is lost, and it is used.
+#[test]
+fn a_nic_has_thresholds_of_its_own_where_switches_have_pools() {
+    let pools = "memory = \"pools\"\n[flow_control]\nthreshold = \"profile\"\n[[buffer_pool]]\nname = \"all\"\nsize = \"1MB\"\n\
+                 [[buffer_profile]]\npool = \"all\"\npriorities = [\"0\"]\n";
+    for (case, switch) in [("pools", pools), ("shared", "memory = \"shared\"\n[flow_control]\nthreshold = \"dynamic\"\n")] {
+        let flows = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3MB\"\n[[flow]]\nsrc = \"H3\"\ndst = \"H2\"\nsize = \"3MB\"\n";
+        let (first, rest) = switch.split_once("[flow_control]\n").unwrap();
+        let (own, sections) = rest.split_once("[[").map_or((rest, String::new()), |(own, s)| (own, format!("[[{s}")));
+        let of = |slow: &str| {
+            star("pfc", slow, &format!("{flows}{sections}"))
+                .replace("buffer = \"200KB\"\n", &format!("buffer = \"200KB\"\n{first}"))
+                .replace("kind = \"pfc\"\n", &format!("kind = \"pfc\"\n{own}"))
+        };
+        let o = run(&of("rate = \"25Gbps\"\n")).outcome;
+        assert_eq!((o.lost.total().total(), o.violations_total), (0, 0), "{case}");
+        let last = o.flows.iter().map(|f| f.received.unwrap_or_else(|| panic!("{case}"))).max().unwrap();
+        let least = Time::from_us(6_000_000 * 8 / 25_000);
+        assert!(last >= least && last < least + Span::from_us(400), "{case}: {last}, {least} at 25 Gb/s");
+        let e = NetworkScenario::from_text("slow.toml", &of("rate = \"25Gbps\"\n").replace("200KB", "20KB"), &[], Path::new("")).err();
+        let e = e.unwrap_or_else(|| panic!("{case}: accepted")).render(false);
+        assert!(e.contains("buffer 20KB < ") && e.contains("of headroom and 3 MTU"), "{case}: {e}");
+    }
+}
+
 /// A stall delays a flow that the drain limits by its length, to the picosecond.
 #[test]
 fn a_stall_costs_its_length() {
@@ -128,8 +153,6 @@ fn drains_that_cannot_be_are_refused() {
     refused("pfc", "rate = \"1Gbps\"\nmessage_rate = 0\n", "no message in any time");
     refused("pfc", "rate = \"1Gbps\"\n[[slow_receiver]]\nhost = \"H2\"\nrate = \"2Gbps\"\n", "already");
     refused("pffc", "rate = \"1Gbps\"\n", "pauses single flows");
-    let dynamic = star("pfc", "rate = \"1Gbps\"\n", flow).replace("buffer = \"200KB\"\n", "memory = \"shared\"\n");
-    let dynamic = dynamic.replace("kind = \"pfc\"\n", "kind = \"pfc\"\nthreshold = \"dynamic\"\n");
-    let e = NetworkScenario::from_text("slow.toml", &dynamic, &[], Path::new("")).err().unwrap().render(false);
-    assert!(e.contains("follow a shared pool"), "{e}");
+    let late = load(&star("pfc", "rate = \"1Gbps\"\nstalls = [\"3ms+1us\"]\n", flow)).warnings.render(false);
+    assert!(late.contains("a stall begins at 3ms >= run.duration 3ms"), "{late}");
 }

@@ -238,3 +238,40 @@ fn shares_that_do_not_fit_the_network_are_refused_with_their_place() {
     refused("", "sharing = \"static\"\nlossy = [\"3\"]\n", "", &["and what is lossy would take"]);
     refused("", "sharing = \"static\"\n", "[[slow_receiver]]\nhost = \"H1\"\nrate = \"1Gbps\"\n", &["shares the buffer of a port"]);
 }
+
+/// A timer whose place an earlier one has taken is over: the events of a flow that is slower than updates may come grow with the time, not with its square.
+#[test]
+fn timers_do_not_become_more() {
+    let events = |ms: u64, slow: &str| {
+        let text = format!(
+            "[run]\nduration = \"{ms}ms\"\nstop_when_done = false\nfast_forward = \"off\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\n\
+             delay = \"1us\"\n[flow_control]\nkind = \"uec-cbfc\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n{slow}"
+        );
+        run(&text).outcome.events as f64
+    };
+    for slow in ["rate = \"1Gbps\"\n", "[[slow_receiver]]\nhost = \"H1\"\nrate = \"3Gbps\"\n"] {
+        let (one, four) = (events(1, slow), events(4, slow));
+        assert!(four < 4.5 * one, "{slow}: {one} events in 1 ms, {four} in 4 ms");
+    }
+}
+
+/// Messages by the clock that would only pile up behind the wire: of every flow control that has a clock.
+#[test]
+fn messages_that_the_wire_does_not_carry_are_refused() {
+    let refused = |fc: &str, stated: &str| {
+        let text = format!(
+            "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\n[flow_control]\nkind = {fc}\n[[flow]]\nsrc = \"H0\"\n\
+             dst = \"H1\"\nsize = \"1MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\npriority = 3\n"
+        );
+        let e = NetworkScenario::from_text("uec.toml", &text, &[], Path::new("")).err().unwrap_or_else(|| panic!("accepted: {text}"));
+        let e = e.render(false);
+        assert!(e.contains(stated) && e.contains("uec.toml:"), "'{stated}' is not in: {e}");
+    };
+    refused("\"uec-cbfc\"\ncc_period = \"1ps\"", "cc_period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
+    refused(
+        "\"uec-cbfc\"\ncc_period = \"110ns\"\ncf_min_spacing = \"64B\"",
+        "CC_Updates every 110ns take 0.93 of a wire of 10Gbps, CF_Updates 0.25",
+    );
+    refused("\"cbfc\"\nperiod = \"100ns\"", "period 100ns < 102.4ns, the time of 2 messages at 10Gbps");
+    refused("\"gfc-time\"\nb0 = \"100KB\"\nperiod = \"1ps\"", "period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
+}

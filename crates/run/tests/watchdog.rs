@@ -191,6 +191,15 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     refused("poll = \"100us\"", "poll = \"500us\"", &["detect 400us < poll 500us"]);
     refused("restore = \"400us\"", "restore = \"0us\"", &["restore", "above zero"]);
     refused("interval = \"20us\"", "interval = \"0us\"", &["interval of 0"]);
+    refused("interval = \"20us\"", "interval = \"1ns\"", &["interval 1ns < 51.2ns, the time of a message at 10Gbps"]);
+    let second = "[[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"500us\"\n";
+    refused("[[flow]]", &format!("{second}[[flow]]"), &["a storm of priority 3 from 500us, and one from 100us is not over"]);
+    let other = "[[pause_storm]]\nhost = \"H2\"\npriority = 4\ninterval = \"60ns\"\n";
+    refused(
+        "[[flow]]",
+        &format!("{other}[[flow]]"),
+        &["interval 60ns < 102.4ns, the time of 2 messages, one of each storm of the host, at 10Gbps"],
+    );
     refused("until = \"600us\"", "until = \"100us\"", &["until 100us <= from 100us"]);
     refused("host = \"H2\"", "host = \"H9\"", &["no host 'H9'", "H1"]);
     refused("priority = 3\nfrom", "priority = 9\nfrom", &["8 priorities"]);
@@ -205,4 +214,39 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     warned("priority = 3\nfrom", "priority = 4\nfrom", "no flow has priority 4");
     warned("from = \"100us\"\nuntil = \"600us\"", "from = \"7ms\"", "from 7ms >= run.duration 6ms");
     warned("interval = \"20us\"", "interval = \"5ms\"", "the longest that a message of pfc holds");
+    // Pauses that a detector by status would not see.
+    let status = star(2, "status", "drop", (100, 500), &flow("H1", "H2", 3, 0, 100));
+    let warnings = |text: &str| load(text).warnings.render(false);
+    assert_eq!(warnings(&status), "");
+    let seldom = warnings(&status.replace("interval = \"20us\"", "interval = \"150us\""));
+    assert!(seldom.contains("poll 100us < 150us, the time after which a pause comes again"), "{seldom}");
+    let calm = status.split("[[pause_storm]]").next().unwrap().to_owned() + &flow("H1", "H2", 3, 0, 100);
+    assert!(warnings(&calm).contains("poll 100us < 1.678ms"), "{}", warnings(&calm));
+    let once = warnings(&calm.replace("quanta = 65535", "pause = \"sticky\""));
+    assert!(once.contains("are sent once: it finds no storm"), "{once}");
+    let two = "until = \"600us\"\n[[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"600us\"\n";
+    assert_eq!(warnings(&base.replace("until = \"600us\"\n", two)), "", "one after the other");
+}
+
+/// Where the detection time is no multiple of the polling interval a storm is counted in whole looks: longer than so many and one more it is always
+/// found, whenever it begins between two looks; shorter than the detection time never.
+#[test]
+fn a_detection_time_counts_in_whole_looks() {
+    for detector in ["duration", "status"] {
+        for (detect, poll) in [(120, 50), (100, 30), (130, 130), (399, 100)] {
+            let scaled = |from: u64, lasting: u64| {
+                let flows = flow("H1", "H2", 3, 0, 5000);
+                let text = star(2, detector, "alert", (from, lasting), &flows);
+                let text = text.replace("detect = \"400us\"", &format!("detect = \"{detect}us\""));
+                load(&text.replace("poll = \"100us\"", &format!("poll = \"{poll}us\"")))
+            };
+            let latest = scaled(1000, 1).watchdog().unwrap().latest().0 / 1_000_000;
+            for from in [1000, 1001, 1000 + poll / 2, 1000 + poll - 2, 1000 + poll - 1] {
+                for (lasting, fires) in [(latest + 3, true), (detect * 99 / 100 - 3, false)] {
+                    let f = scaled(from, lasting).run(Sink::Nothing).unwrap();
+                    assert_eq!(!f.outcome.storms.is_empty(), fires, "{detector} {detect} {poll}: from {from} us for {lasting} us");
+                }
+            }
+        }
+    }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Layout {
     pub frees_receiver_state: bool,
     /// Messages of one source for one receiver and priority share a connection.
     pub shared_connections: bool,
+    /// Sources send again what a timer takes for lost: what comes a second time breaks no promise.
+    pub sends_again: bool,
     /// Flows that end may have successors.
     pub loops: bool,
     /// Flows may be messages of jobs.

@@ -202,8 +202,8 @@ impl Monitor {
         let record = &mut self.flows.records[flow as usize];
         record.out_of_order += payload as u64;
         let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
-        // What comes twice went twice: sources of connections send again what is only late.
-        let twice = self.layout.connections && got < expected;
+        // What comes twice went twice: sources with a timer, and those of connections, send again what is only late.
+        let twice = (self.layout.connections || self.layout.sends_again) && got < expected;
         if self.layout.is_lossless(class) && !twice && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);
             let describe = || layout.describe_out_of_order(flow, flow_of, (expected, got));

@@ -269,6 +269,33 @@ fn a_replay_is_identical_and_can_fail() {
     assert!(difference.contains("frame"), "{difference}");
 }
 
+/// A lossless incast beside a lossy one into the same port; the switch has its memory in pools.
+const POOLS: &str = "[run]\nduration = \"300ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Mbps\"\ndelay = \"10us\"\n\
+    [switch]\nmemory = \"pools\"\nscheduler = \"round-robin\"\n[flow_control]\nkind = \"pfc\"\nthreshold = \"profile\"\nlossy = [\"0\"]\n\
+    [[buffer_pool]]\nname = \"ingress\"\nsize = \"200KB\"\nheadroom = \"60KB\"\n[[buffer_profile]]\npool = \"ingress\"\npriorities = [\"0-7\"]\nheadroom = \"20KB\"\nalpha = 0.25\n\
+    [[buffer_pool]]\nname = \"egress\"\nsize = \"60KB\"\n[[buffer_profile]]\npool = \"egress\"\nside = \"egress\"\npriorities = [\"0\"]\nalpha = 1\n\
+    [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\npriority = 3\n[[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\n";
+
+/// Real ports with memory in pools: lossless frames wait, lossy ones are dropped at the egress, as many as in the simulation; and a replay is identical.
+#[test]
+fn memory_in_pools_holds_real_frames_too() {
+    let s = NetworkScenario::from_text("pools.toml", POOLS, &[], Path::new("")).unwrap_or_else(|e| panic!("{e:?}"));
+    let mut b = Bench::new(&s, &Real::default());
+    let ended = b.run(Time::from_us(300_000), &mut whole);
+    let log = std::mem::take(&mut b.log);
+    let real = b.finish(ended).outcome;
+    let simulated = s.run(Sink::Nothing).unwrap().outcome;
+    assert_eq!((real.violations_total, real.lost.buffer_full.total()), (0, 0), "{:?}", real.violations);
+    for (r, i) in real.flows.iter().zip(&simulated.flows).filter(|(r, _)| r.flow.priority == 3) {
+        let (r, i) = (r.received.expect("lossless").as_secs_f64(), i.received.expect("lossless").as_secs_f64());
+        assert!((r / i - 1.0).abs() < 0.02, "{r} s with bytes, {i} s simulated");
+    }
+    let (r, i) = (real.lost.lossy_egress.total(), simulated.lost.lossy_egress.total());
+    assert!(r > 100 && r.abs_diff(i) * 50 <= i, "{r} dropped at the egress with bytes, {i} simulated");
+    let Bench { mut running, mut machine, .. } = Bench::new(&s, &Real::default());
+    assert_eq!(replay(running.world(), &mut machine, log.into_iter(), || true).difference, None);
+}
+
 /// A time stamp with a flipped bit is a difference or refused by its packet, in bounded memory: the flows here would send 135 GB in
 /// three hours.
 #[test]

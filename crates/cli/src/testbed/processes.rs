@@ -80,7 +80,8 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
         allowed: args.allowed.list(),
         nodes: &nodes,
     };
-    let headline = args.allowed.headline(&format!("{}, {} processes", s.title, nodes.len()), &verdict);
+    let title = if s.title.is_empty() { "Run" } else { s.title.as_str() };
+    let headline = args.allowed.headline(&format!("{title}, {} processes", nodes.len()), &verdict);
     let mut open = terminal::pairs();
     open_ends(&verdict).into_iter().for_each(|(name, value)| _ = open.add_row([name, &value]));
     let text = format!("{headline}\n\n{}\n{}\n{}", terminal::draw(&open), table(&nodes), flows(&nodes));

@@ -4,6 +4,7 @@
 //!   PORT, DEVICE_NEIGHBOR, CABLE_LENGTH           nodes, links, rates, lengths
 //!   PORT_QOS_MAP                                  priorities with PFC, by port
 //!   BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG        memory, headroom and thresholds, by port and priority group
+//!   PFC_WD                                        the watchdog
 //!   pg_profile_lookup.ini                         the profiles that buffermgrd makes at run time, by speed and cable
 //! ```
 //!
@@ -14,6 +15,7 @@ mod fabric;
 mod lookup;
 mod maps;
 mod members;
+mod watchdog;
 
 use std::sync::Arc;
 

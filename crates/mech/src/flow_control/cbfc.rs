@@ -19,7 +19,8 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
-use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
+use super::repeat::fits_wire;
+use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
 /// What the file calls them.
@@ -124,6 +125,9 @@ impl Law for Params {
             ),
             format!("a frame takes {per_frame} whole blocks of {BLOCK} B: a larger buffer, or frames that fill them"),
         )]
+    }
+    fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
+        fits_wire(("period", self.period), (priorities, MESSAGE_LEN), link)
     }
     /// The period of the messages: T_c of TCD section 4.4.
     fn stop(&self) -> Option<Stop> {

@@ -16,6 +16,7 @@ use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
 use super::law::Law;
 use super::on_off::Stop;
+use super::repeat::fits_wire;
 use super::standstill::{self, Standstill};
 use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
 use crate::{ControlLoop, LinkFacts};
@@ -117,6 +118,9 @@ impl Law for Params {
         self.credit.validate(link)
     }
 
+    fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
+        fits_wire(("period", self.credit.period), (priorities, MESSAGE_LEN), link)
+    }
     /// The period of the messages: T_c of TCD section 4.4.
     fn stop(&self) -> Option<Stop> {
         Some(Stop::Credits(self.credit.period))

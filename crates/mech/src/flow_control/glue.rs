@@ -294,6 +294,14 @@ macro_rules! flow_controls {
                 of_law!(self, Ok(()), p => Law::fits_priorities(p, link, priorities); $($C)+ $($F)+)
             }
 
+            /// Refuses messages that come by the clock, of so many priorities, faster than the wire carries them.
+            ///
+            /// # Errors
+            /// The key that says how often they come.
+            pub fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
+                of_law!(self, Ok(()), p => Law::messages_fit(p, link, priorities); $($C)+ $($F)+)
+            }
+
             /// What a drain that stops means for the buffers behind such a link; `None`: the sender stops as well, or nothing is promised.
             pub fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
                 of_law!(self, None, p => p.standstill(link); $($C)+ $($F)+)

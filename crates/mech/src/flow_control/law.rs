@@ -107,6 +107,13 @@ pub trait Law: Clone + Debug + Sized {
     fn fits_priorities(&self, _link: &LinkFacts, _priorities: u64) -> Result<(), ParamError> {
         Ok(())
     }
+    /// Refuses messages that come by the clock, of so many priorities, faster than the wire carries them.
+    ///
+    /// # Errors
+    /// The key that says how often they come.
+    fn messages_fit(&self, _link: &LinkFacts, _priorities: u64) -> Result<(), ParamError> {
+        Ok(())
+    }
     /// What a drain that stops means for the buffer behind such a link; `None`: the sender stops as well, or nothing is promised.
     fn standstill(&self, _link: &LinkFacts) -> Option<Standstill> {
         None

@@ -11,7 +11,7 @@
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
-use xoff_units::{Span, Time};
+use xoff_units::{Bytes, Span, Time};
 
 use super::MESSAGE_LEN;
 use crate::{ControlLoop, LinkFacts};
@@ -34,15 +34,24 @@ const PRIORITIES: u64 = 8;
 /// The repetitions of all priorities would fill the wire.
 pub(super) fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, ParamError> {
     let every = v.span(PARAM.key)?;
-    let all = link.rate.time_for(MESSAGE_LEN * PRIORITIES);
-    if every.0 > 0 && every < all {
-        return Err(ParamError::new(
-            PARAM.key,
-            format!("repeat {every} < {all}, the time of {PRIORITIES} messages at {}", link.rate),
-            "expected at least as much, or 0us for no repetition",
-        ));
+    if every.0 > 0 {
+        fits_wire((PARAM.key, every), (PRIORITIES, MESSAGE_LEN), link)
+            .map_err(|e| ParamError { hint: "expected at least as much, or 0us for no repetition".into(), ..e })?;
     }
     Ok(every)
+}
+
+/// Refuses messages that come by the clock faster than the wire carries them: those that wait would only become more.
+///
+/// # Errors
+/// The key that says how often they come.
+pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes), link: &LinkFacts) -> Result<(), ParamError> {
+    let all = link.rate.time_for(len * messages);
+    if every >= all {
+        return Ok(());
+    }
+    let which = if messages == 1 { "a message".to_owned() } else { format!("{messages} messages") };
+    Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least as much"))
 }
 
 /// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.
@@ -89,7 +98,7 @@ pub(super) fn after(now: Time, every: Span) -> Time {
 mod tests {
     use super::*;
     use xoff_params::Defaults;
-    use xoff_units::{Bytes, Rate};
+    use xoff_units::Rate;
 
     #[test]
     fn a_message_goes_again_after_its_time() {

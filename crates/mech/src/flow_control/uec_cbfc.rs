@@ -27,6 +27,7 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
+use super::repeat::fits_wire;
 use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{LinkFacts, Unmet};
 use sharing::Shared;
@@ -223,6 +224,18 @@ impl Law for Params {
     }
     fn fits_priorities(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
         self.sharing.map_or(Ok(()), |s| s.fits(self.limit, self.cost.of(link.mtu), priorities))
+    }
+    /// CF_Updates at their least spacing leave the rest of the wire to CC_Updates.
+    fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
+        fits_wire(("cc_period", self.cc_period), (priorities, CC_UPDATE_LEN), link)?;
+        fits_wire(("cf_min_spacing", self.cf_min), (priorities, CF_UPDATE_LEN), link)?;
+        let of = |len: Bytes, every: Span| link.rate.time_for(len * priorities).0 as f64 / every.0 as f64;
+        let (freed, consumed) = (of(CF_UPDATE_LEN, self.cf_min), of(CC_UPDATE_LEN, self.cc_period));
+        if freed + consumed <= 1.0 {
+            return Ok(());
+        }
+        let what = format!("CC_Updates every {} take {consumed:.2} of a wire of {}, CF_Updates {freed:.2}", self.cc_period, link.rate);
+        Err(ParamError::new("cc_period", what, "a longer period, or a larger cf_min_spacing"))
     }
     fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
         let mut unmet = Vec::new();

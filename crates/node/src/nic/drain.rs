@@ -23,6 +23,10 @@ pub struct DrainConfig {
     pub rate: Rate,
     /// Room for the frames of each class [bytes].
     pub buffer: Bytes,
+    /// What is held beyond this is headroom: the buffer, where the flow control has thresholds of its own [bytes].
+    pub plain: Bytes,
+    /// The limit that a receiver half sees [bytes].
+    pub limit: Bytes,
     /// From each of these times to the one beside it it does not; in order, without an overlap.
     pub stalls: Vec<(Time, Time)>,
     /// The last frame of a message, that is of a flow, is drained no sooner than this after that of the message before it [ps].
@@ -65,7 +69,8 @@ impl Drain {
 
     pub fn occupancy(&self, class: u8) -> Occupancy {
         let bytes = Bytes(self.held.get(class as usize).copied().unwrap_or(0));
-        Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.c.buffer }
+        let shared = bytes.min(self.c.plain);
+        Occupancy { bytes, shared, headroom: bytes.saturating_sub(shared), limit: self.c.limit }
     }
 
     /// The first frame begins to be drained.
@@ -152,6 +157,8 @@ mod tests {
         let c = DrainConfig {
             rate: Rate::from_gbps(1),
             buffer: Bytes(1),
+            plain: Bytes(1),
+            limit: Bytes(1),
             stalls: vec![(us(10), us(20)), (us(21), us(22))],
             message_gap: Span::ZERO,
         };

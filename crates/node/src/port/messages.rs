@@ -37,10 +37,15 @@ impl Port {
         if rx.per_flow() { rx.on_flow_departure(now, flow, None, len) } else { rx.on_departure(now, occupancy, len) }
     }
 
-    /// What it sends when the clock reaches `now`.
+    /// What it sends when the clock reaches `now`. A call in whose place an earlier one was requested finds nothing to do: were it taken for
+    /// the one that is due, each of them would request another one, and they would never get fewer.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, occupancy: &Occupancy) -> Option<Message> {
-        self.class_state_mut(class).rx_wake = Time::NEVER;
-        self.class_state_mut(class).rx.on_wake(now, occupancy)
+        let state = self.class_state_mut(class);
+        if now < state.rx_wake {
+            return None;
+        }
+        state.rx_wake = Time::NEVER;
+        state.rx.on_wake(now, occupancy)
     }
 
     /// Requests the receiver's next timer.

@@ -7,11 +7,15 @@ use xoff_mech::detection::{self, Detection};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::{self, RateControlKind, RecordFormat};
 use xoff_mech::{LinkFacts, Unmet};
-use xoff_node::DisciplineKind;
-use xoff_params::Defaults;
+use xoff_node::{DisciplineKind, Transport};
+use xoff_params::{Defaults, ParamError};
+use xoff_scenario::document::Section;
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::{NodeId, Topology};
-use xoff_workload::{Flows, UNLIMITED};
+use xoff_units::{Bytes, Span};
+use xoff_workload::{Flow, Flows, UNLIMITED};
+
+use super::parts::Host;
 
 /// The most flows of one host and priority that never end: all of them may be congested, behind its link, at once.
 pub(crate) fn endless_flows(flows: &Flows) -> u64 {
@@ -90,6 +94,28 @@ pub(crate) fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topol
     {
         let what = format!("entry_ports = {planned}, and {} has {most} ports by which traffic enters", topology.name(n));
         warn(what, "as many as may send to one egress at the same time, so that transit keeps its share");
+    }
+}
+
+/// Retransmission timers that expire before any acknowledgement can be in.
+pub(crate) fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topology) {
+    let (Some(recovery), Transport::Acks { ack_len, .. }) = (host.recovery, &host.transport) else { return };
+    // Of the first frame and its acknowledgement over the links at both ends: those between them add to it.
+    let round_trip = |f: &Flow| {
+        let ends = [topology.link_at(f.src, 0), topology.link_at(f.dst, 0)];
+        let ends = if std::ptr::eq(ends[0], ends[1]) { &ends[..1] } else { &ends[..] };
+        let frame = Bytes(f.size.min(host.payload_max.into()) + u64::from(host.header));
+        ends.iter()
+            .map(|l| l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2)
+            .fold(Span::ZERO, |sum, s| sum + s)
+    };
+    let Some((longest, f)) = flows.flows.iter().map(|f| (round_trip(f), f)).max_by_key(|(trip, _)| *trip) else { return };
+    let mut keys = vec![("rto", recovery.timer)];
+    keys.extend((recovery.timer_of_few != recovery.timer).then_some(("rto_low", recovery.timer_of_few)));
+    for (key, timer) in keys.into_iter().filter(|(_, timer)| *timer < longest) {
+        let (src, dst) = (topology.name(f.src), topology.name(f.dst));
+        let what = format!("{key} {timer} < {longest}, the least round trip from {src} to {dst}: frames go again that nothing has lost");
+        s.warn(&ParamError::new(key, what, "more than a round trip with its queues and pauses"));
     }
 }
 

@@ -71,6 +71,9 @@ pub(crate) fn kinds() -> Vec<KindSpec> {
 /// Reads a `[[link_errors]]`.
 pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamError> {
     let names = s.texts("ports")?;
+    if names.is_empty() {
+        return Err(ParamError::new("ports", "errors on no link", "expected ports such as [\"H1->S1\"], or [\"all\"]"));
+    }
     let ports = if names.iter().any(|n| n == "all") {
         (0..topology.nodes.len() as u32).flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p))).collect()
     } else {
@@ -125,6 +128,9 @@ fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
     let refuse =
         |text: &str| ParamError::new("numbers", format!("'{text}' is no number of a frame"), "expected numbers from 1, such as [\"3\"]");
     let texts = s.texts("numbers")?;
+    if texts.is_empty() {
+        return Err(ParamError::new("numbers", "no frame is hit", "expected numbers from 1, such as [\"3\"]"));
+    }
     let mut numbers =
         texts.iter().map(|t| t.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(|| refuse(t))).collect::<Result<Vec<_>, _>>()?;
     numbers.sort_unstable();

@@ -9,7 +9,7 @@ use xoff_sim::{PauseStorm, SlowReceiver};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Span, Time};
 
-use super::NetworkScenario;
+use super::{NetworkScenario, pool};
 
 /// Reads `[watchdog]`; `None` in it: there is none.
 pub(super) fn read_watchdog(s: &mut Section<'_>, duration: Span) -> Result<Option<watchdog::Config>, ParamError> {
@@ -45,6 +45,39 @@ pub(super) fn watchdog_fits(name: &str, links: &[(LinkFacts, FlowControl)]) -> R
     Err(ParamError::new("kind", format!("{name} {why}"), "set watchdog.kind = \"none\", or another flow control"))
 }
 
+/// Warns of pauses that come again later than the next look, where a look has to see one (`status`).
+pub(super) fn watchdog_sees(s: &Section<'_>, c: &watchdog::Config, links: &[(LinkFacts, FlowControl)], storms: &[Option<PauseStorm>]) {
+    let stops = |fc: &FlowControl| fc.pauses() != Pauses::Never;
+    if c.detector != watchdog::Detector::Status || !links.iter().any(|(_, fc)| stops(fc)) {
+        return;
+    }
+    // Storms come by their own clock; without any a pause comes again when half of it is over, if it ends at all.
+    let again = match storms.iter().flatten().map(|storm| storm.interval).max() {
+        Some(interval) => Some(interval),
+        None => {
+            links.iter().filter(|(_, fc)| stops(fc)).filter_map(|(facts, fc)| held_by_a_message(facts, fc)).max().map(|h| Span(h.0 / 2))
+        }
+    };
+    match again {
+        None => {
+            let what = "status counts pauses that come again, and those of this flow control are sent once: it finds no storm";
+            s.warn(&ParamError::new("kind", what, "kind = \"duration\", pause = \"quanta\", or repeat"));
+        }
+        Some(again) if again > c.poll => {
+            let what = format!("poll {} < {again}, the time after which a pause comes again: most looks of status see none", c.poll);
+            s.warn(&ParamError::new("poll", what, "a longer poll, shorter pauses, or kind = \"duration\""));
+        }
+        Some(_) => {}
+    }
+}
+
+/// For how long the strongest message of a flow control holds a frame; `None`: until another one comes.
+fn held_by_a_message(facts: &LinkFacts, fc: &FlowControl) -> Option<Span> {
+    let (rx, mut tx) = fc.halves(facts);
+    tx.on_message(Time::ZERO, rx.hold()?);
+    tx.stopped_until(Time::ZERO, facts.mtu, Span(u64::MAX)).filter(|&t| t != Time::NEVER).map(|t| Span(t.0))
+}
+
 /// The host of a section.
 fn host(s: &mut Section<'_>, topology: &Topology) -> Result<u32, ParamError> {
     let name = s.text("host")?;
@@ -75,14 +108,16 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
 }
 
-/// Refuses a storm without a message that could hold a peer, and warns of one that holds nothing, or not all the time.
+/// Refuses a storm without a message that could hold a peer, one that the wire does not carry, and one beside another one; warns of one
+/// that holds nothing, or not all the time.
 pub(super) fn storm_fits(
     s: &Section<'_>,
-    storm: &PauseStorm,
+    (n, storms): (usize, &[Option<PauseStorm>]),
     (name, links): (&str, &[(LinkFacts, FlowControl)]),
     (topology, classes): (&Topology, &Classes),
     lossy: &[u8],
 ) -> Result<(), ParamError> {
+    let Some(storm) = &storms[n] else { return Ok(()) };
     if lossy.contains(&storm.priority) {
         let what = format!("priority {} is lossy: no message stops it", storm.priority);
         return Err(ParamError::new("priority", what, "a priority that is not in flow_control.lossy"));
@@ -90,23 +125,33 @@ pub(super) fn storm_fits(
     let link = topology.link_at(storm.host, 0);
     let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
     let Some((facts, fc)) = found else { return Ok(()) };
-    let (rx, mut tx) = fc.halves(facts);
-    let Some(hold) = rx.hold() else {
+    let messages = storms.iter().flatten().filter(|s| s.host == storm.host).count() as u64;
+    let wire = facts.rate.time_for(fc.message_len().max(Bytes(1)) * messages);
+    if storm.interval < wire {
+        let which = if messages == 1 { "a message".to_owned() } else { format!("{messages} messages, one of each storm of the host,") };
+        let what = format!("interval {} < {wire}, the time of {which} at {}", storm.interval, link.rate);
+        return Err(ParamError::new("interval", what, "expected at least as much"));
+    }
+    let same = |o: &&PauseStorm| (o.host, o.priority) == (storm.host, storm.priority) && o.from < storm.until && storm.from < o.until;
+    if let Some(other) = storms[..n].iter().flatten().find(same) {
+        let what = format!(
+            "a storm of priority {} from {}, and one from {} is not over: the first that ends lets go for both",
+            storm.priority, storm.from, other.from
+        );
+        return Err(ParamError::new("from", what, "storms one after the other, or one that lasts as long as both"));
+    }
+    if fc.halves(facts).0.hold().is_none() {
         let what = format!("{name} has no message that stops a whole priority");
         return Err(ParamError::new("host", what, "remove [[pause_storm]], or choose another flow control"));
-    };
+    }
     if classes.class(storm.priority).is_none() {
         let what = format!("no flow has priority {}: the storm holds nothing", storm.priority);
         s.warn(&ParamError::new("priority", what, "the priority of a flow"));
     }
-    tx.on_message(Time::ZERO, hold);
-    if let Some(ends) = tx.stopped_until(Time::ZERO, facts.mtu, Span(u64::MAX)).filter(|&t| t != Time::NEVER)
-        && storm.interval > Span(ends.0)
-    {
+    if let Some(ends) = held_by_a_message(facts, fc).filter(|&ends| storm.interval > ends) {
         let what = format!(
-            "interval {} > {}, the longest that a message of {name} holds: the peer goes on between two of them",
-            storm.interval,
-            Span(ends.0)
+            "interval {} > {ends}, the longest that a message of {name} holds: the peer goes on between two of them",
+            storm.interval
         );
         s.warn(&ParamError::new("interval", what, "a shorter interval holds it all the time"));
     }
@@ -114,7 +159,12 @@ pub(super) fn storm_fits(
 }
 
 /// Reads a `[[slow_receiver]]`; `buffer`: what flow control plans with.
-pub(super) fn read_slow_receiver(s: &mut Section<'_>, topology: &Topology, buffer: Bytes) -> Result<SlowReceiver, ParamError> {
+pub(super) fn read_slow_receiver(
+    s: &mut Section<'_>,
+    topology: &Topology,
+    buffer: Bytes,
+    duration: Span,
+) -> Result<SlowReceiver, ParamError> {
     let host = host(s, topology)?;
     let (rate, line) = (s.rate("rate")?, topology.link_at(host, 0).rate);
     if rate.0 == 0 {
@@ -137,26 +187,55 @@ pub(super) fn read_slow_receiver(s: &mut Section<'_>, topology: &Topology, buffe
         let what = format!("a stall begins at {}, before the one before it ends at {}", w[1].0, w[0].1);
         return Err(ParamError::new("stalls", what, "stalls in their order, each after the one before it"));
     }
+    if let Some(late) = stalls.iter().find(|stall| duration.0 > 0 && stall.0.0 >= duration.0) {
+        let what = format!("a stall begins at {} >= run.duration {duration}: it never does", late.0);
+        s.warn(&ParamError::new("stalls", what, "an earlier time"));
+    }
     let message_gap = match s.count_opt("message_rate")? {
         None => Span::ZERO,
         Some(0) => return Err(ParamError::new("message_rate", "no message in any time", "expected messages per second, above zero")),
         Some(n) => Span(PS_PER_SECOND.div_ceil(n)),
     };
-    Ok(SlowReceiver { host, drain: DrainConfig { rate, buffer: own, stalls, message_gap } })
+    Ok(SlowReceiver { host, drain: DrainConfig { rate, buffer: own, plain: own, limit: own, stalls, message_gap } })
 }
 
-/// Refuses a flow control that could not hold the switch of such a host.
-pub(super) fn slow_receiver_fits((name, links): (&str, &[(LinkFacts, FlowControl)])) -> Result<(), ParamError> {
+/// Refuses a flow control that could not hold the switch of such a host. Where thresholds follow the memory of a switch the NIC has those of
+/// its own buffer: what it holds beyond all but the headroom pauses the switch.
+pub(super) fn slow_receiver_fits(
+    slow: &mut SlowReceiver,
+    topology: &Topology,
+    (name, links): (&str, &[(LinkFacts, FlowControl)]),
+) -> Result<(), ParamError> {
     let what = match () {
         _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => "pauses single flows by what waits in a switch",
-        _ if links.iter().any(|(_, fc)| matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile)) => {
-            "has thresholds that follow a shared pool"
-        }
         _ if links.iter().any(|(_, fc)| fc.shares_port()) => "shares the buffer of a port among its priorities",
-        _ => return Ok(()),
+        _ => return follow_its_buffer(slow, topology, links),
     };
     let hint = "remove [[slow_receiver]], or choose a flow control, or a threshold, by the buffer of a port";
     Err(ParamError::new("host", format!("{name} {what}, and the memory of a NIC is neither"), hint))
+}
+
+fn follow_its_buffer(slow: &mut SlowReceiver, topology: &Topology, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError> {
+    let link = topology.link_at(slow.host, 0);
+    let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
+    let Some((facts, fc)) = found else { return Ok(()) };
+    let pauses = fc.pauses();
+    if !matches!(pauses, Pauses::ByFreeMemory | Pauses::ByProfile) {
+        return Ok(());
+    }
+    let (headroom, buffer, interval) = (pool::headroom(None, facts, fc), slow.drain.buffer, facts.mtu * 2);
+    let least = headroom + interval + facts.mtu;
+    if buffer < least {
+        let what = format!("buffer {buffer} < {least}: {headroom} of headroom and 3 MTU, to pause at one level and resume at another one");
+        return Err(ParamError::new("buffer", what, "a larger buffer"));
+    }
+    slow.drain.plain = buffer.saturating_sub(headroom);
+    slow.drain.limit = match pauses {
+        // The level at which the peer is resumed.
+        Pauses::ByProfile => slow.drain.plain.saturating_sub(interval),
+        _ => slow.drain.plain,
+    };
+    Ok(())
 }
 
 /// Picoseconds in a second.

@@ -24,7 +24,7 @@ use xoff_workload::Flows;
 
 use super::buffers::{self, Buffers, SwitchLinks};
 use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
-use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits};
+use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits, watchdog_sees};
 use super::parts::{
     Host, Memory, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
     read_host, read_probes, read_switch, read_topology, shared_ports_fit, warn_of_cut_through,
@@ -185,7 +185,7 @@ impl<'d> Sections<'d> {
         let watchdog = watchdog_section.take(|s| read_watchdog(s, run.duration));
         let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder, handed_in);
         if let (Some(host), Some(flows)) = (&host, &flows) {
-            host_section.take(|_| cnps_are_alone(host, flows));
+            host_section.take(|s| cnps_are_alone(host, flows).map(|()| conditions::warn_of_timers(s, host, flows, topology)));
             if let Some((rate_control, _)) = &rate_control {
                 transport_section.take(|_| transport_fits((topology, host, flows), rate_control));
             }
@@ -205,7 +205,7 @@ impl<'d> Sections<'d> {
         let mut slow_sections = doc.open_all(&sections::slow_receiver());
         let buffer = switch.as_ref().map(|s| s.ingress_buffer);
         let mut slow_receivers: Vec<_> =
-            slow_sections.iter_mut().map(|s| buffer.and_then(|b| s.take(|s| read_slow_receiver(s, topology, b)))).collect();
+            slow_sections.iter_mut().map(|s| buffer.and_then(|b| s.take(|s| read_slow_receiver(s, topology, b, run.duration)))).collect();
         refuse_twice(&mut slow_sections, &mut slow_receivers);
 
         let mut error_sections = doc.open_all(&sections::link_errors());
@@ -336,6 +336,8 @@ impl<'d> Sections<'d> {
         if let (Some(switch), Some((name, links))) = (&self.switch, &self.flow_control) {
             let (priorities, lossy) = (self.class_count(), self.lossy.as_ref().is_some_and(|l| !l.is_empty()));
             self.flow_section.take(|_| shared_ports_fit((name, links), &switch.memory, priorities, lossy));
+            let held = self.lossless_count();
+            self.flow_section.take(|_| links.iter().try_for_each(|(facts, fc)| fc.messages_fit(facts, held)));
         }
         if let (Some((name, links)), Some(host)) = (&self.flow_control, &self.host)
             && host.obeys_priorities
@@ -348,16 +350,19 @@ impl<'d> Sections<'d> {
         if let (Some(Some(retry)), Some(host)) = (&self.link_retry, &self.host) {
             self.retry_section.take(|s| retry_fits(s, retry, (self.topology, host)));
         }
-        if let (Some(Some(_)), Some((name, links))) = (&self.watchdog, &self.flow_control) {
-            self.watchdog_section.take(|_| watchdog_fits(name, links));
+        if let (Some(Some(watchdog)), Some((name, links))) = (&self.watchdog, &self.flow_control) {
+            self.watchdog_section.take(|s| watchdog_fits(name, links).map(|()| watchdog_sees(s, watchdog, links, &self.storms)));
         }
         if let Some((name, links)) = &self.flow_control {
-            self.slow_sections.iter_mut().for_each(|s| _ = s.take(|_| slow_receiver_fits((name, links))));
+            for (section, slow) in self.slow_sections.iter_mut().zip(&mut self.slow_receivers) {
+                let Some(slow) = slow else { continue };
+                section.take(|_| slow_receiver_fits(slow, self.topology, (name, links)));
+            }
         }
         if let (Some((name, links)), Some(classes)) = (&self.flow_control, &self.classes) {
-            for (section, storm) in self.storm_sections.iter_mut().zip(&self.storms) {
-                let Some(storm) = storm else { continue };
-                section.take(|s| storm_fits(s, storm, (name, links), (self.topology, classes), self.lossy.as_deref().unwrap_or_default()));
+            let lossy = self.lossy.as_deref().unwrap_or_default();
+            for (n, section) in self.storm_sections.iter_mut().enumerate() {
+                section.take(|s| storm_fits(s, (n, &self.storms), (name, links), (self.topology, classes), lossy));
             }
         }
         if let (Some((name, rate_control)), Some(host)) = (&self.rate_control, &self.host)

@@ -418,6 +418,7 @@ impl World {
             detecting: m.probes.any_on_change(),
             frees_receiver_state: m.order == EventOrder::Insertion,
             shared_connections: m.nic.shared_connections,
+            sends_again: m.nic.recovery.is_some(),
             loops: !flows.loops.is_empty() || !flows.handed_in.is_empty(),
             jobs: flows.jobs.is_some(),
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),

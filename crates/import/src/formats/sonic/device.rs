@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xoff_scenario::{Place, Problem, Problems, suggest};
 
 use super::maps::Maps;
+use super::watchdog;
+use crate::network::Watchdog;
 use crate::tree::{Document, Item, Tree};
 
 /// A port that is there to carry data.
@@ -69,13 +71,15 @@ pub(super) struct Device {
     pub pools: BTreeMap<String, Pool>,
     pub profiles: BTreeMap<String, Profile>,
     pub is_dynamic_model: bool,
+    /// What PFC_WD sets ports to.
+    pub watchdogs: BTreeSet<Watchdog>,
     pub skipped: BTreeMap<&'static str, u32>,
     pub tables_left_out: BTreeSet<String>,
     pub warnings: Problems,
 }
 
 /// Tables that are read.
-const READ: [&str; 15] = [
+const READ: [&str; 16] = [
     "DEVICE_METADATA",
     "PORT",
     "DEVICE_NEIGHBOR",
@@ -88,17 +92,17 @@ const READ: [&str; 15] = [
     "PORT_QOS_MAP",
     "TC_TO_PRIORITY_GROUP_MAP",
     "TC_TO_QUEUE_MAP",
+    "PFC_WD",
     "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP",
     "VERSIONS",
     "FEATURE",
 ];
 /// Tables about lossless traffic that are not taken over; what others say does not concern a network of queues.
-const LEFT_OUT: [&str; 8] = [
+const LEFT_OUT: [&str; 7] = [
     "BUFFER_PORT_INGRESS_PROFILE_LIST",
     "SCHEDULER",
     "QUEUE",
     "WRED_PROFILE",
-    "PFC_WD",
     "DSCP_TO_TC_MAP",
     "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
     "LOSSLESS_TRAFFIC_PATTERN",
@@ -133,6 +137,7 @@ impl Device {
             pools: BTreeMap::new(),
             profiles: BTreeMap::new(),
             is_dynamic_model,
+            watchdogs: watchdog::read(d)?,
             skipped: BTreeMap::new(),
             tables_left_out: BTreeSet::new(),
             warnings: Problems::default(),

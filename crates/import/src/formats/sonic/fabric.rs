@@ -9,7 +9,7 @@ use xoff_units::{Bytes, Length, Rate};
 use super::device::{Device, Port};
 use super::lookup::Lookup;
 use super::members;
-use crate::network::{End, Names, Pool, PortSettings, Profile, Threshold};
+use crate::network::{End, Names, Pool, PortSettings, Profile, Threshold, Watchdog};
 use crate::{Link, Network, Wire};
 
 /// The pool of the profiles that the switch makes from the lookup table (buffermgr.cpp).
@@ -37,6 +37,12 @@ pub(super) fn join(devices: Vec<Device>, lookup: Option<Lookup>) -> Result<Netwo
     }
     problems.or(())?;
     compare_ends(&mut network);
+    let watchdogs: std::collections::BTreeSet<&Watchdog> = devices.iter().flat_map(|d| &d.watchdogs).collect();
+    match watchdogs.len() {
+        0 => {}
+        1 => network.watchdog = watchdogs.first().map(|w| **w),
+        n => network.leave_out(format!("PFC_WD: {n} settings, where xoff has one watchdog for all switches")),
+    }
     let tables: std::collections::BTreeSet<&str> = devices.iter().flat_map(|d| d.tables_left_out.iter().map(String::as_str)).collect();
     if !tables.is_empty() {
         network.leave_out(format!("tables {}", tables.into_iter().collect::<Vec<_>>().join(", ")));

@@ -1,6 +1,7 @@
 //! What pools have to hold: their reserves and headrooms, a frame, and what arrives after a pause.
 
-use xoff_mech::sharing::{Sharing, Supply};
+use xoff_mech::sharing::{Sharing as _, Supply};
+use xoff_node::MemberConfig;
 use xoff_params::ParamError;
 use xoff_sim::Side;
 use xoff_topology::Topology;
@@ -39,6 +40,8 @@ pub fn fits(b: &Buffers, s: &SwitchLinks<'_>, topology: &Topology, priorities: &
             member_fits(s, &made, (topology, frame), (port, priority), &mut doubts)?;
         }
     }
+    let lossless = priorities.iter().filter(|p| !s.lossy.contains(p));
+    doubts.extend(lossless.filter_map(|&priority| dropped_before_a_pause(s, &made, topology, priority)));
     doubts.extend(oversubscribed(b, s, &made, name, priorities));
     Ok(doubts)
 }
@@ -95,6 +98,39 @@ fn member_fits(
         }
     }
     Ok(())
+}
+
+/// A queue of a lossless priority that may hold less than one group takes in before and behind its pause: what is for it is dropped although
+/// the priority is paused.
+fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &Topology, priority: u8) -> Option<Refused> {
+    let most = |side: Side, port: u16| {
+        let (profile, member) = made.member(side, port, priority);
+        let of_pool = alone(member, made.pools[member.pool?].shared()).0;
+        Some((member.reserve.0.saturating_add(of_pool).saturating_add(member.headroom.0), (*profile)?, port))
+    };
+    let (needed, _, from) = (0..s.ports).filter_map(|port| most(Side::Ingress, port)).max_by_key(|m| m.0)?;
+    let queues = (0..s.ports).filter(|&port| port != from).filter_map(|port| most(Side::Egress, port));
+    let (held, profile, port) = queues.min_by_key(|m| m.0).filter(|m| m.0 < needed)?;
+    let what = format!(
+        "a queue of lossless priority {priority}, {}, holds {} at most, and {} takes in up to {} before and behind its pause: the queue may drop",
+        topology.port_name(s.node, port),
+        Bytes(held),
+        topology.port_name(s.node, from),
+        Bytes(needed)
+    );
+    Some((Of::Profile(profile), ParamError::new("kind", what, "kind = \"static\" without a limit, or a larger pool")))
+}
+
+/// What a member may hold of a shared part if nobody else holds any.
+fn alone(member: &MemberConfig, shared: Bytes) -> Bytes {
+    // The limit falls as it fills the pool: it stops where both are equal.
+    let (mut low, mut high) = (0, shared.0);
+    while low < high {
+        let at = low + (high - low).div_ceil(2);
+        let supply = Supply { free: Bytes(shared.0 - at), crowd: Bytes::ZERO };
+        if member.sharing.limit(&supply).0 >= at { low = at } else { high = at - 1 }
+    }
+    Bytes(low)
 }
 
 /// Shared headroom that is smaller than what its groups may need at once.
