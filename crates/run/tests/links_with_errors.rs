@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use xoff_record::Sink;
+use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_units::{Bytes, Rate, Span};
 
@@ -47,8 +48,16 @@ const SCHEMES: [(&str, &str); 4] = [
     ("uec-cbfc, updates every 800 B", "\"uec-cbfc\"\ncf_min_spacing = \"800B\""),
 ];
 
+/// A figure of the page.
+fn draw(name: &str, figure: &Figure) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/links-with-errors");
+    std::fs::create_dir_all(&folder).unwrap();
+    xoff_testing::golden(&folder.join(name).with_extension("svg"), &figure.to_svg());
+}
+
 fn buffers(page: &mut String) {
-    let lengths = [5, 40, 100, 300, 1000, 10_000];
+    let lengths = [5u64, 40, 100, 300, 1000, 10_000];
+    let mut lines = Vec::new();
     let mut table: Vec<Vec<u64>> = Vec::new();
     let _ = writeln!(page, "| scheme | {} |", lengths.map(|m| format!("{m} m")).join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(lengths.len()));
@@ -56,8 +65,15 @@ fn buffers(page: &mut String) {
         let row: Vec<u64> = lengths.iter().map(|&m| needed(kind, m)).collect();
         let cells: Vec<String> = row.iter().map(|&b| format!("{:.1}", b as f64 / 1000.0)).collect();
         let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
+        lines.push(Mark::line(name, lengths.iter().zip(&row).map(|(&m, &b)| (m as f64, b as f64))));
         table.push(row);
     }
+    let axes = (Axis::new("cable", Unit::Other("m".into())).log(), Axis::new("buffer", Unit::Bytes).log());
+    let figure = Figure::new("Buffer for full rate at 100 Gb/s")
+        .caption("Pauses need two loops of a cable, credits one and the spacing of their updates.")
+        .panel(Panel::new("", axes.0, axes.1).marks(lines));
+    draw("buffer", &figure);
+    page.push_str("\n![Buffer for full rate over the length of the cable](links-with-errors/buffer.svg)\n");
     // 12.5 B in a nanosecond, there and back: what a metre costs each scheme, on a long cable where all else is small.
     for (row, loops) in table.iter().zip([2.0, 1.0, 1.0, 1.0]) {
         let slope = (row[5] - row[4]) as f64 / 9000.0;
@@ -91,6 +107,8 @@ fn bit_errors(page: &mut String) {
     page.push_str("| bit error ratio | hosts | links | payload per payload sent | median slowdown | 99th percentile | host timers | frames replayed |\n");
     page.push_str("|---|---|---|---|---|---|---|---|\n");
     let mut worst = [0.0; 2];
+    // Of each row: goodput and tail over the ratio.
+    let mut curves = [const { (Vec::new(), Vec::new()) }; 3];
     for ber in [0.0, 1e-9, 1e-8, 1e-7, 1e-6] {
         for (n, (hosts, links, host, retry)) in [
             ("go-back-N", "-", "recovery = \"go-back-n\"\n", ""),
@@ -109,8 +127,25 @@ fn bit_errors(page: &mut String) {
             if n != 1 {
                 worst[n / 2] = tail;
             }
+            if ber > 0.0 {
+                curves[n].0.push((ber, useful));
+                curves[n].1.push((ber, tail));
+            }
         }
     }
+    let names = ["go-back-N", "selective repeat", "go-back-N, links with retry"];
+    let lines = |of: fn(&(Vec<(f64, f64)>, Vec<(f64, f64)>)) -> Vec<(f64, f64)>| {
+        names.iter().zip(&curves).map(move |(name, c)| Mark::line(*name, of(c))).collect::<Vec<_>>()
+    };
+    let ratio = || Axis::new("bit error ratio", Unit::None).log();
+    let goodput = Panel::new("Payload per payload sent", ratio(), Axis::new("goodput", Unit::Fraction).range(0.0, 1.0));
+    let tail = Panel::new("99th percentile of slowdown", ratio(), Axis::new("slowdown", Unit::None).log());
+    let figure = Figure::new("Bit errors with and without a retry on the link")
+        .caption("Goodput and tail of flows of 100 KB over links with bit errors.")
+        .panel(goodput.marks(lines(|c| c.0.clone())))
+        .panel(tail.marks(lines(|c| c.1.clone())));
+    draw("bit-errors", &figure);
+    page.push_str("\n![Goodput and tail over the bit error ratio](links-with-errors/bit-errors.svg)\n");
     assert!(worst[1] * 3.0 < worst[0], "at the last ratio a retry helps the tail: {worst:?}");
 }
 

@@ -230,7 +230,7 @@ fn without_a_timer_a_lost_tail_hangs() {
 fn timers_that_expire_for_nothing_break_no_promise() {
     let star = |flow_control: &str, host: &str, rest: &str| {
         format!(
-            "[run]\nduration = \"40ms\"\n[topology]\nkind = \"star\"\nhosts = 9\nrate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nacks = \"per-frame\"\n\
+            "[run]\nduration = \"100ms\"\n[topology]\nkind = \"star\"\nhosts = 9\nrate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nacks = \"per-frame\"\n\
              window = \"15KB\"\n{host}[flow_control]\nkind = \"{flow_control}\"\n{rest}[[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"100KB\"\n"
         )
     };

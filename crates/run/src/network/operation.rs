@@ -1,6 +1,6 @@
 //! A network in operation: watchdogs of switches, hosts whose NICs are broken, hosts that drain slowly.
 
-use xoff_mech::flow_control::{FlowControl, Pauses, Sender as _};
+use xoff_mech::flow_control::{FlowControl, Occupancy, Pauses, Sender as _};
 use xoff_mech::{LinkFacts, watchdog};
 use xoff_node::{Classes, DrainConfig};
 use xoff_params::{ParamError, Values as _};
@@ -51,12 +51,10 @@ pub(super) fn watchdog_sees(s: &Section<'_>, c: &watchdog::Config, links: &[(Lin
     if c.detector != watchdog::Detector::Status || !links.iter().any(|(_, fc)| stops(fc)) {
         return;
     }
-    // Storms come by their own clock; without any a pause comes again when half of it is over, if it ends at all.
+    // Storms come by their own clock.
     let again = match storms.iter().flatten().map(|storm| storm.interval).max() {
         Some(interval) => Some(interval),
-        None => {
-            links.iter().filter(|(_, fc)| stops(fc)).filter_map(|(facts, fc)| held_by_a_message(facts, fc)).max().map(|h| Span(h.0 / 2))
-        }
+        None => links.iter().filter(|(_, fc)| stops(fc)).filter_map(|(facts, fc)| pause_comes_again(facts, fc)).max(),
     };
     match again {
         None => {
@@ -69,6 +67,15 @@ pub(super) fn watchdog_sees(s: &Section<'_>, c: &watchdog::Config, links: &[(Lin
         }
         Some(_) => {}
     }
+}
+
+/// After which time the pause of a full buffer comes again; `None`: it does not.
+fn pause_comes_again(facts: &LinkFacts, fc: &FlowControl) -> Option<Span> {
+    let full = Bytes(u64::MAX / 4);
+    let full = Occupancy { bytes: full, shared: full, headroom: full, limit: Bytes::ZERO };
+    let (mut rx, _) = fc.halves(facts);
+    rx.on_arrival(Time::ZERO, &full, facts.mtu)?;
+    rx.next_wake().map(|t| Span(t.0))
 }
 
 /// For how long the strongest message of a flow control holds a frame; `None`: until another one comes.
