@@ -25,6 +25,7 @@ const LINKS: [LinkFacts; 3] = [
         processing: Span::from_us(2),
         jitter: Span::from_ns(100),
         control_ahead: 2,
+        peer_tier: std::cmp::Ordering::Less,
     },
     LinkFacts::plain(Rate::from_gbps(100), Span::from_us(5), Bytes(9_000), Bytes(20_000)),
 ];

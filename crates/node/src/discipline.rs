@@ -484,7 +484,7 @@ mod tests {
                 (f.in_port, f.out_port) = (in_port, 2);
                 let id = store.insert(f);
                 d.push(&mut egress, id, &mut store);
-                (0..asked).for_each(|_| drop(d.head(&egress, 2, 0, &store)));
+                (0..asked).for_each(|_| _ = d.head(&egress, 2, 0, &store));
                 if i % 3 == 2 {
                     let announced = d.head(&egress, 2, 0, &store);
                     let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
