@@ -21,6 +21,7 @@ ELSEWHERE = {"docs/python.md", "docs/tutorials/operator.md", "docs/tutorials/res
 # By their first line: why they do not run here.
 NOT_RUN = {
     "from dask.distributed import Client                        # pip install 'xoff[dask]'": "needs clusters; test_sweep.py has Dask on this machine",
+    'xoff.run("web.toml", out="out/web", run__checkpoint="10min")     # killed': "a run that is killed; test_checkpoint.py has one",
     "import pandas as pd": "needs pandas, which neither xoff nor its tests install",
 }
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if BLOCK.search(p.read_text())]

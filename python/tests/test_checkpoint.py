@@ -6,7 +6,7 @@ import pytest
 
 import xoff
 
-RING = {"run.duration": "1s", "flow_control": "gfc-buffer", "run.fast_forward": "off", "run.checkpoint": "10ms"}
+RING = {"run.duration": "300ms", "flow_control": "gfc-buffer", "switch.discipline": "round-robin", "run.fast_forward": "off", "run.checkpoint": "10ms"}
 
 
 class Enough(Exception):

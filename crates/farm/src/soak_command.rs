@@ -95,24 +95,19 @@ fn rounds(folder: &Path) -> Result<Vec<Round>, String> {
     lines.map(|l| serde_json::from_str(l).map_err(|e| format!("{LEDGER}: {e}"))).collect()
 }
 
-/// Network namespaces that processes of this machine are in.
-fn namespaces() -> BTreeSet<PathBuf> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter_map(|p| fs::read_link(p.path().join("ns/net")).ok()).collect()
-}
-
-/// Processes that still have this process's mark.
-fn marked(mark: &str) -> usize {
+/// Processes that still have this process's mark, and the network namespaces that they are in. A namespace lives as long as there are
+/// processes in it; those of others on this machine come and go.
+fn marked(mark: &str) -> (usize, BTreeSet<PathBuf>) {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let has = |p: &fs::DirEntry| fs::read(p.path().join("environ")).is_ok_and(|e| e.split(|&b| b == 0).any(|v| v == mark.as_bytes()));
-    processes.filter(has).count()
+    let left: Vec<fs::DirEntry> = processes.filter(has).collect();
+    (left.len(), left.iter().filter_map(|p| fs::read_link(p.path().join("ns/net")).ok()).collect())
 }
 
 /// Starts this program again in namespaces of its own and waits for it. What is left over of it, in words.
 fn outside(asked: &AtomicBool) -> Result<String, String> {
     let failed = |e: io::Error| e.to_string();
     sandbox::probe().map_err(|missing| format!("{missing}; try: {}", missing.remedy()))?;
-    let before = namespaces();
     let mark = format!("{}-{:?}", std::process::id(), std::time::SystemTime::now());
     let mut inside = sandbox::command(std::env::current_exe().map_err(failed)?);
     inside.args(std::env::args_os().skip(1)).env(INSIDE, &mark);
@@ -133,10 +128,10 @@ fn outside(asked: &AtomicBool) -> Result<String, String> {
     if !status.success() {
         return Err(format!("the soak ended with {status}"));
     }
-    let (processes, new) = (marked(&format!("{INSIDE}={mark}")), namespaces().difference(&before).count());
-    Ok(match (processes, new) {
-        (0, 0) => "nothing".into(),
-        _ => format!("{processes} processes, {new} network namespaces"),
+    let (processes, namespaces) = marked(&format!("{INSIDE}={mark}"));
+    Ok(match processes {
+        0 => "nothing".into(),
+        _ => format!("{processes} processes in {} network namespaces", namespaces.len()),
     })
 }
 

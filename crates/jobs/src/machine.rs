@@ -208,7 +208,7 @@ impl Machine {
         start
     }
 
-    /// Does it only compute and wait for messages at first, so that nobody notices its start?
+    /// Does it only compute and wait for messages at first, so that its start changes nothing at other hosts?
     pub fn computes_first(&self) -> bool {
         let program = &self.job.graph.programs[self.rank as usize];
         !program.ops.is_empty()

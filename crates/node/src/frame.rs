@@ -196,7 +196,7 @@ impl Frame {
     pub fn set_ends_flow(&mut self, on: bool) {
         self.bits = self.bits & !ENDS_FLOW | if on { ENDS_FLOW } else { 0 };
     }
-    /// Data: nobody waits for its acknowledgement.
+    /// Data: no acknowledgement of it is waited for.
     #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.bits & UNANSWERED != 0

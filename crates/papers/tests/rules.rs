@@ -290,7 +290,7 @@ fn numbers_stand_in(sentence: &str, sections: &[&str]) {
 /// The top of docs/papers/README.md: every claim in a sentence (scenarios/papers/sentences.txt), under the verdict that its page has, with a
 /// link to its section, which has every number of the sentence.
 #[test]
-fn the_page_for_a_reader_in_a_hurry_says_what_the_pages_say() {
+fn the_page_for_a_reader_in_a_hurry_has_the_numbers_of_the_pages() {
     const LISTS: [(&str, &str); 3] =
         [("Holds", "reproduced"), ("Holds under a condition", "reproduced under assumption"), ("Does not hold", "not reproduced")];
     let (begin, end) = ("<!-- claims: written by a test from scenarios/papers/sentences.txt -->\n", "<!-- end of the claims -->");

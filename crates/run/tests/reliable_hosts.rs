@@ -224,7 +224,7 @@ fn without_a_timer_a_lost_tail_hangs() {
     assert!(run(&text).outcome.flows[0].end.is_none());
 }
 
-/// A timer that is shorter than the queues, or than a storm, sends again what nobody has lost. What comes twice is no frame out of order, and the
+/// A timer that is shorter than the queues, or than a storm, sends again what has not been lost. What comes twice is no frame out of order, and the
 /// flows end.
 #[test]
 fn timers_that_expire_for_nothing_break_no_promise() {

@@ -208,7 +208,7 @@ fn engines_and_threads_change_nothing() {
     assert!(all_timers > 0, "timers took part");
 }
 
-/// Nobody acknowledges datagrams: they are complete when they have arrived, at the rate of their application, whatever is lost.
+/// Datagrams are not acknowledged: they are complete when they have arrived, at the rate of their application, whatever is lost.
 #[test]
 fn datagrams_go_beside_connections() {
     let text = "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"10Gbps\"\ndelay = \"20us\"\n[host]\nheader = \"40B\"\n\
@@ -234,9 +234,9 @@ fn what_does_not_go_together_is_refused() {
     let refused = |text: &str, what: &str| {
         let problems =
             NetworkScenario::from_text("tcp.toml", text, &[], Path::new("")).err().unwrap_or_else(|| panic!("accepted: {what}\n{text}"));
-        let said = problems.render(false);
-        assert!(said.contains(what), "{what}: {said}");
-        assert!(said.contains("tcp.toml:"), "{said}");
+        let text = problems.render(false);
+        assert!(text.contains(what), "{what}: {text}");
+        assert!(text.contains("tcp.toml:"), "{text}");
     };
     let plain = message(10, "", "");
     refused(&(plain.clone() + "[rate_control]\nkind = \"timely\"\n"), "leave out [rate_control] or [transport]");

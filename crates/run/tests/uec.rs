@@ -272,6 +272,6 @@ fn messages_that_the_wire_does_not_carry_are_refused() {
         "\"uec-cbfc\"\ncc_period = \"110ns\"\ncf_min_spacing = \"64B\"",
         "CC_Updates every 110ns take 0.93 of a wire of 10Gbps, CF_Updates 0.25",
     );
-    refused("\"cbfc\"\nperiod = \"100ns\"", "period 100ns < 102.4ns, the time of 2 messages at 10Gbps");
+    refused("\"cbfc\"\nperiod = \"100ps\"", "period 100ps < 102.4ns, the time of 2 messages at 10Gbps");
     refused("\"gfc-time\"\nb0 = \"100KB\"\nperiod = \"1ps\"", "period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
 }

@@ -62,7 +62,7 @@ pub struct NicModel {
     pub cnps_unpaused: bool,
     /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
     pub recovery: Option<Recovery>,
-    /// Flows that end-to-end control applies to are connections of this transport, the others datagrams that nobody acknowledges; `None`:
+    /// Flows that end-to-end control applies to are connections of this transport, the others datagrams that are not acknowledged; `None`:
     /// data are acknowledged as `transport` says, and nothing more.
     pub connection: Option<transport::Config>,
     /// Rate control of every flow.

@@ -19,7 +19,7 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
-use super::repeat::fits_wire;
+use super::repeat::bears_period;
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
@@ -127,7 +127,7 @@ impl Law for Params {
         )]
     }
     fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
-        fits_wire(("period", self.period), (priorities, MESSAGE_LEN), link)
+        bears_period(("period", self.period), (priorities, MESSAGE_LEN), link)
     }
     /// The period of the messages: T_c of TCD section 4.4.
     fn stop(&self) -> Option<Stop> {

@@ -16,7 +16,7 @@ use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
 use super::law::Law;
 use super::on_off::Stop;
-use super::repeat::fits_wire;
+use super::repeat::bears_period;
 use super::standstill::{self, Standstill};
 use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
 use crate::{ControlLoop, LinkFacts};
@@ -119,7 +119,7 @@ impl Law for Params {
     }
 
     fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
-        fits_wire(("period", self.credit.period), (priorities, MESSAGE_LEN), link)
+        bears_period(("period", self.credit.period), (priorities, MESSAGE_LEN), link)
     }
     /// The period of the messages: T_c of TCD section 4.4.
     fn stop(&self) -> Option<Stop> {

@@ -54,6 +54,16 @@ pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes
     Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least as much"))
 }
 
+/// Refuses a clock that no link of a network could bear. A period is chosen for the fast links of a network; one that is far slower may carry
+/// hardly anything but messages by it, and is not refused for that.
+///
+/// # Errors
+/// As of [`fits_wire`].
+pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), link: &LinkFacts) -> Result<(), ParamError> {
+    const SLOWER: u64 = 1000;
+    if Span(period.0.saturating_mul(SLOWER)) >= link.rate.time_for(messages.1 * messages.0) { Ok(()) } else { fits_wire((key, period), messages, link) }
+}
+
 /// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.
 pub(super) fn with_one_lost(l: ControlLoop, every: Span) -> ControlLoop {
     if every.0 == 0 {

@@ -70,7 +70,7 @@ pub struct NicConfig {
     /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
     pub recovery: Option<Recovery>,
     /// Flows that the end-to-end control applies to are connections of such a transport, those that it does not apply to datagrams, which
-    /// nobody acknowledges; `None`: [`NicConfig::transport`] says how data are acknowledged, and nothing more.
+    /// are not acknowledged; `None`: [`NicConfig::transport`] says how data are acknowledged, and nothing more.
     pub connection: Option<transport::Params>,
     /// Rate control of every flow.
     pub rate_control: RateControlKind,

@@ -5,7 +5,7 @@
 //!   which acknowledgement waits           <- mech: Sink, at its destination, where acknowledgements are delayed
 //! ```
 //!
-//! Beside connections there may be flows of datagrams, which nobody acknowledges: their frames say so.
+//! Beside connections there may be flows of datagrams, which are not acknowledged: their frames say so.
 
 use serde::{Serialize, Serializer};
 use xoff_mech::transport::{Acked, Answer, Sink, Source};

@@ -52,7 +52,7 @@ def connected(address, port, control):
             # The other program has not begun to listen.
             s.close()
             time.sleep(0.1)
-    sys.exit(f"nobody listens at {address}")
+    sys.exit(f"no program listens at {address}")
 
 
 def elephant(address, port, control):

@@ -96,8 +96,8 @@ fn once(cx: &Context, elephants: Elephants, scheme: Scheme, nth: usize, folder: 
     let mice = output.lines().filter_map(numbers).filter(|n| n.len() == 3).map(|n| (n[0] as u64, n[2])).collect();
     let begun = output.lines().find_map(|l| l.strip_prefix("begun ")?.split(' ').next()?.parse().ok());
     let Some(begun) = begun else {
-        let said = output.lines().last().unwrap_or("nothing").to_owned();
-        return Err(ReproduceError::Testbed(format!("the program of the mice at H1 said: {said}")));
+        let last = output.lines().last().unwrap_or("nothing").to_owned();
+        return Err(ReproduceError::Testbed(format!("the program of the mice at H1 ended with: {last}")));
     };
     let seen = Observed { topology: ran.topology, outcome: ran.outcome, rows: Vec::new(), warnings: Vec::new() };
     Ok(Seen {

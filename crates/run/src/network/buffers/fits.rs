@@ -121,7 +121,7 @@ fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &To
     Some((Of::Profile(profile), ParamError::new("kind", what, "kind = \"static\" without a limit, or a larger pool")))
 }
 
-/// What a member may hold of a shared part if nobody else holds any.
+/// What a member may hold of a shared part if no other member holds any.
 fn alone(member: &MemberConfig, shared: Bytes) -> Bytes {
     // The limit falls as it fills the pool: it stops where both are equal.
     let (mut low, mut high) = (0, shared.0);
