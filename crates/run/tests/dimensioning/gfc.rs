@@ -17,7 +17,10 @@ fn loses_nothing(kind: &str, case: u64) -> Result<u64, String> {
     };
     let (mut given, mut keys) = (Vec::new(), format!("kind = \"{kind}\"\n"));
     if kind == "gfc-time" && d.roll(2) == 0 {
-        let period = 1 + d.roll(2 * xoff_units::Rate(draw.rate).time_for(xoff_units::Bytes(65_535)).0);
+        // Not below the thousandth of what messages take on the slowest link: that is refused.
+        let slowest = xoff_units::Rate(draw.rate.min(draw.sender_rate).min(draw.drain));
+        let least = slowest.time_for(xoff_units::Bytes(8 * 64)).0 / 1000 + 1;
+        let period = least + d.roll(2 * xoff_units::Rate(draw.rate).time_for(xoff_units::Bytes(65_535)).0);
         keys.push_str(&format!("period = \"{period}ps\"\nremaining = \"{}\"\n", d.pick(&["credits", "occupancy"])));
         given.push(("credit_period", format!("{period}ps")));
         draw.duration += period * 12;
