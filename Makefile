@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs farm venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs papers farm venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -94,6 +94,27 @@ docs: venv ## Build the documentation as a site, out/docs/index.html; a link tha
 	$(VENV)/bin/python docs/site/finish.py out/docs
 	echo "Site: $$(realpath out/docs/index.html)"
 	$(call done,site)
+
+# Which pages `make papers` writes, those with real frames (they need namespaces; PAPERS_TESTBED= leaves them out), how, and where results are kept.
+PAPERS ?= gfc tcd request-grant unbiased-qcn pffc
+PAPERS_TESTBED ?= gfc tcd pffc
+PAPERS_MODE ?= --full
+PAPERS_OUT ?= out/papers
+PAPERS_PAGES ?= docs/papers
+
+papers: build ## Write all pages of docs/papers again (hours; goes on where it stopped; PAPERS_MODE=--quick PAPERS_PAGES=out/pages for a sample)
+	@mkdir -p $(PAPERS_OUT) $(PAPERS_PAGES)
+	TIMEFORMAT='%U s of the processor, %R s in all'
+	page() { # FOLDER ARGUMENTS...: exit code 1 says that something was not reproduced, which is a result
+	  local name=$$1 code=0
+	  shift
+	  printf '\n== %s\n' "$$name"
+	  { time $(XOFF) reproduce "$$@" $(PAPERS_MODE) --out $(PAPERS_OUT)/$$name --page $(PAPERS_PAGES)/$$name.md 2>&3 || code=$$?; } 3>&2 2> $(PAPERS_OUT)/$$name.time
+	  [ $$code -le 1 ] || exit $$code
+	  echo "-- $$name: $$(tail -n 1 $(PAPERS_OUT)/$$name.time)"
+	}
+	for paper in $(PAPERS); do page $$paper $$paper; done
+	for paper in $(PAPERS_TESTBED); do page $$paper-testbed $$paper --testbed; done
 
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local

@@ -44,6 +44,16 @@ pub struct ElementConfig {
     /// bit, at the rate of the link. Otherwise it takes its share of the crossbar, and others go beside it: only then does an
     /// output get the whole L_S (see the page of the mechanism).
     pub holds: bool,
+    /// A buffered crossbar in place of the two queues: this much at each crosspoint, and room behind a link is kept by crosspoint; none:
+    /// an element of two queues [bytes].
+    pub crosspoint: Option<Bytes>,
+}
+
+impl ElementConfig {
+    /// Whether an input keeps a queue for each output.
+    pub(crate) fn keeps_queues_by_output(&self) -> bool {
+        self.arbitration == Arbitration::Islip || self.crosspoint.is_some()
+    }
 }
 
 /// How requests, grants and ACKs travel.
@@ -69,8 +79,21 @@ pub enum Spray {
     RoundRobin,
     /// Any.
     Random,
+    /// The next one in an order that each flow has drawn for itself: evenly as in turn, but no two flows go round in step (sections 2.1
+    /// and 3.2).
+    Permuted,
     /// Always the same, by flow. Not what the theorem asks for: to see what then happens.
     PerFlow,
+}
+
+/// Whose path the next control segment that travels alone takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlPath {
+    /// The next one of the flow that it travels with, whose next segment then takes the one after it.
+    #[default]
+    Shared,
+    /// The next one of a counter of its own: the data's goes on as if it had not been.
+    Own,
 }
 
 /// Outputs whose receiver takes nothing for a while (section 4.1).
@@ -115,6 +138,8 @@ pub struct Config {
     pub unsolicited: bool,
     /// Choice of paths.
     pub spray: Spray,
+    /// Choice of paths of control segments.
+    pub control_path: ControlPath,
     /// How segments are admitted.
     pub admission: Admission,
     /// Peak rate of grants, L_G [bit/s].
@@ -192,12 +217,14 @@ impl Config {
                 speedup: 2,
                 arbitration: Arbitration::RoundRobin,
                 holds: false,
+                crosspoint: None,
             },
             segment_min: Bytes(40),
             segment_max: Bytes(256),
             control: Control::InBand { alone: Bytes(20) },
             unsolicited: true,
             spray: Spray::RoundRobin,
+            control_path: ControlPath::Shared,
             admission: Admission::ReserveFabricBuffers { slots: 240 },
             grant_rate: line * 10,
             requests_max: 50,
@@ -269,6 +296,7 @@ impl Config {
                 speedup: 2,
                 arbitration: Arbitration::RoundRobin,
                 holds: false,
+                crosspoint: None,
             },
             unsolicited: false,
             admission: Admission::ImplicitRate,
@@ -386,17 +414,32 @@ impl Config {
                 );
             }
         }
+        if let Some(crosspoint) = self.element.crosspoint {
+            require(
+                matches!(self.core, Core::Network(_)) && self.spray != Spray::Random,
+                "crosspoint",
+                "a buffered crossbar stands in a network, and adapters look at the path of a segment before they send it: neither a rack nor spray = random".into(),
+                "a Clos network or a fat tree, and paths that do not depend on a draw".into(),
+            );
+            require(
+                crosspoint >= self.segment_max,
+                "crosspoint",
+                format!("crosspoint >= segment_max: {} B < {segment} B", crosspoint.0),
+                "room for one segment at least".into(),
+            );
+        }
         if let Admission::ReserveFabricBuffers { slots } = self.admission
             && !matches!(self.core, Core::Ideal { .. })
         {
+            // Of a buffered crossbar an output has all its crosspoints.
+            let room = match (self.element.crosspoint, self.core) {
+                (Some(crosspoint), Core::Network(shape)) => crosspoint.0 * u64::from(shape.last_inputs()),
+                _ => self.element.output.0,
+            };
             require(
-                u64::from(slots) * segment <= self.element.output.0,
+                u64::from(slots) * segment <= room,
                 "fabric_slots",
-                format!(
-                    "fabric_slots * segment_max <= output queue: {slots} * {segment} B = {} B > {} B",
-                    u64::from(slots) * segment,
-                    self.element.output.0
-                ),
+                format!("fabric_slots * segment_max <= output queue: {slots} * {segment} B = {} B > {room} B", u64::from(slots) * segment),
                 "what is reserved must exist".into(),
             );
         }

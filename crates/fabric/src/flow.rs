@@ -60,8 +60,10 @@ pub(crate) struct Flow {
     /// Grants and ACKs for the flow that goes the other way, waiting to travel with this one [segments].
     pub transit_grants: u32,
     pub transit_acks: u32,
-    /// Path of the next segment.
+    /// Path of the next segment, or its place in the flow's own order of paths.
     pub next_path: u32,
+    /// The same of the next control segment, where those have a counter of their own.
+    pub next_control_path: u32,
     /// Packets that have not departed, by place in the stream. Both ends look at it: what the header of a segment would contain.
     packets: VecDeque<Packet>,
     /// Packets of those that are wholly requested or sent unsolicited.

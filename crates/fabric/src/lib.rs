@@ -28,7 +28,7 @@ mod shape;
 mod traffic;
 mod world;
 
-pub use config::{Blocked, Config, Control, Core, ElementConfig, Problem, Spray};
+pub use config::{Blocked, Config, Control, ControlPath, Core, ElementConfig, Problem, Spray};
 pub use element::Arbitration;
 pub use host::{CongestionPoints, HostFlow, HostReport, HostWindow, Hosts};
 pub use measure::{Balance, Delay, Partial, Report, Stuck, Window};

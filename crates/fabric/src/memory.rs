@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use xoff_units::Bytes;
 
-use crate::config::{Config, Core, Problem};
-use crate::element::{Arbitration, Input, Output};
+use crate::config::{Config, Core, Problem, Spray};
+use crate::element::{Input, Output};
 use crate::event::PLACES_MAX;
 use crate::flow::Flow;
 use crate::link::Link;
@@ -88,7 +88,11 @@ impl Config {
         // A flow, and at the granter its requests, its virtual start and two bits.
         let pair = size_of::<Flow>() as u64 + 16;
         let mut sum = ports.saturating_mul(ports).saturating_mul(pair);
-        let queue = if self.element.arbitration == Arbitration::Islip { size_of::<VecDeque<u32>>() as u64 } else { 0 };
+        if let (Spray::Permuted, Core::Network(shape)) = (self.spray, self.core) {
+            let paths = power(shape.above, shape.levels).saturating_mul(2);
+            sum = sum.saturating_add(ports.saturating_mul(ports).saturating_mul(paths));
+        }
+        let queue = if self.element.keeps_queues_by_output() { size_of::<VecDeque<u32>>() as u64 } else { 0 };
         for k in self.kinds() {
             let own = k.inputs * (size_of::<Input>() + size_of::<Link>()) as u64 + k.outputs * size_of::<Output>() as u64;
             let crossbar = k.inputs.saturating_mul(k.outputs).saturating_mul(queue + 1) / 4 * if queue > 0 { 4 } else { 1 };
@@ -101,6 +105,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Arbitration;
     use crate::host::Hosts;
     use crate::traffic::{Pattern, Sizes, Traffic};
     use xoff_units::Rate;

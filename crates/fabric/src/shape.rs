@@ -64,6 +64,15 @@ impl Shape {
         self.above.pow(self.levels)
     }
 
+    /// Inputs of an element before a port.
+    pub(crate) fn last_inputs(&self) -> u32 {
+        match (self.levels, self.folded) {
+            (0, _) => self.middle,
+            (_, true) => self.below + self.above,
+            (_, false) => self.above,
+        }
+    }
+
     /// Indices within a sub-network of this level.
     fn indices(&self, level: u32) -> u32 {
         self.below.pow(self.levels - level - 1) * self.middle

@@ -1,6 +1,7 @@
 //! A fabric in motion.
 
 mod build;
+mod crosspoints;
 mod egress;
 mod elements;
 mod hosts;
@@ -40,6 +41,8 @@ pub struct World {
     /// Last links before each port; an edge with several ports has one from every spine, kept at its first port.
     last_links: Vec<Vec<u32>>,
     sources: Vec<Source>,
+    /// Orders of paths, by flow; empty where flows have none of their own.
+    orders: Vec<u16>,
     /// Random paths, by input.
     spray: Vec<ChaCha8Rng>,
     /// The packet that each source has announced: destination, length. A source is numbered like its port, a second one of the

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Arbitration, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Traffic, World};
+use xoff_fabric::{Arbitration, Blocked, Config, Control, ControlPath, Core, Pattern, Report, Shape, Sizes, Spray, Traffic, World};
 use xoff_mech::scheduled::request_grant::{Admission, Service};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -128,6 +128,29 @@ fn nothing_is_lost_made_or_stopped() {
         alive += u32::from(r.packets_out > 10);
     }
     assert!(alive > 160, "{alive} cases with something to see");
+}
+
+/// The same networks with a buffer at each crosspoint, paths in an order of each flow's own, and control on paths of its own.
+#[test]
+fn nothing_is_lost_made_or_stopped_in_buffered_crossbars() {
+    let mut alive = 0;
+    for number in 0..200 {
+        let mut c = case(number);
+        if !matches!(c.core, Core::Network(_)) {
+            continue;
+        }
+        let mut d = Dice(number);
+        (0..4).for_each(|_| _ = d.below(2));
+        // All that is reserved in an output queue fits the column of one input.
+        c.element.crosspoint = Some(c.element.output);
+        c.spray = d.pick(&[Spray::RoundRobin, Spray::Permuted, Spray::PerFlow]);
+        c.control_path = d.pick(&[ControlPath::Shared, ControlPath::Own]);
+        let r = run(&c);
+        c.element.output = Bytes(c.element.output.0 * 16);
+        check(number, &c, &r);
+        alive += u32::from(r.packets_out > 10);
+    }
+    assert!(alive > 100, "{alive} cases with something to see");
 }
 
 #[test]

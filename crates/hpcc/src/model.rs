@@ -157,6 +157,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             window_follows_rate: c.var_win,
             rate_bound: c.rate_bound,
             pacing: Pacing::Gap,
+            shared_connections: false,
         },
         compat: Compat::HPCC_SIMULATOR,
         order: EventOrder::Insertion,

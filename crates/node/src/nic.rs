@@ -198,10 +198,12 @@ impl Nic {
         // As many bits as a random draw has.
         let seed = if self.c.rate_control.draws() { (env.draw(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
         self.flows.push(Sending::new(start, now, &self.facts(&start, seed), &self.c));
-        if let Some(pair) = start.queue_pair {
-            self.go_on_in_pair(pair, slot);
-        }
         self.slots.insert(start.flow, slot);
+        if let Some(pair) = start.queue_pair
+            && !self.go_on_in_pair(pair, slot)
+        {
+            return;
+        }
         self.round_robin.push(start.class, slot, self.flows[slot as usize].next_len(&self.c));
         self.try_send(now, env);
     }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -232,6 +232,9 @@ fn a_band_changes_only_with_its_reason_and_date() {
     xoff_testing::golden(&file, &text);
 }
 
+/// Two tests write parts of docs/papers/README.md anew when they are blessed, one after the other.
+static README: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// The count of docs/papers/README.md is that of the pages.
 #[test]
 fn the_count_is_that_of_the_pages() {
@@ -246,8 +249,105 @@ fn the_count_is_that_of_the_pages() {
     }
     let _ = writeln!(table, "| all | {} |", count(&|_| true));
     let file = root().join("docs/papers/README.md");
+    let _alone = README.lock();
     let page = std::fs::read_to_string(&file).unwrap();
     let (before, rest) = page.split_once(begin).expect("where the count begins");
     let (_, after) = rest.split_once(end).expect("where it ends");
     xoff_testing::golden(&file, &format!("{before}{begin}{table}{end}{after}"));
+}
+
+/// The numbers of a text: digits with their separators, as they stand there.
+fn numbers(text: &str) -> Vec<String> {
+    let all = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
+    all.map(|n| n.trim_matches(['.', ',']).to_owned()).filter(|n| n.contains(|c: char| c.is_ascii_digit())).collect()
+}
+
+/// The anchor of a heading, as the site makes it: letters, digits and `_`, and one hyphen for what lies between words.
+fn anchor(heading: &str) -> String {
+    let plain: String = heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).collect();
+    plain.split([' ', '-']).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[test]
+fn numbers_and_anchors_are_those_of_a_text() {
+    assert_eq!(numbers("Of 10,000 networks 39.5 % do (at k = 4, 2.0x); none."), ["10,000", "39.5", "4", "2.0"]);
+    assert_eq!(anchor("sec4.2-steady: T\\_on, \"(section 4.2)\", N = 64"), "sec42-steady-t_on-section-42-n-64");
+}
+
+/// Sections of a page by their anchors.
+fn sections(page: &str) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(root().join("docs/papers").join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
+    text.split("\n## ").skip(1).map(|s| (anchor(s.lines().next().unwrap_or_default()), s.to_owned())).collect()
+}
+
+/// Every number of a sentence stands in one of these sections.
+fn numbers_stand_in(sentence: &str, sections: &[&str]) {
+    let known: BTreeSet<String> = sections.iter().flat_map(|s| numbers(s)).collect();
+    let missing: Vec<String> = numbers(sentence).into_iter().filter(|n| !known.contains(n)).collect();
+    assert!(missing.is_empty(), "{missing:?} is not on the page that this links to: {sentence}");
+}
+
+/// The top of docs/papers/README.md: every claim in a sentence (scenarios/papers/sentences.txt), under the verdict that its page has, with a
+/// link to its section, which has every number of the sentence.
+#[test]
+fn the_page_for_a_reader_in_a_hurry_says_what_the_pages_say() {
+    const LISTS: [(&str, &str); 3] =
+        [("Holds", "reproduced"), ("Holds under a condition", "reproduced under assumption"), ("Does not hold", "not reproduced")];
+    let (begin, end) = ("<!-- claims: written by a test from scenarios/papers/sentences.txt -->\n", "<!-- end of the claims -->");
+    let sentences = std::fs::read_to_string(root().join("scenarios/papers/sentences.txt")).unwrap();
+    let sentences: BTreeMap<&str, &str> = sentences.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
+    let all = all();
+    let claims: BTreeSet<String> = all.iter().filter(|s| !s.entry.is_study).map(|s| format!("{}/{}", s.paper.id, s.entry.id)).collect();
+    for id in sentences.keys() {
+        assert!(claims.contains(*id), "scenarios/papers/sentences.txt: '{id}' is no claim");
+    }
+    let mut text = String::new();
+    for paper in PAPERS.iter().chain(TESTBEDS) {
+        let page = format!("{}.md", paper.id);
+        let sections = sections(&page);
+        let _ = writeln!(text, "\n### {}\n", paper.title);
+        for (list, verdict) in LISTS {
+            let of: Vec<&Shown> = all.iter().filter(|s| s.paper.id == paper.id && s.verdict == verdict).collect();
+            if of.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "{list}:\n");
+            for s in of {
+                let id = format!("{}/{}", paper.id, s.entry.id);
+                let sentence = sentences.get(id.as_str()).unwrap_or_else(|| panic!("scenarios/papers/sentences.txt has no sentence for '{id}'"));
+                let at = anchor(&format!("{}: {}", s.entry.id, s.entry.title));
+                let section = sections.get(&at).unwrap_or_else(|| panic!("{page} has no section '{at}'"));
+                numbers_stand_in(sentence, &[section]);
+                let _ = writeln!(text, "- [{}]({page}#{at}): {}", s.entry.id, sentence.replace('_', "\\_"));
+            }
+            text.push('\n');
+        }
+    }
+    let file = root().join("docs/papers/README.md");
+    let _alone = README.lock();
+    let page = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = page.split_once(begin).expect("where the claims begin");
+    let (_, after) = rest.split_once(end).expect("where they end");
+    xoff_testing::golden(&file, &format!("{before}{begin}{}\n{end}{after}", text.trim_end()));
+}
+
+/// What we learnt: each item has links, and its numbers stand in the sections that it links to.
+#[test]
+fn what_we_learnt_has_its_numbers_from_the_pages() {
+    let page = std::fs::read_to_string(root().join("docs/papers/README.md")).unwrap();
+    let (_, rest) = page.split_once("\n## What we learnt\n").expect("what we learnt");
+    let items: Vec<&str> = rest.split("\n## ").next().unwrap_or_default().split("\n- ").skip(1).collect();
+    assert!(items.len() >= 5, "{}", items.len());
+    for item in items {
+        let links: Vec<(&str, &str)> =
+            item.split("](").skip(1).filter_map(|l| l.split(')').next()?.split_once(".md#")).collect();
+        assert!(!links.is_empty(), "no link: {item}");
+        let of: Vec<String> = links
+            .iter()
+            .map(|(page, at)| sections(&format!("{page}.md")).remove(*at).unwrap_or_else(|| panic!("{page}.md has no section '{at}'")))
+            .collect();
+        // Without the links, whose anchors have numbers of their own.
+        let plain: String = item.split("](").enumerate().map(|(n, p)| if n == 0 { p } else { p.split_once(')').map_or("", |x| x.1) }).collect();
+        numbers_stand_in(&plain, &of.iter().map(String::as_str).collect::<Vec<_>>());
+    }
 }

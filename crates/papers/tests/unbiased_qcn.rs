@@ -27,6 +27,7 @@ fn entries_give_their_verdicts() {
         "multicast",
         "qfb",
         "reaction-point",
+        "complexity",
     ];
     let all = judge(&out, &items, 2);
     for e in &all {

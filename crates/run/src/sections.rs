@@ -177,6 +177,15 @@ pub(crate) const HOST: &[ParamSpec] = &[
          where there are none",
         "ns3-rdma, qbb-net-device.cc: CNPs share the highest queue with pause frames",
     ),
+    ParamSpec::new(
+        "connections",
+        Kind::Choice(&["per-message", "per-pair"]),
+        "per-message",
+        "per-message: each message of a workload begins with a rate control of its own; per-pair: messages of one source for one receiver and \
+         priority share a connection: they are sent one after the other, and rate control goes on where the one before left it; endless flows, \
+         flows with a rate and flows without rate control keep their own",
+        "TCD section 5.2.2: multiple I/O messages are sending in one connection",
+    ),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
     ParamSpec::new(
         "recovery",

@@ -29,6 +29,8 @@ pub(crate) struct Layout {
     pub detecting: bool,
     /// The receiver drops a flow when all is acknowledged at its source, whatever may still come.
     pub frees_receiver_state: bool,
+    /// Messages of one source for one receiver and priority share a connection.
+    pub shared_connections: bool,
     /// Flows that end may have successors.
     pub loops: bool,
     /// Flows may be messages of jobs.

@@ -69,6 +69,8 @@ pub struct NicModel {
     pub rate_bound: bool,
     /// How an application's rate is kept.
     pub pacing: Pacing,
+    /// Messages of one source for one receiver and priority share a connection; off: each has its own.
+    pub shared_connections: bool,
 }
 
 /// The model of a run.
@@ -171,6 +173,7 @@ impl<'a> Model<'a> {
                 window_follows_rate: false,
                 rate_bound: true,
                 pacing: Pacing::Schedule,
+                shared_connections: false,
             },
             compat: Compat::default(),
             order: EventOrder::Entity,

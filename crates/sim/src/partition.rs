@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::save::Save;
 use xoff_units::{Span, Time, prefetch};
-use xoff_workload::Flow;
+use xoff_workload::{Flow, UNLIMITED};
 use xoff_workload::generators::closed_loop::ClosedLoop;
 
 use crate::calendar::Calendar;
@@ -485,8 +485,17 @@ impl Partition {
     }
 
     pub fn begin(&mut self, flow: u32, facts: PathFacts) {
-        self.begin_in(flow, facts, None);
+        let pair = self.connection_of(flow);
+        self.begin_in(flow, facts, pair);
         self.after_flows();
+    }
+
+    /// The queue pair of a message that shares a connection: that of its receiver and priority. Those of jobs have numbers of their own.
+    fn connection_of(&self, flow: u32) -> Option<u32> {
+        const CONNECTION: u32 = 1 << 31;
+        let f = &self.core.monitor.flows.records[flow as usize].flow;
+        let shares = self.core.layout.shared_connections && f.controlled && f.rate.is_none() && f.size != UNLIMITED;
+        shares.then(|| CONNECTION | f.dst << 3 | u32::from(f.priority))
     }
 
     /// A flow begins, in a queue pair of its source if it has one.

@@ -9,8 +9,8 @@ use xoff_workload::random;
 
 use super::World;
 use super::hosts::HostSide;
-use crate::config::{Config, Core};
-use crate::element::{Arbitration, Element, Input, Output};
+use crate::config::{Config, Core, Spray};
+use crate::element::{Element, Input, Output};
 use crate::event::{Events, Kind, PLACES_MAX};
 use crate::flow::Flow;
 use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
@@ -27,6 +27,7 @@ const RANDOM_PATH: u64 = 2_002;
 const LIMITER_JITTER: u64 = 2_003;
 const SAMPLING: u64 = 2_004;
 const GAPS: u64 = 2_005;
+const PATH_ORDER: u64 = 2_006;
 
 /// One per port, and where hotspots come beside the rest as many again for them.
 fn sources(config: &Config, ports: u32) -> Vec<Source> {
@@ -52,6 +53,21 @@ fn port(config: &Config, at: usize) -> Port {
     }
 }
 
+/// For each flow, by input, then output: its paths in an order drawn for itself (Fisher and Yates).
+fn orders(ports: u32, paths: u32, seed: u64) -> Vec<u16> {
+    let mut all = Vec::with_capacity(ports as usize * ports as usize * paths as usize);
+    for input in 0..ports {
+        let mut rng = random::stream(seed, input.into(), PATH_ORDER);
+        for _ in 0..ports {
+            let first = all.len();
+            all.extend((0..paths).map(|p| p as u16));
+            let own = &mut all[first..];
+            (1..own.len()).rev().for_each(|last| own.swap(last, random::below(&mut rng, last as u64 + 1) as usize));
+        }
+    }
+    all
+}
+
 pub(super) fn world(config: Config) -> World {
     let n = config.ports();
     let t_min = config.t_min().0;
@@ -70,6 +86,7 @@ pub(super) fn world(config: Config) -> World {
         last_links: vec![Vec::new(); n as usize],
         sources: sources(&config, n),
         spray: (0..n).map(|i| random::stream(config.seed, i.into(), RANDOM_PATH)).collect(),
+        orders: Vec::new(),
         announced: vec![(0, 0); config.traffic.sources(n) as usize],
         hot: config.hot_outputs(),
         grants_held: vec![0; n as usize],
@@ -92,8 +109,13 @@ pub(super) fn world(config: Config) -> World {
     for input in 0..n {
         let mut rng = random::stream(w.config.seed, input.into(), FIRST_PATH);
         for output in 0..n {
-            w.flow(input as usize, output as usize).next_path = random::below(&mut rng, paths.into()) as u32;
+            let first = random::below(&mut rng, paths.into()) as u32;
+            let flow = w.flow(input as usize, output as usize);
+            (flow.next_path, flow.next_control_path) = (first, first);
         }
+    }
+    if w.config.spray == Spray::Permuted {
+        w.orders = orders(n, paths, w.config.seed);
     }
     w.ports = (0..n as usize).map(|at| port(&w.config, at)).collect();
     match w.config.core {
@@ -199,7 +221,7 @@ impl World {
     fn element(&mut self, place: Place, inputs: u32, outputs: u32) {
         let number = self.elements.len() as u32;
         self.elements.push(Element { place, first_input: self.inputs.len() as u32, first_output: self.outputs.len() as u32 });
-        let queues = if self.config.element.arbitration == Arbitration::Islip { outputs as usize } else { 1 };
+        let queues = if self.config.element.keeps_queues_by_output() { outputs as usize } else { 1 };
         self.inputs.extend((0..inputs).map(|_| Input::new(u32::MAX, queues, outputs as usize)));
         let size = self.config.element.output.0 as u32;
         self.outputs.extend((0..outputs).map(|o| Output::new(number, o, inputs as usize, size)));
@@ -228,10 +250,16 @@ impl World {
             // An edge is numbered like its port, but for those of a spine, which have several and no delay of their own.
             head_delay += c.port_delays.get(edge as usize).map_or(0, |d| d.0);
         }
-        let mut room = None;
+        let mut room = Vec::new();
         match end {
             End::Element { element, input } => {
-                room = Some(c.element.input.0 as u32);
+                room = match (c.element.crosspoint, c.core) {
+                    (Some(crosspoint), Core::Network(shape)) => {
+                        let outputs = shape.size(self.elements[element as usize].place).1;
+                        vec![crosspoint.0 as u32; outputs as usize]
+                    }
+                    _ => vec![c.element.input.0 as u32],
+                };
                 let input = self.elements[element as usize].first_input + input;
                 self.inputs[input as usize].link = number;
             }

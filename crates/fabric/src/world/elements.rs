@@ -25,6 +25,9 @@ impl World {
         s.output = first_output + number;
         let output = s.output as usize;
         self.report.hops += 1;
+        if self.config.element.crosspoint.is_some() {
+            return self.at_crosspoint(id, input, (first_input + input) as usize, output);
+        }
         let i = &mut self.inputs[(first_input + input) as usize];
         let queue = i.queue(number);
         queue.push_back(id);
@@ -104,7 +107,7 @@ impl World {
         o.held += len;
         o.held_max = o.held.max(o.held_max);
         o.queue.push_back(id);
-        let call = in_link.give_back(done, len);
+        let call = in_link.give_back(done, len, 0);
         let link = i.link;
         self.next_head(output, place, input);
         if let Some(at) = call {
@@ -176,7 +179,7 @@ impl World {
     }
 
     /// Room of a segment whose last bit has left is free.
-    fn settle(&mut self, output: usize) {
+    pub(super) fn settle(&mut self, output: usize) {
         let o = &mut self.outputs[output];
         if o.leaving > 0 && self.links[o.link as usize].busy_until <= self.now {
             o.held -= o.leaving;
@@ -191,7 +194,7 @@ impl World {
         let Some(&id) = o.queue.front() else { return };
         let link = o.link;
         let len = self.segments.get(id).len;
-        match self.links[link as usize].ready(self.now, len) {
+        match self.links[link as usize].ready(self.now, len, 0) {
             Ready::Now => {
                 o.queue.pop_front();
                 o.leaving = len;
@@ -213,6 +216,9 @@ impl World {
             Feeder::Edge(edge) => self.uplink_free(edge as usize, link as u32),
             Feeder::Output(output) => {
                 let output = output as usize;
+                if self.config.element.crosspoint.is_some() {
+                    return self.serve_crosspoints(output);
+                }
                 self.settle(output);
                 self.drain(output);
                 if std::mem::take(&mut self.outputs[output].full) {

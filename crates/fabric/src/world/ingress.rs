@@ -3,7 +3,7 @@
 use xoff_mech::scheduled::request_grant::MaySend;
 
 use super::World;
-use crate::config::{Control, Core, Spray};
+use crate::config::{Control, ControlPath, Core, Spray};
 use crate::event::Kind;
 use crate::flow::Tag;
 use crate::link::Ready;
@@ -103,6 +103,9 @@ impl World {
 
     /// Injects while an uplink is idle and has room.
     pub(super) fn feed(&mut self, edge: usize) {
+        if self.config.element.crosspoint.is_some() {
+            return self.feed_crosspoints(edge);
+        }
         let room_for = self.config.segment_max.0 as u32;
         loop {
             let e = &mut self.edges[edge];
@@ -111,7 +114,7 @@ impl World {
             }
             let Some(uplink) = e.idle.next_from(e.next_uplink) else { return };
             let link = e.uplinks[uplink];
-            match self.links[link as usize].ready(self.now, room_for) {
+            match self.links[link as usize].ready(self.now, room_for, 0) {
                 Ready::Now => {
                     e.next_uplink = uplink + 1;
                     self.inject(edge, uplink as u32, link);
@@ -141,7 +144,12 @@ impl World {
         let port = e.first_port as usize + local;
         let p = &mut self.ports[port];
         let destination = p.eligible.next_from(p.next).expect("for some output");
-        p.next = destination + 1;
+        self.inject_to(port, destination, uplink, link);
+    }
+
+    /// The next segment of a port to an output.
+    pub(super) fn inject_to(&mut self, port: usize, destination: usize, uplink: u32, link: u32) {
+        self.ports[port].next = destination + 1;
         let segment = self.segment(port, destination, uplink);
         self.refresh_quietly(port, destination);
         let id = self.segments.add(segment);
@@ -163,9 +171,10 @@ impl World {
         let (g, max, min) = (self.config.requests_max, self.config.segment_max.0 as u32, self.config.segment_min.0 as u32);
         let (control, unsolicited, pack) = (self.config.control, self.config.unsolicited, self.config.pack);
         let alone = self.asks_alone(port, destination);
-        let path = self.path(port, destination, uplink);
         let flow = self.flow(port, destination);
         let how = flow.requester.may_send(flow.waits(), unsolicited);
+        let path = self.path(port, destination, uplink, how == MaySend::No);
+        let flow = self.flow(port, destination);
         let piece = match how {
             MaySend::Granted => Some(flow.take_granted(max)),
             MaySend::Unsolicited => Some(flow.take_unsolicited(max)),
@@ -210,29 +219,49 @@ impl World {
         }
     }
 
-    fn path(&mut self, port: usize, destination: usize, uplink: u32) -> u32 {
+    /// Whether the next segment of a flow would be one of control alone.
+    pub(super) fn is_control_next(&self, port: usize, destination: usize) -> bool {
+        let flow = &self.flows[port * self.ports_n as usize + destination];
+        flow.requester.may_send(flow.waits(), self.config.unsolicited) == MaySend::No
+    }
+
+    /// The path that the counter of a flow stands at; where paths are drawn, none.
+    pub(super) fn path_at_counter(&self, port: usize, destination: usize, control: bool) -> u32 {
+        let nth = port * self.ports_n as usize + destination;
+        let flow = &self.flows[nth];
+        let own = control && self.config.control_path == ControlPath::Own;
+        let at = if own { flow.next_control_path } else { flow.next_path };
+        match (self.config.spray, self.config.core) {
+            (Spray::Permuted, Core::Network(shape)) => self.orders[nth * shape.paths() as usize + at as usize].into(),
+            _ => at,
+        }
+    }
+
+    fn path(&mut self, port: usize, destination: usize, uplink: u32, control: bool) -> u32 {
         let paths = match self.config.core {
             Core::Network(shape) => shape.paths(),
             Core::Spine { .. } | Core::Ideal { .. } => return uplink,
         };
-        match self.config.spray {
-            Spray::RoundRobin => {
-                let next = &mut self.flow(port, destination).next_path;
-                let path = *next;
-                *next = if path + 1 == paths { 0 } else { path + 1 };
-                path
-            }
-            Spray::PerFlow => self.flow(port, destination).next_path,
-            Spray::Random => xoff_workload::random::below(&mut self.spray[port], paths.into()) as u32,
+        if self.config.spray == Spray::Random {
+            return xoff_workload::random::below(&mut self.spray[port], paths.into()) as u32;
         }
+        let path = self.path_at_counter(port, destination, control);
+        if self.config.spray != Spray::PerFlow {
+            let own = control && self.config.control_path == ControlPath::Own;
+            let flow = self.flow(port, destination);
+            let next = if own { &mut flow.next_control_path } else { &mut flow.next_path };
+            *next = if *next + 1 == paths { 0 } else { *next + 1 };
+        }
+        path
     }
 
     /// Puts a segment on a link that is ready for it.
     pub(super) fn send(&mut self, link: u32, id: u32, len: u32) {
         self.report.link_hops += 1;
         self.report.data_link_hops += u64::from(self.segments.get(id).payload > 0);
+        let place = self.place_behind(link, id);
         let l = &mut self.links[link as usize];
-        let free = l.start(self.now, len);
+        let free = l.start(self.now, len, place);
         match l.end {
             End::Element { .. } => self.events.add(self.now + l.head_delay, Kind::Head, link as usize, id),
             End::Port(_) => self.events.add(free + l.head_delay, Kind::Tail, link as usize, id),
@@ -264,5 +293,44 @@ pub(super) fn control_segment(source: u32, destination: u32) -> Segment {
         path: 0,
         head_at: 0,
         output: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Pattern, Sizes, Traffic};
+    use xoff_units::Bytes;
+
+    fn world(spray: Spray, control_path: ControlPath) -> World {
+        let traffic = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(40)), burst_packets: 1.0 };
+        World::new(Config { spray, control_path, ..Config::paper(traffic) }).unwrap_or_else(|p| panic!("{p:?}"))
+    }
+
+    /// Sections 2.1 and 3.2: a flow carries the same number of segments on each of its eight paths, in the same order again, and that order
+    /// is not another flow's.
+    #[test]
+    fn each_flow_goes_through_its_paths_in_an_order_of_its_own() {
+        let mut w = world(Spray::Permuted, ControlPath::Shared);
+        let mut round = |destination| -> Vec<u32> { (0..8).map(|_| w.path(3, destination, 0, false)).collect() };
+        let (first, again, other) = (round(7), round(7), round(8));
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert_eq!((sorted, &again), ((0..8).collect(), &first));
+        let at = other.iter().position(|p| *p == first[0]).unwrap_or(0);
+        let turned: Vec<u32> = other[at..].iter().chain(&other[..at]).copied().collect();
+        assert_ne!(turned, first, "no cyclic shift of another flow's order");
+    }
+
+    /// A control segment that travels alone takes a path of the flow that it goes with, or it does not.
+    #[test]
+    fn control_advances_the_path_of_data_or_has_a_counter_of_its_own() {
+        for (control_path, skipped) in [(ControlPath::Shared, 2), (ControlPath::Own, 0)] {
+            let mut w = world(Spray::RoundRobin, control_path);
+            let first = w.path(3, 7, 0, false);
+            let control = [w.path(3, 7, 0, true), w.path(3, 7, 0, true)];
+            assert_eq!(control[1], (control[0] + 1) % 8);
+            assert_eq!(w.path(3, 7, 0, false), (first + 1 + skipped) % 8, "{control_path:?}");
+        }
     }
 }

@@ -231,6 +231,14 @@ impl Occupancy {
             }
         }
     }
+    /// Flows that have something in the buffer: the counters that are kept.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+    /// No flow has anything in the buffer.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
     /// The flow with most bytes, among equals the lowest number.
     pub fn largest(&self) -> Option<u32> {
         self.flows.iter().max_by_key(|(flow, bytes)| (*bytes, u32::MAX - flow)).map(|(flow, _)| *flow)

@@ -32,6 +32,14 @@ pub const PARAMS: &[ParamSpec] = &[
         "longest time between two stops of a regulated port; default: that of the flow control of the link",
         "TCD Eq. (3); section 4.4 for credits",
     ),
+    ParamSpec::new(
+        "share",
+        Kind::Float,
+        "1",
+        "part of the link that a priority or virtual lane expects, above 0 up to 1, in max(T_on): C is its share in Eq. (3), and of a period of \
+         credits max(T_on) is that part",
+        "TCD section 4.5",
+    ),
     ParamSpec::optional(
         "period",
         Kind::Span,
@@ -62,6 +70,8 @@ pub struct Params {
     pub epsilon: f64,
     /// max(T_on) [ps]; `None`: that of the flow control.
     pub max_ton: Option<Span>,
+    /// Part of the link that a priority expects, above 0 up to 1.
+    pub share: f64,
     /// T [ps]; `None`: max(T_on).
     pub period: Option<Span>,
     /// Queue above which growth means congestion [bytes].
@@ -79,6 +89,7 @@ impl Params {
         let p = Params {
             epsilon: v.float("epsilon")?,
             max_ton: v.span_opt("max_ton")?,
+            share: v.float("share")?,
             period: v.span_opt("period")?,
             threshold: v.bytes_opt("threshold")?.unwrap_or(red.kmax),
             low_threshold: v.bytes_opt("low_threshold")?.unwrap_or(red.kmin),
@@ -90,6 +101,9 @@ impl Params {
                 format!("{} is no congestion degree", p.epsilon),
                 "expected a number above 0, at most 1; TCD recommends 0.05",
             ));
+        }
+        if !(p.share > 0.0 && p.share <= 1.0) {
+            return Err(ParamError::new("share", format!("{} is no part of a link", p.share), "expected a number above 0, at most 1"));
         }
         if p.low_threshold > p.threshold {
             return Err(ParamError::new(
@@ -113,7 +127,7 @@ impl Law for Params {
         self.red.unmet(at)
     }
     fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
-        let law = place.flow_control.max_ton(place.link, self.epsilon);
+        let law = place.flow_control.max_ton_of(self.share, place.link, self.epsilon);
         if let (None, None, crate::flow_control::FlowControl::Custom(_)) = (self.max_ton, law, place.flow_control) {
             return Err(ParamError::new(
                 "max_ton",
@@ -133,7 +147,7 @@ impl Law for Params {
         reachable("threshold", self.threshold, memory)
     }
     fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
-        let max_ton = self.max_ton.or(place.flow_control.max_ton(place.link, self.epsilon));
+        let max_ton = self.max_ton.or(place.flow_control.max_ton_of(self.share, place.link, self.epsilon));
         let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.to_string());
         vec![
             ("max_ton", time(max_ton)),
@@ -177,7 +191,7 @@ pub struct Tcd {
 impl Tcd {
     /// A port that has never been stopped. A flow control that never stops one needs no max(T_on).
     pub fn new(p: &Params, place: &Place) -> Self {
-        let max_ton = p.max_ton.or_else(|| place.flow_control.max_ton(place.link, p.epsilon)).unwrap_or(Span::ZERO);
+        let max_ton = p.max_ton.or_else(|| place.flow_control.max_ton_of(p.share, place.link, p.epsilon)).unwrap_or(Span::ZERO);
         Tcd {
             release: Time::ZERO,
             last: PortState::NonCongestion,
@@ -368,6 +382,37 @@ mod tests {
         assert_eq!(FlowControl::None.max_ton(&link(C, 4), 0.05), None);
         let d = detector(&[("max_ton", "50us"), ("period", "7us")], &link(C, 4), &credits);
         assert_eq!((d.max_ton(), d.period()), (Span::from_us(50), Span::from_us(7)), "what is given counts");
+    }
+
+    /// Section 4.5: a priority that expects a quarter of 40 Gb/s has Eq. (3) with C = 10 Gb/s and the delays of the link; of a credit period
+    /// it has a quarter.
+    #[test]
+    fn a_priority_has_its_share_in_max_ton() {
+        let whole = detector(&[], &link(C, 4), &pfc(320, 318)).max_ton();
+        let quarter = detector(&[("share", "0.25")], &link(C, 4), &pfc(320, 318)).max_ton();
+        // B_1 - B_0 takes four times as long at a quarter of the rate, all else is as before.
+        let of_queue = |rate: Rate| crate::flow_control::on_off::max_ton_by_queue(rate, Bytes(2_000), link(C, 4).tau(), 0.05);
+        assert_eq!((whole, quarter), (of_queue(C), of_queue(Rate::from_gbps(10))));
+        assert!(quarter > whole);
+        let credits = FlowControl::Cbfc(cbfc::Params { period: Span::from_us(60), buffer_blocks: 12_500, conformance: false });
+        assert_eq!(detector(&[("share", "0.25")], &link(C, 4), &credits).max_ton(), Span::from_us(15));
+        for wrong in ["0", "1.5", "-1"] {
+            assert_eq!(read(&[("share", wrong)]).unwrap_err().key, "share");
+        }
+    }
+
+    /// The trace: with credits every 60 us and a quarter of the link a port that was stopped is released 15 us after its last OFF, where
+    /// it would be undetermined for 60 us with the whole of it.
+    #[test]
+    fn a_share_releases_a_port_sooner() {
+        let credits = FlowControl::Cbfc(cbfc::Params { period: Span::from_us(60), buffer_blocks: 12_500, conformance: false });
+        for (share, until) in [("1", 60_000), ("0.25", 15_000)] {
+            let mut d = detector(&[("kmin", "200KB"), ("low_threshold", "5KB"), ("share", share)], &link(C, 4), &credits);
+            assert_eq!(leaves(&mut d, 0, 10), Mark::None);
+            off(&mut d, 1_000, 1_200, 20);
+            assert_eq!((leaves(&mut d, 1_200, 20), leaves(&mut d, 1_200 + until - 1, 20)), (Mark::Ue, Mark::Ue), "{share}");
+            assert_eq!(leaves(&mut d, 1_200 + until, 20), Mark::None, "{share}: released");
+        }
     }
 
     /// Fig. 6, transitions 1 and 2: before the first OFF T_on is infinite, and the port is judged as in a lossy network.

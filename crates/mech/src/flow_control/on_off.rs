@@ -56,6 +56,18 @@ impl Stop {
             Stop::Credits(period) => period,
         }
     }
+
+    /// [`Stop::max_ton`] of a priority or virtual lane that expects this share of the link (TCD section 4.5): C is the share's in Eq. (3), and
+    /// of a period of credits the share of its time.
+    pub fn max_ton_of(self, share: f64, line: Rate, tau: Span, epsilon: f64) -> Span {
+        if share >= 1.0 {
+            return self.max_ton(line, tau, epsilon);
+        }
+        match self {
+            Stop::Queue(range) => max_ton_by_queue(Rate::from_f64(line.as_f64() * share), range, tau, epsilon),
+            Stop::Credits(period) => Span((period.0 as f64 * share).round() as u64),
+        }
+    }
 }
 
 #[cfg(test)]

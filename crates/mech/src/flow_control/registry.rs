@@ -42,9 +42,14 @@ impl FlowControl {
     /// 4.2; [`on_off`](super::on_off)). `epsilon` is the smallest congestion degree (R_i - R_d)/C that counts, above 0. It follows from
     /// [`Law::stop`]; `None`: no port is ever stopped as a whole.
     pub fn max_ton(&self, link: &LinkFacts, epsilon: f64) -> Option<Span> {
+        self.max_ton_of(1.0, link, epsilon)
+    }
+
+    /// The same of a priority that expects a share of the link.
+    pub fn max_ton_of(&self, share: f64, link: &LinkFacts, epsilon: f64) -> Option<Span> {
         match self {
             FlowControl::Custom(x) => x.max_ton(link, epsilon),
-            _ => self.stop().map(|stop| stop.max_ton(link.rate, link.tau(), epsilon)),
+            _ => self.stop().map(|stop| stop.max_ton_of(share, link.rate, link.tau(), epsilon)),
         }
     }
 }

@@ -5,12 +5,13 @@
 //!   message 2              |------ sent|..         CNPs and timers of message 1 from then on: message 2's
 //! ```
 //!
-//! A message begins when the last byte of the one before it has left, so only one sends at a time. Between messages rate control keeps its
-//! state and its timers.
+//! Only one message of a queue pair sends at a time: one that comes before the last byte of the one before it has left waits for that.
+//! Between messages rate control keeps its state and its timers.
 
 use xoff_units::save::Value;
 
 use super::Nic;
+use crate::env::Env;
 
 /// A message's place in its queue pair.
 #[derive(Clone, Copy, Debug, Default, Value)]
@@ -19,25 +20,65 @@ pub(super) struct InPair {
     before: u64,
     /// The message after it, by place.
     next: Option<u32>,
+    /// The message that waits for its last byte to leave, by place.
+    behind: Option<u32>,
+    /// It waits itself.
+    waits: bool,
+}
+
+impl InPair {
+    /// Does the message wait for the one before it?
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
 }
 
 impl Nic {
-    /// The message at `slot` is the next one of its queue pair.
+    /// The message at `slot` is the next one of its queue pair. Returns whether it may begin: none before it has something left to send.
     #[cold]
-    pub(super) fn go_on_in_pair(&mut self, pair: u32, slot: u32) {
+    pub(super) fn go_on_in_pair(&mut self, pair: u32, slot: u32) -> bool {
         let mut place = InPair::default();
-        if let Some(last) = self.queue_pairs.insert(pair, slot) {
-            let old = &mut self.flows[last as usize];
-            let (rate_control, available) = (old.rate_control.take(), old.available);
-            if let Some(in_pair) = &mut old.pair {
-                place.before = in_pair.before + old.start.size;
-                in_pair.next = Some(slot);
-            }
-            let new = &mut self.flows[slot as usize];
-            new.rate_control = rate_control;
-            new.available = new.available.max(available);
+        let last = self.queue_pairs.insert(pair, slot);
+        if let Some(last) = last
+            && self.flows[last as usize].left() > 0
+            && let Some(before) = &mut self.flows[last as usize].pair
+        {
+            before.behind = Some(slot);
+            place.waits = true;
         }
+        let begins = !place.waits;
         self.flows[slot as usize].pair = Some(Box::new(place));
+        if let Some(last) = last.filter(|_| begins) {
+            self.follow(last, slot);
+        }
+        begins
+    }
+
+    /// The message at `slot` follows the one at `last`: it goes on where rate control is.
+    fn follow(&mut self, last: u32, slot: u32) {
+        let old = &mut self.flows[last as usize];
+        let (rate_control, available, size) = (old.rate_control.take(), old.available, old.start.size);
+        let mut sent = 0;
+        if let Some(in_pair) = &mut old.pair {
+            sent = in_pair.before + size;
+            in_pair.next = Some(slot);
+        }
+        let new = &mut self.flows[slot as usize];
+        new.rate_control = rate_control;
+        new.available = new.available.max(available);
+        if let Some(in_pair) = &mut new.pair {
+            (in_pair.before, in_pair.waits) = (sent, false);
+        }
+    }
+
+    /// The last byte of a message leaves: the one that waits for it begins.
+    #[cold]
+    pub(super) fn next_in_pair(&mut self, slot: u32, env: &mut impl Env) {
+        let Some(next) = self.flows[slot as usize].pair.as_mut().and_then(|p| p.behind.take()) else { return };
+        self.follow(slot, next);
+        let f = &self.flows[next as usize];
+        self.round_robin.push(f.start.class, next, f.next_len(&self.c));
+        self.plan_next(env);
     }
 
     /// The message that has the rate control now of one whose queue pair has gone on; `None`: it has not.

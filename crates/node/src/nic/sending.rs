@@ -320,7 +320,7 @@ impl Nic {
             f.available = f.available.max(p.next(len));
         }
         f.last_len = len;
-        let (paced, recovers) = (f.rate_control.is_some(), f.recovery.is_some());
+        let (paced, recovers, in_pair) = (f.rate_control.is_some(), f.recovery.is_some(), f.pair.is_some());
         let short = f.left() < self.c.payload_max as u64;
         let id = env.frames().insert(frame);
         if self.c.rate_control.telemetry().is_some() {
@@ -337,6 +337,9 @@ impl Nic {
         }
         if all_sent {
             env.emit(self.node, now, NodeEvent::AllSent { flow: s.flow });
+            if in_pair {
+                self.next_in_pair(slot, env);
+            }
         } else if paced {
             self.after_rate_control(now, slot, before, wakes, env);
         }
@@ -380,7 +383,7 @@ impl Nic {
 
     /// The rate control's rate of every flow that is not over: `f(flow, rate)`.
     pub fn flow_rates(&self, mut f: impl FnMut(u32, Rate)) {
-        for s in &self.flows {
+        for s in self.flows.iter().filter(|s| s.pair.as_ref().is_none_or(|p| !p.waits())) {
             if let Some(rc) = &s.rate_control {
                 f(s.start.flow, rc.rate());
             }

@@ -2,6 +2,7 @@
 //! Research report), figure by figure.
 
 mod comparison;
+mod crossbars;
 mod delays;
 mod elements;
 mod fig04;
@@ -35,6 +36,7 @@ pub const REQUEST_GRANT: &[Item] = &[
     item!("request-grant", "fig06", fig06::run_fig06),
     item!("request-grant", "theorem-1", theory::run_theorem_1),
     item!("request-grant", "fig08", fig06::run_fig08),
+    item!("request-grant", "buffered-crossbars", crossbars::run),
     item!("request-grant", "fairness", reassembly::run_fairness),
     item!("request-grant", "reassembly", reassembly::run),
     item!("request-grant", "sec4", section_4::run),

@@ -157,9 +157,9 @@ fn readings(runs: &[Observed], others: &[Observed]) -> Table {
     let mut readings = Table::new(["Egress", "Marks and rate control", "P2 stopped until", "UE of P2", "Highest queue of P2"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right])
         .caption("One congestion point, by the order in which an egress serves its ingresses.");
-    let in_turn = runs[..NAMES.len()].iter().zip(NAMES).map(|(r, n)| (READING.discipline, n, r));
+    let base = runs[..NAMES.len()].iter().zip(NAMES).map(|(r, n)| (READING.discipline, n, r));
     let rest = others.chunks(NAMES.len()).zip(&DISCIPLINES[1..]).flat_map(|(g, d)| g.iter().zip(NAMES).map(|(r, n)| (*d, n, r)));
-    for (discipline, name, run) in in_turn.chain(rest) {
+    for (discipline, name, run) in base.chain(rest) {
         let queue = lab::bytes(run.totals(P2).egress_bytes_max as f64);
         readings.push([
             Cell::code(discipline),

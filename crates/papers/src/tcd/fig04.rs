@@ -7,9 +7,9 @@ use super::fig2::{self, FULL_RATE, Fabric, Flows, Load, P2, PAPER_PERIOD};
 use super::fig03::{self, FABRICS};
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// The entry. Its InfiniBand has credits as often as full rate needs: with the paper's period P2 would never have it.
+/// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let seen = fig03::observe(cx, Load::Multiple, false)?;
+    let seen = fig03::observe(cx, Load::Multiple)?;
     let mut checks = Vec::new();
     for ((fabric, paper), run) in FABRICS.into_iter().zip(&seen.runs) {
         let name = fabric.name();

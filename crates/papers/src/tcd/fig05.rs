@@ -52,7 +52,9 @@ impl Role {
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let run = fig2::observe(cx, &[Setup::new(Fabric::Cee, Detection::Tcd, Load::Multiple)])?.remove(0);
+    let setup = Setup::new(Fabric::Cee, Detection::Tcd, Load::Multiple);
+    let mut runs = fig2::observe(cx, &[setup.clone(), setup.as_rdma()])?;
+    let (rdma, run) = (runs.pop().expect("two were run"), runs.pop().expect("two were run"));
     let end = lab::ps(run.outcome.now);
     let (last_off, ce) = (fig2::last_off(&run, P2), first_ce(&run));
     // The tree of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is let go; that of P2 from the time it emerges.
@@ -111,11 +113,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::time(ce - last_off),
         words(emerged)
     );
+    let why = vec![format!(
+        "The second reading, {}: P2 marks {} frames CE in the whole run and is in congestion for {} of the last millisecond; its queue is {} to {} long then, and a port whose queue neither grows nor shrinks from look to look stays undetermined.",
+        fig2::RDMA,
+        rdma.marks(P2).iter().filter(|m| m.mark == Marking::Ce).count(),
+        Unit::Fraction.format(share(&rdma, P2, PortState::Congestion, lab::ms(5.0), lab::ms(6.0))),
+        lab::bytes(lab::range(&rdma.egress(P2), lab::ms(5.0), lab::ms(6.0)).0),
+        lab::bytes(lab::range(&rdma.egress(P2), lab::ms(5.0), lab::ms(6.0)).1)
+    )];
     let notes = vec![
         format!("P2 cannot emerge before max(T_on) + T = {} after its last OFF.", lab::time(2.0 * max_ton(Fabric::Cee))),
         "The isolated case of Fig. 5 is fig12: one tree, and its leaves end in non-congestion.".into(),
     ];
-    Ok(Findings { measured, checks, figures: vec![figure, tree], notes, ..Findings::default() })
+    Ok(Findings { measured, checks, figures: vec![figure, tree], why, notes, ..Findings::default() })
 }
 
 /// States of the ports and marks over time, with the times at which P2 is let go and emerges.

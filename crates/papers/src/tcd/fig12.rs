@@ -5,7 +5,7 @@ use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
 
-use super::fig2::{self, Detection, FULL_RATE, Fabric, Flows, Load, P0, P1, P2, P3, PAPER_PERIOD, PORTS, READ, Setup};
+use super::fig2::{self, Detection, FULL_RATE, FULL_RATE_PERIOD_US, Fabric, Flows, Load, P0, P1, P2, P3, PAPER_PERIOD, PORTS, READ, Setup};
 use super::fig03::FABRICS;
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
@@ -14,27 +14,15 @@ use crate::{Check, Context, Findings, ReproduceError};
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut setups = FABRICS.map(|(f, _)| Setup::new(f, Detection::Tcd, Load::Single)).to_vec();
     setups.push(setups[1].clone().paper_period());
+    setups.push(setups[0].clone().as_rdma());
     let runs = fig2::observe(cx, &setups)?;
-    let (runs, starved) = (&runs[..2], &runs[2]);
+    let (runs, starved, rdma) = (&runs[..2], &runs[2], &runs[3]);
     let mut checks = Vec::new();
     let mut sentences = Vec::new();
     for ((fabric, _), run) in FABRICS.into_iter().zip(runs) {
         let name = fabric.name();
-        for (port, at) in [("P0", P0), ("P1", P1), ("P2", P2)] {
-            checks.push(fig2::none(format!("{name}: CE of {port}"), run.totals(at).marked.of(CodePoint::Ce)));
-            checks.push(fig2::some(format!("{name}: UE of {port}"), run.totals(at).marked.of(CodePoint::Ue)));
-        }
-        let undecided = [P0, P1, P2].iter().filter(|p| run.states(p).last().is_none_or(|s| s.1 != PortState::NonCongestion)).count();
-        checks.push(Check::none(format!("{name}: ports P0 to P2 that do not end in non-congestion"), "ports", undecided as u64).claimed());
-        let threshold = threshold(fabric);
+        checks.extend(judged(fabric, run));
         let left = queue_at_release(run);
-        checks.push(
-            Check::new(format!("{name}: queue of P2 at the end of UE"), Unit::Bytes, left, threshold, f64::INFINITY)
-                .claimed()
-                .assuming(assumption(fabric)),
-        );
-        checks.extend(root(fabric, run));
-        checks.push(Check::none(format!("{name}: frames lost"), "frames", run.lost()));
         let free = released(run, P2);
         sentences.push(format!(
             "{name}: no CE of P0/P1/P2: {}/{}/{}; UE {}/{}/{}; P2 stopped until {}, undetermined until {}, {} waiting at the end of UE, decided at {}.",
@@ -55,14 +43,35 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "Left CEE, right InfiniBand. The paper: P2 and P1 go from undetermined to non-congestion; while P2 drains, nothing is marked CE although its queue is over the threshold.",
         runs,
     );
-    let tables = vec![fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])])];
-    let why = vec![format!(
-        "The paper's own credit period does not go with TCD: with {PAPER_PERIOD} and 280 KB the root P3 runs out of credits in every period, so that it is undetermined for {} of 0.2 to 3 ms and marks {} of F1's frames UE and {} CE. The congestion would stay unknown. With 46 us P3 never lacks credits.",
+    let tables = vec![fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1]), ("CEE, order of arrival", rdma)])];
+    let why = vec![fig2::second_reading(&judged(Fabric::Cee, rdma)), format!(
+        "The longest credit period of section 4.4 does not go with TCD: with {PAPER_PERIOD} and 280 KB the root P3 runs out of credits in every period, so that it is undetermined for {} of 0.2 to 3 ms and marks {} of F1's frames UE and {} CE. The congestion would stay unknown. With {FULL_RATE_PERIOD_US} us P3 never lacks credits.",
         Unit::Fraction.format(share(starved, P3, PortState::Undetermined, lab::ms(0.2), lab::ms(3.0))),
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ue),
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ce)
     )];
     Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables, why, ..Findings::default() })
+}
+
+/// What must hold of a run.
+fn judged(fabric: Fabric, run: &Observed) -> Vec<Check> {
+    let name = fabric.name();
+    let mut checks = Vec::new();
+    for (port, at) in [("P0", P0), ("P1", P1), ("P2", P2)] {
+        checks.push(fig2::none(format!("{name}: CE of {port}"), run.totals(at).marked.of(CodePoint::Ce)));
+        checks.push(fig2::some(format!("{name}: UE of {port}"), run.totals(at).marked.of(CodePoint::Ue)));
+    }
+    let undecided = [P0, P1, P2].iter().filter(|p| run.states(p).last().is_none_or(|s| s.1 != PortState::NonCongestion)).count();
+    checks.push(Check::none(format!("{name}: ports P0 to P2 that do not end in non-congestion"), "ports", undecided as u64).claimed());
+    let (threshold, left) = (threshold(fabric), queue_at_release(run));
+    checks.push(
+        Check::new(format!("{name}: queue of P2 at the end of UE"), Unit::Bytes, left, threshold, f64::INFINITY)
+            .claimed()
+            .assuming(assumption(fabric)),
+    );
+    checks.extend(root(fabric, run));
+    checks.push(Check::none(format!("{name}: frames lost"), "frames", run.lost()));
+    checks
 }
 
 /// What the states hang on.

@@ -2,7 +2,7 @@
 
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 
-use super::fig2::{self, Detection, Fabric, Load, P2, Setup};
+use super::fig2::{self, Detection, Load, P2, Setup};
 use super::fig03::{FABRICS, assumption};
 use crate::lab::{self, Observed, Points};
 use crate::{Check, Context, Findings, ReproduceError};
@@ -13,11 +13,7 @@ const WINDOWS: [(f64, f64); 2] = [(1.0, 1.5), (2.6, 4.0)];
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let loads = [Load::Single, Load::Multiple];
-    // As in Fig. 3: InfiniBand with the paper's credit period.
-    let of = |fabric, load| {
-        let setup = Setup::new(fabric, Detection::Own, load);
-        if fabric == Fabric::Ib { setup.paper_period() } else { setup }
-    };
+    let of = |fabric, load| Setup::new(fabric, Detection::Own, load);
     let setups: Vec<Setup> = FABRICS.iter().flat_map(|(f, _)| loads.map(|l| of(*f, l))).collect();
     let runs = fig2::observe(cx, &setups)?;
     let mut checks = Vec::new();

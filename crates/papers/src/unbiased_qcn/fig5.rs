@@ -7,7 +7,7 @@ use xoff_units::{Bytes, Rate};
 
 use super::fig2::{fair, seeds, throughput, time};
 use super::run::{Plan, Run, soundness};
-use super::scenes::{self, F6, PHASES, SETTING, SETTLED, Signal};
+use super::scenes::{self, F6, PHASES, RACK, SETTING, SETTLED, Signal};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -48,7 +48,7 @@ fn farthest(runs: &[Run], flow: usize, expected: impl Fn(usize) -> f64) -> (f64,
 }
 
 fn rows(names: &[&str], all: &[&[Run]]) -> Table {
-    let mut table = Table::new(["Sampling", "Phase", "f1", "f6", "f6/f1", "CNMs to f1", "to f6", "STOPs of the input"])
+    let mut table = Table::new(["Fabric, sampling", "Phase", "f1", "f6", "f6/f1", "CNMs to f1", "to f6", "STOPs of the input"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("Means over the seeds from 30 ms after each change on; STOPs over the whole run.");
     for (name, runs) in names.iter().zip(all) {
@@ -74,16 +74,18 @@ struct Variant {
     series: Series,
 }
 
-fn variants(plan: &mut Plan, cx: &Context) -> Vec<Variant> {
+fn variants(plan: &mut Plan, cx: &Context, fabric: fn(xoff_fabric::Config) -> xoff_fabric::Config, called: &str) -> Vec<Variant> {
     let mut all = Vec::new();
-    let n = cx.mode.pick(5, 20);
+    let n = cx.mode.pick(5, 10);
+    let on_rack = !called.is_empty();
     let mut add = |name: String, change: &dyn Fn(&mut xoff_fabric::Hosts)| {
         let config = |seed| {
             let mut hosts = scenes::fan_in_hosts(at_inputs(Sampling::Arrival), true, seed);
             change(&mut hosts);
-            scenes::on_ideal(hosts)
+            fabric(scenes::on_ideal(hosts))
         };
-        let series = plan.series(cx, n, &format!("victim, arrival, {name}"), config);
+        let n = if on_rack { cx.mode.pick(2, 5) } else { n };
+        let series = plan.series(cx, n, &format!("victim, arrival, {called}{name}"), config);
         all.push(Variant { name, series });
     };
     for len in [200, 500, 1_000, 1_522, 4_000] {
@@ -122,78 +124,109 @@ fn bias(runs: &[Run]) -> f64 {
     (sums[1][0] / sums[1][1]) / (sums[0][0] / sums[0][1])
 }
 
-/// Fig. 5(a).
+/// What Fig. 5 has on the fabric of Fig. 1: its name, and how congestion is signalled.
+const ON_RACK: [scenes::Scheme; 4] = [
+    ("fabric of Fig. 1, arrival", || at_inputs(Sampling::Arrival)),
+    ("fabric of Fig. 1, PAUSE only", || None),
+    ("fabric of Fig. 1, random", || at_inputs(Sampling::Random)),
+    ("fabric of Fig. 1, largest", || at_inputs(Sampling::Largest)),
+];
+
+/// Ratio of f6 to f1 in a phase.
+fn ratio(runs: &[Run], p: usize) -> Mean {
+    Mean::of(runs.iter().map(|r| settled(r, F6, p) / settled(r, F1, p)))
+}
+
+/// Fig. 5(a), judged on the fabric of Fig. 1; the ideal switch beside it.
 pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut all = Plan::default();
-    let series = plan(&mut all, cx, seeds(cx), "arrival", || at_inputs(Sampling::Arrival));
-    let variants = variants(&mut all, cx);
+    let ideal = plan(&mut all, cx, seeds(cx), "arrival", || at_inputs(Sampling::Arrival));
+    let rack = ON_RACK.map(|(name, signal)| {
+        let n = if name.ends_with("arrival") { cx.mode.pick(5, 15) } else { cx.mode.pick(2, 5) };
+        all.series(cx, n, name, |seed| scenes::on_rack(scenes::fan_in(signal(), true, seed)))
+    });
+    let on_ideal = variants(&mut all, cx, |c| c, "");
+    let on_rack = variants(&mut all, cx, scenes::on_rack, "fabric of Fig. 1, ");
     let results = all.run(cx)?;
-    let runs = results.of(series);
+    let (ideal, runs) = (results.of(ideal), results.of(rack[0]));
     let mut checks = soundness(&results);
-    let ratio = |runs: &[Run], p: usize| Mean::of(runs.iter().map(|r| settled(r, F6, p) / settled(r, F1, p)));
-    let mut sentences = Vec::new();
     for p in 0..PHASES.len() {
         let most = runs.iter().map(|r| settled(r, F6, p)).fold(0.0, f64::max);
-        checks.push(claimed(format!("{}: f6, largest of all seeds", phase(p)), Unit::BitsPerSecond, most, 0.0, OFFERED / 2.0));
+        let what = format!("{}: f6, largest of all seeds", phase(p));
+        checks.push(Check::new(what, Unit::BitsPerSecond, most, 0.0, OFFERED / 2.0).claimed().assuming(RACK));
     }
     for p in 0..PHASES.len() {
-        let ratio = ratio(runs, p);
-        checks.push(
-            Check::mean(format!("{}: f6 over f1, mean of the seeds", phase(p)), Unit::Other("times".into()), ratio, 0.85, 1.15)
-                .paper(1.0)
-                .assuming(SETTING),
-        );
-        let of = |f| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
-        sentences.push(format!("f1 {}, f6 {} ({})", of(F1), of(F6), ratio.words(|v| format!("{v:.2}"))));
+        let what = format!("{}: f6 over f1, mean of the seeds", phase(p));
+        checks.push(Check::mean(what, Unit::Other("times".into()), ratio(runs, p), 0.85, 1.15).paper(1.0).assuming(RACK));
     }
-    let measured =
-        format!("{}: {}; in brackets the ratio with its 95 % interval over {} seeds.", "Phase by phase", sentences.join("; "), runs.len());
-    let mut table = Table::new(["Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6 over those of f1"])
-        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
+    let words = |runs: &[Run]| {
+        let one = |p: usize| {
+            let of = |f| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
+            format!("f1 {}, f6 {} ({})", of(F1), of(F6), ratio(runs, p).words(|v| format!("{v:.2}")))
+        };
+        (0..PHASES.len()).map(one).collect::<Vec<_>>().join("; ")
+    };
+    let measured = format!(
+        "Phase by phase, on the fabric of Fig. 1: {}. On one ideal switch: {}. In brackets f6 over f1 with its 95 % interval, {} and {} seeds.",
+        words(runs),
+        words(ideal),
+        runs.len(),
+        ideal.len()
+    );
+    let heading = ["Fabric", "Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6 over those of f1"];
+    let mut table = Table::new(heading)
+        .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("What f6's rate depends on: means over seeds with 95 % intervals.");
     let of = |v: &Variant| results.of(v.series);
-    for v in &variants {
-        let [a, b, c] = [0, 1, 2].map(|p| ratio(of(v), p).words(|x| format!("{x:.2}")));
-        table.push([v.name.clone(), a, b, c, format!("{:.2}", bias(of(v)))]);
+    for (fabric, variants) in [("ideal switch", &on_ideal), ("Fig. 1", &on_rack)] {
+        for v in variants {
+            let [a, b, c] = [0, 1, 2].map(|p| ratio(of(v), p).words(|x| format!("{x:.2}")));
+            table.push([fabric.to_owned(), v.name.clone(), a, b, c, format!("{:.2}", bias(of(v)))]);
+        }
     }
-    let by_length: Vec<String> =
-        variants[..5].iter().map(|v| format!("{}: {:.2} ({:.2})", v.name, ratio(of(v), 1).mean, bias(of(v)))).collect();
-    let spread = |p: usize| {
-        let all: Vec<f64> = runs.iter().map(|r| settled(r, F6, p)).collect();
-        (all.iter().copied().fold(f64::MAX, f64::min), all.iter().copied().fold(0.0, f64::max))
-    };
-    let gaps = &variants[5];
-    let why = vec![
-        format!(
-            "f6 gets {:.2} times as many CNMs per byte as f1, although each is notified when a frame of its own fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. An evenly paced frame of f1 meets the queue, which is f1's own, at its lowest; a frame of f6 comes at any time. The bias is gone with short frames and smaller with random gaps: f6/f1 in the second phase, and in brackets the ratio of CNMs per byte: {}, {}: {:.2} ({:.2}).",
-            bias(runs),
-            by_length.join(", "),
-            gaps.name,
-            ratio(of(gaps), 1).mean,
-            bias(of(gaps))
-        ),
-        format!(
-            "A limiter begins at line rate: f1's has to fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s, and f6, which arrives faster, is cut all that while. Where both offer 10 Gb/s, f6/f1 is {:.2} in the first phase, and {:.2} and {:.2} later.",
-            ratio(of(&variants[7]), 0).mean,
-            ratio(of(&variants[7]), 1).mean,
-            ratio(of(&variants[7]), 2).mean
-        ),
-        format!(
-            "Nothing draws f6 to one rate: f1's is set by the output, f6 goes by the CNMs that f1 needs, and byte counters let both recover in proportion to their own rates. Over the seeds f6 lies between {} and {} in the first phase, {} and {} in the third.",
-            lab::rate(spread(0).0),
-            lab::rate(spread(0).1),
-            lab::rate(spread(2).0),
-            lab::rate(spread(2).1)
-        ),
-        "What the paper says of principle holds: f6 loses more than half of its rate although its output is free, and PAUSE alone is better for it (fig5b). The paper shows one run; how evenly its adapters pace frames it does not say.".into(),
-    ];
     let figure = Figure::new("A victim under arrival sampling at inputs (paper: Fig. 5a)")
         .caption("f6 offers 7 Gb/s to an output that no other flow uses and is throttled with f1, with which it shares an input.")
-        .panel(throughput("Throughputs, the first seed", &runs[0], 6, 2))
-        .panel(throughput("Throughputs, the second seed", &runs[1], 6, 2))
-        .panel(limits("Rate limits, the first seed", &runs[0]));
-    let tables = vec![rows(&["arrival"], &[runs]), table];
+        .panel(throughput("Fabric of Fig. 1, the first seed", &runs[0], 6, 2))
+        .panel(throughput("Ideal switch, the first seed", &ideal[0], 6, 2))
+        .panel(limits("Rate limits, fabric of Fig. 1, the first seed", &runs[0]));
+    let kinds: Vec<&[Run]> = std::iter::once(ideal).chain(rack.iter().map(|s| results.of(*s))).collect();
+    let names: Vec<&str> = std::iter::once("ideal switch, arrival").chain(ON_RACK.iter().map(|k| k.0)).collect();
+    let tables = vec![rows(&names, &kinds), table];
+    let why = why_a(ideal, runs, &on_ideal, &on_rack, &|v| results.of(v.series));
     Ok(Findings { measured, checks, figures: vec![figure], tables, why, ..Findings::default() })
+}
+
+/// What f6's rate depends on, on both fabrics, and where they agree.
+fn why_a<'a>(ideal: &[Run], rack: &[Run], on_ideal: &[Variant], on_rack: &[Variant], of: &dyn Fn(&Variant) -> &'a [Run]) -> Vec<String> {
+    let second = |v: &Variant| format!("{:.2} ({:.2})", ratio(of(v), 1).mean, bias(of(v)));
+    let both = |nth: usize| format!("{}: {} and {}", on_ideal[nth].name, second(&on_ideal[nth]), second(&on_rack[nth]));
+    let spread = |runs: &[Run], p: usize| {
+        let all: Vec<f64> = runs.iter().map(|r| settled(r, F6, p)).collect();
+        format!("{} to {}", lab::rate(all.iter().copied().fold(f64::MAX, f64::min)), lab::rate(all.iter().copied().fold(0.0, f64::max)))
+    };
+    vec![
+        format!(
+            "f6 gets {:.2} times as many CNMs per byte as f1 on the ideal switch and {:.2} times on the fabric of Fig. 1, although each is notified when a frame of its own fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. On the ideal switch an evenly paced frame of f1 meets the queue, which is f1's own, at its lowest, because the frame before it has left in the same rhythm; in the fabric of Fig. 1 frames wait for requests, grants and segments on 32 links, and when they leave has no fixed place in that rhythm. f6/f1 in the second phase, and in brackets the ratio of CNMs per byte, ideal switch and Fig. 1: {}; {}; {}; {}.",
+            bias(ideal),
+            bias(rack),
+            both(0),
+            both(2),
+            both(5),
+            both(6)
+        ),
+        format!(
+            "A limiter begins at line rate: f1's has to fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s, and f6, which arrives faster, is cut all that while. {}.",
+            both(7)
+        ),
+        format!(
+            "Nothing draws f6 to one rate: f1's is set by the output, f6 goes by the CNMs that f1 needs, and byte counters let both recover in proportion to their own rates. Over the seeds f6 lies between {} in the first phase and {} in the third on the ideal switch, {} and {} on the fabric of Fig. 1.",
+            spread(ideal, 0),
+            spread(ideal, 2),
+            spread(rack, 0),
+            spread(rack, 2)
+        ),
+        "The paper shows one run; how evenly its adapters pace frames it does not say.".into(),
+    ]
 }
 
 /// Fig. 5(b).

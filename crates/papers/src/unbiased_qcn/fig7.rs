@@ -5,7 +5,7 @@ use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 
 use super::run::{Plan, Run, soundness};
-use super::scenes::{self, SETTING, Scheme};
+use super::scenes::{self, RACK, Scheme};
 use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
@@ -34,14 +34,24 @@ const KEEP_ALIVE: usize = 3;
 const LARGEST: usize = 4;
 const OUTPUT: usize = 5;
 
-fn plan(plan: &mut Plan, cx: &Context, kind: usize, hot: u32) -> Series {
+fn plan(plan: &mut Plan, cx: &Context, kind: usize, hot: u32, on_rack: bool) -> Series {
     let (name, signal) = KINDS[kind];
-    plan.series(cx, cx.mode.pick(5, 20), &format!("hotspot of {hot}, {name}"), |seed| scenes::input_hotspot(signal(), hot, END, seed))
+    let (seeds, fabric) = if on_rack { (cx.mode.pick(3, if kind == ARRIVAL { 10 } else { 4 }), "fabric of Fig. 1, ") } else { (cx.mode.pick(5, 20), "") };
+    plan.series(cx, seeds, &format!("hotspot of {hot}, {fabric}{name}"), |seed| {
+        let scene = scenes::input_hotspot(signal(), hot, END, seed);
+        if on_rack { scenes::on_rack(scene) } else { scene }
+    })
 }
 
 /// Rate of a flow once settled, over all seeds [bit/s].
 fn rate(runs: &[Run], flow: usize) -> Mean {
     Mean::of(runs.iter().map(|r| r.rate(flow, SETTLED, END)))
+}
+
+/// From the smallest to the largest rate of the victim over the seeds.
+fn range(runs: &[Run]) -> String {
+    let all: Vec<f64> = runs.iter().map(|r| r.rate(VICTIM, SETTLED, END)).collect();
+    format!("{} to {}", lab::rate(all.iter().copied().fold(f64::MAX, f64::min)), lab::rate(all.iter().copied().fold(0.0, f64::max)))
 }
 
 /// Mean of a buffer of the first flow, once settled [bytes].
@@ -70,14 +80,17 @@ fn buffers(title: &str, runs: &[(&str, &Run)], at_input: bool) -> Panel {
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut all = Plan::default();
-    let series = [PAUSE, ARRIVAL, RANDOM, KEEP_ALIVE, LARGEST, OUTPUT].map(|k| plan(&mut all, cx, k, HOT));
-    let caption = plan(&mut all, cx, PAUSE, HOT - 1);
+    let kinds = [PAUSE, ARRIVAL, RANDOM, KEEP_ALIVE, LARGEST, OUTPUT];
+    let rack = kinds.map(|k| plan(&mut all, cx, k, HOT, true));
+    let switch = kinds.map(|k| plan(&mut all, cx, k, HOT, false));
+    let caption = plan(&mut all, cx, PAUSE, HOT - 1, false);
     let results = all.run(cx)?;
-    let runs = |k: usize| results.of(series[k]);
+    let runs = |k: usize| results.of(rack[k]);
+    let ideal = |k: usize| results.of(switch[k]);
     let mut checks = soundness(&results);
     let share = 100e9 / f64::from(HOT);
     let near = |what: &str, value: Mean, expected: f64, paper: f64| {
-        Check::mean(what, Unit::BitsPerSecond, value, expected * 0.95, expected * 1.05).paper(paper).assuming(SETTING)
+        Check::mean(what, Unit::BitsPerSecond, value, expected * 0.95, expected * 1.05).paper(paper).assuming(RACK)
     };
     checks.push(near("PAUSE only: victim f7", rate(runs(PAUSE), VICTIM), share, 16.6e9));
     checks.push(near("arrival sampling at inputs: victim f7, mean of the seeds", rate(runs(ARRIVAL), VICTIM), share, 16.6e9));
@@ -89,21 +102,22 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .max_by(|a, b| (a.mean - share).abs().total_cmp(&(b.mean - share).abs()))
         .expect("a hotspot has flows");
     checks.push(near("random occupancy sampling: f1 to f6, farthest", farthest, share, share));
-    let bytes = |what: &str, value: f64, low: f64, high: f64| Check::new(what, Unit::Bytes, value, low, high).claimed().assuming(SETTING);
+    let bytes = |what: &str, value: f64, low: f64, high: f64| Check::new(what, Unit::Bytes, value, low, high).claimed().assuming(RACK);
     checks.push(bytes("(c) input of f1 and f7, occupancy sampling at inputs", held(runs(RANDOM), true), 42e3, 78e3).beside(60e3));
     checks.push(bytes("(c) input of f1 and f7, QCN at outputs", held(runs(OUTPUT), true), 0.0, 10e3));
     checks.push(bytes("(d) congested output, occupancy sampling at inputs", held(runs(RANDOM), false), 120e3, 150e3));
     checks.push(bytes("(d) congested output, QCN at outputs", held(runs(OUTPUT), false), 42e3, 78e3).beside(60e3));
-    let mut table = Table::new(["QCN", "f7", "Slowest of f1 to f6", "Fastest", "Input of f1", "Output", "STOPs", "CNMs to f7"])
-        .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
+    let mut table = Table::new(["Fabric", "QCN", "f7", "Slowest of f1 to f6", "Fastest", "Input of f1", "Output", "STOPs", "CNMs to f7"])
+        .align([Align::Left, Align::Left].into_iter().chain([Align::Right; 7]))
         .caption(format!("Means over the seeds from {SETTLED} ms on; STOPs and CNMs over {END} ms. The interval is that of 95 %."));
-    for (k, (name, _)) in KINDS.iter().enumerate() {
-        let runs = runs(k);
+    let both = KINDS.iter().enumerate().flat_map(|(k, (name, _))| [("Fig. 1", name, runs(k)), ("ideal switch", name, ideal(k))]);
+    for (fabric, name, runs) in both {
         let ends: Vec<(f64, f64)> = runs
             .iter()
             .map(|r| (0..VICTIM).map(|f| r.rate(f, SETTLED, END)).fold((f64::MAX, 0.0f64), |(l, h), v| (l.min(v), h.max(v))))
             .collect();
         table.push([
+            fabric.to_owned(),
             (*name).to_owned(),
             rate(runs, VICTIM).words(lab::rate),
             lab::rate(Mean::of(ends.iter().map(|e| e.0)).mean),
@@ -116,9 +130,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let of = |k: usize| rate(runs(k), VICTIM).words(lab::rate);
     let measured = format!(
-        "Victim f7: PAUSE only {}, arrival sampling {}, random {}, largest {}. Occupancy sampling at inputs: input {}, output {}; QCN at outputs: input {}, output {}.",
+        "Fabric of Fig. 1, victim f7: PAUSE only {}, arrival sampling {} (ideal switch {}), random {}, largest {}. Occupancy sampling at inputs: input {}, output {}; QCN at outputs: input {}, output {}.",
         of(PAUSE),
         of(ARRIVAL),
+        rate(ideal(ARRIVAL), VICTIM).words(lab::rate),
         of(RANDOM),
         of(LARGEST),
         lab::bytes(held(runs(RANDOM), true)),
@@ -126,11 +141,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::bytes(held(runs(OUTPUT), true)),
         lab::bytes(held(runs(OUTPUT), false))
     );
-    let arrival = rate(runs(ARRIVAL), VICTIM);
+    let more = |runs: &[Run]| Unit::Fraction.format(rate(runs, VICTIM).mean / share - 1.0);
     let why = vec![format!(
-        "Arrival sampling leaves the victim {} more than the {} that PAUSE does: CNMs go to f1 and f7 by what arrives of each, and f7 is cut less the lower its rate is.",
-        Unit::Fraction.format(arrival.mean / share - 1.0),
-        lab::rate(rate(runs(PAUSE), VICTIM).mean)
+        "Arrival sampling gives the victim {} more than a sixth of the line on the fabric of Fig. 1 and {} more on the ideal switch: CNMs go to f1 and f7 by what arrives of each, and f7 is cut less the lower its rate is. How far it is pulled goes by the seed, f7 has {} and {}: single runs of the two fabrics differ by as much, their means no more than the seeds scatter.",
+        more(runs(ARRIVAL)),
+        more(ideal(ARRIVAL)),
+        range(runs(ARRIVAL)),
+        range(ideal(ARRIVAL))
     )];
     let notes = vec![
         format!(
@@ -146,7 +163,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 /// Draws the first run of each kind.
 fn figure<'a>(first: impl Fn(usize) -> &'a Run) -> Figure {
     Figure::new("Input-generated hotspot at 100 Gb/s (paper: Fig. 7)")
-        .caption("f2 to f6 come at 10 ms. PAUSE drags the victim f7 down to the share of f1; occupancy sampling leaves it alone.")
+        .caption("The fabric of Fig. 1; f2 to f6 come at 10 ms. PAUSE drags the victim f7 down to the share of f1; occupancy sampling leaves it alone.")
         .panel(throughput("(a) PAUSE only", first(PAUSE)))
         .panel(throughput("(a) Arrival sampling at inputs", first(ARRIVAL)))
         .panel(throughput("(b) Random occupancy sampling at inputs, keep-alive", first(KEEP_ALIVE)))

@@ -1,6 +1,7 @@
 //! Unbiased QCN for Scalable Server-Fabrics (Unbiased QCN, IBM Research report RZ 3880), figure by figure.
 
 mod af_qcn;
+mod complexity;
 mod fig2;
 mod fig4;
 mod fig5;
@@ -32,6 +33,7 @@ pub const UNBIASED_QCN: &[Item] = &[
     item!("unbiased-qcn", "multicast", multicast::run),
     item!("unbiased-qcn", "qfb", laws::feedback),
     item!("unbiased-qcn", "reaction-point", laws::reaction_point),
+    item!("unbiased-qcn", "complexity", complexity::run),
     item!("unbiased-qcn", "setpoint", setpoint::run),
     item!("unbiased-qcn", "af-qcn", af_qcn::run),
     item!("unbiased-qcn", "rack", rack::run),

@@ -10,6 +10,9 @@ use xoff_workload::random;
 /// What the paper leaves open, and how it is filled: in every simulation.
 pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output, frames granted one by one in a circle and carried at 1.6 times the line, 0.78 us from input to output at 100 Gb/s and 1.46 us at 10 Gb/s (entry rack has the fabric of Fig. 1 beside it, but not with the victim of arrival sampling); Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
+/// The same where the fabric of Fig. 1 counts, because the ideal switch gives something else.
+pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines with 8 KiB at each input and output, segments of 256 B over links of a quarter of a line, 150 KB at each input and output, frames granted one by one in a circle; Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
+
 /// What is a random stream for; see `xoff_workload::random`.
 const START: u64 = 3_001;
 
@@ -102,6 +105,23 @@ pub fn fan_in_within(signal: Signal, victim: bool, seed: u64, within: Span) -> H
     }
     stagger(&mut flows, seed, within);
     Hosts::unbiased_qcn(flows, signal)
+}
+
+/// Leaf switches of a small fabric of Fig. 1, and ports of each.
+const LEAVES: u32 = 8;
+const LEAF_PORTS: u32 = 5;
+
+/// A scene on the fabric of Fig. 1, its hosts on a leaf switch each as far as those go.
+pub fn on_rack(ideal: Config) -> Config {
+    let at = |port: u32| port % LEAVES * LEAF_PORTS + port / LEAVES;
+    let mut hosts = ideal.hosts.expect("a scene has hosts");
+    for flow in &mut hosts.flows {
+        flow.source = at(flow.source);
+        flow.destinations.iter_mut().for_each(|d| *d = at(*d));
+    }
+    hosts.line_changes.iter_mut().for_each(|c| c.1 = at(c.1));
+    let (window, until) = (ideal.window, ideal.until);
+    Config { window, until, ..Config::unbiased_qcn_rack(LEAVES, ideal.line, hosts) }
 }
 
 /// When the output of Fig. 6 slows down [ms].

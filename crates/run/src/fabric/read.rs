@@ -1,6 +1,6 @@
 //! From a scenario file to the configuration of a fabric.
 
-use xoff_fabric::{Blocked, Config, CongestionPoints, Control, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic};
+use xoff_fabric::{Blocked, Config, CongestionPoints, Control, ControlPath, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic};
 use xoff_mech::detection::{af_qcn, qcn};
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_mech::scheduled::request_grant::{Admission, Service};
@@ -268,8 +268,10 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     c.spray = match s.text("spray")?.as_str() {
         "random" => Spray::Random,
         "per-flow" => Spray::PerFlow,
+        "permuted" => Spray::Permuted,
         _ => Spray::RoundRobin,
     };
+    c.control_path = if s.text("control_path")? == "own" { ControlPath::Own } else { ControlPath::Shared };
     let size = s.bytes("control_size")?;
     match (s.span_opt("control_delay")?, c.control) {
         (Some(delay), _) => c.control = Control::OutOfBand { delay },
@@ -288,12 +290,14 @@ fn read_element(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     c.element.input = s.bytes("input")?;
     c.element.output = s.bytes_opt("output")?.unwrap_or(c.element.output);
     c.element.speedup = count(s, "speedup", 0, 1_000)?;
+    c.element.crosspoint = s.bytes_opt("crosspoint")?;
     c.element.arbitration = match s.text("arbitration")?.as_str() {
         "oldest-first" => xoff_fabric::Arbitration::OldestFirst,
         "islip" => xoff_fabric::Arbitration::Islip,
         _ => xoff_fabric::Arbitration::RoundRobin,
     };
-    for (key, size) in [("input", c.element.input), ("output", c.element.output)] {
+    let crosspoint = c.element.crosspoint.unwrap_or(Bytes::ZERO);
+    for (key, size) in [("input", c.element.input), ("output", c.element.output), ("crosspoint", crosspoint)] {
         if size.0 > 1 << 30 {
             return Err(ParamError::new(key, "out of range", "expected up to 1 GiB"));
         }

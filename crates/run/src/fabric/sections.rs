@@ -30,10 +30,17 @@ const COMMON: &[ParamSpec] = &[
     ParamSpec::optional("unsolicited", Kind::Flag, "a flow may send one segment unasked; default: by kind", "request-grant section 2.1"),
     ParamSpec::new(
         "spray",
-        Kind::Choice(&["round-robin", "random", "per-flow"]),
+        Kind::Choice(&["round-robin", "random", "permuted", "per-flow"]),
         "round-robin",
-        "path of the next segment of a flow",
+        "path of the next segment of a flow; permuted: each path once in an order that the flow has drawn for itself, then again",
         "request-grant section 3.2",
+    ),
+    ParamSpec::new(
+        "control_path",
+        Kind::Choice(&["shared", "own"]),
+        "shared",
+        "path of a control segment that travels alone: the next one of its flow, or of a counter of its own",
+        "not stated in the paper",
     ),
     ParamSpec::optional(
         "control_delay",
@@ -61,6 +68,12 @@ const ELEMENT: &[ParamSpec] = &[
     ParamSpec::new("input", Kind::Bytes, "8KiB", "queue of an input, b_in", "request-grant section 4"),
     ParamSpec::optional("output", Kind::Bytes, "queue of an output, b; default: 60KiB, in a rack 8KiB", "request-grant section 4"),
     ParamSpec::new("speedup", Kind::Count, "2", "crossbar over links, L_S / L_F", "request-grant section 3.1"),
+    ParamSpec::optional(
+        "crosspoint",
+        Kind::Bytes,
+        "a buffered crossbar in place of input and output queues: the buffer of each crosspoint, with credits of its own",
+        "request-grant section 3.1",
+    ),
     ParamSpec::new(
         "arbitration",
         Kind::Choice(&["round-robin", "oldest-first", "islip"]),

@@ -193,6 +193,7 @@ impl NetworkScenario {
                 window_follows_rate: false,
                 rate_bound: true,
                 pacing: m.host.pacing,
+                shared_connections: m.host.shared_connections,
             },
             compat: Compat::default(),
             order: Default::default(),

@@ -76,6 +76,8 @@ pub(crate) struct Host {
     pub cnp_priority: Option<u8>,
     pub recovery: Option<Recovery>,
     pub pacing: Pacing,
+    /// Messages between two hosts share a connection.
+    pub shared_connections: bool,
     pub window: Option<u64>,
 }
 
@@ -141,6 +143,7 @@ pub(super) fn read_host(s: &mut Section<'_>) -> Result<Host, ParamError> {
         cnp_priority,
         recovery,
         pacing,
+        shared_connections: s.text("connections")? == "per-pair",
         window: window.map(|w| w.0),
     })
 }
