@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs papers farm venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -273,6 +273,45 @@ farm: toolchain ## Random fabrics under checkers and broken inputs for readers, 
 	$(dir $(XOFF))xoff-farm readers --lasting $(FARM) --out $(FARM_OUT)/readers
 	$(dir $(XOFF))xoff-farm fabrics --lasting $(FARM) --out $(FARM_OUT)/fabrics
 	$(call done,farm)
+
+# How long all readers together are fuzzed, and where it keeps what it found. FUZZ_ARGS: options of `xoff-farm fuzz`, such as `--only scenario`.
+FUZZ ?= 30min
+FUZZ_OUT ?= out/fuzz
+FUZZ_ARGS ?=
+# The machine that the fuzzer is built for: only with a name is what builds it, such as procedural macros, left as it is.
+FUZZ_TARGET := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+FUZZ_DIR := $(or $(CARGO_TARGET_DIR),target)/fuzz
+# What libFuzzer asks the compiler for: a counter at each edge, and what is compared with what. No nightly Rust is needed for it.
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16
+
+fuzz: toolchain ## Readers with inputs that are found by what they reach (libFuzzer), FUZZ long (default 30min); goes on where it was (needs a C++ compiler)
+	@$(call step,Fuzz)
+	if ! command -v c++ >/dev/null; then
+	  echo "make: fuzz needs a C++ compiler, for libFuzzer (Debian, Ubuntu: apt-get install g++)" >&2
+	  exit 1
+	fi
+	# The versions of everything are those of the other builds.
+	cp Cargo.lock fuzz/Cargo.lock
+	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_TARGET_DIR="$(FUZZ_DIR)" $(CARGO) build --release --manifest-path fuzz/Cargo.toml --target $(FUZZ_TARGET)
+	$(CARGO) build --release --workspace --bin xoff-farm
+	$(dir $(XOFF))xoff-farm fuzz --program $(FUZZ_DIR)/$(FUZZ_TARGET)/release/xoff-fuzz --lasting $(FUZZ) --out $(FUZZ_OUT) $(FUZZ_ARGS)
+	$(call done,fuzz)
+
+# Options of `cargo mutants`: `make mutants MUTANTS_ARGS='--shard 3/40'` for a part, `MUTANTS_ARGS=--iterate` for those that no run has caught yet.
+MUTANTS_ARGS ?=
+MUTANTS_OUT ?= out/mutants
+
+mutants: toolchain ## Mechanisms with small faults put into them, one at a time: the tests of `mech` have to find each (needs cargo-mutants; hours)
+	@if ! command -v cargo-mutants >/dev/null; then
+	  echo "make: mutants needs cargo-mutants: cargo install cargo-mutants --locked" >&2
+	  exit 1
+	fi
+	$(call step,Mutants)
+	mkdir -p $(MUTANTS_OUT)
+	CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=1 nice -n 5 cargo-mutants mutants --package xoff-mech --test-package xoff-mech --no-shuffle \
+	  --baseline skip --timeout 60 --jobs 1 --output $(MUTANTS_OUT) $(MUTANTS_ARGS) -- --lib --tests
+	$(call done,mutants)
 
 # How long the soak runs, and where it keeps its rounds.
 SOAK ?= 3h

@@ -3,7 +3,7 @@
 use xoff_wire::ecn::{self, Ecn};
 use xoff_wire::ethernet;
 use xoff_wire::local::{Message, Subtype};
-use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan};
+use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
 
 use crate::frames::frames;
 
@@ -17,7 +17,8 @@ macro_rules! again {
     ($t:ty, $parse:ident, $emit:ident, $bytes:expr) => {
         match <$t>::$parse($bytes) {
             Ok(repr) => {
-                let mut out = [0xEE; 512];
+                // An IP header announces what is longer than any of these.
+                let mut out = vec![0xEE; $bytes.len().max(512)];
                 let len = repr.$emit(&mut out).unwrap_or_else(|e| panic!("{repr:?}: {e}"));
                 // An IP header announces a payload that is not written with it.
                 let rest = $bytes.len().max(len);
@@ -42,6 +43,7 @@ pub fn all_parsers(bytes: &[u8]) {
     again!(cbfc::Wide, parse, emit, bytes);
     again!(gfc::Repr, parse, emit, bytes);
     again!(pffc::Repr, parse, emit, bytes);
+    again!(uec::CcUpdate, parse, emit, bytes);
     again!(test_frame::Repr, parse, emit, bytes);
     again!(Message, parse, emit, bytes);
     again!(cnm::Tag, parse, emit, bytes);

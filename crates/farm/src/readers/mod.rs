@@ -13,6 +13,7 @@ use crate::draw::Dice;
 use crate::parsers;
 
 mod named;
+mod saved;
 
 /// A reader.
 #[derive(Clone)]
@@ -82,7 +83,13 @@ pub fn all(root: &Path) -> Vec<Reader> {
         Some(kind) => contents(&cases.iter().filter(|f| begins(f, kind.trim_end_matches('s'))).cloned().collect::<Vec<_>>()),
         None => contents(&own.iter().filter(|f| begins(f, name)).cloned().collect::<Vec<_>>()),
     }));
+    readers.extend(saved::all());
     readers
+}
+
+/// Inputs of a reader that are kept with the project: what a fuzzer has found that reaches the most, and what has failed once.
+pub fn kept(root: &Path, reader: &str) -> Vec<Vec<u8>> {
+    contents(&below(&root.join("crates/farm/corpus").join(reader), &[""]))
 }
 
 fn wire(_: &Reader, bytes: &[u8]) -> bool {

@@ -29,10 +29,13 @@ const CHAIN: &str = include_str!("chain.toml");
 const BOTTLENECK: u64 = 1_250_000;
 /// Of a frame so much is payload.
 const PAYLOAD: f64 = 0.95;
-/// Without a data frame for so long, a round is over.
-const QUIET: Duration = Duration::from_millis(2500);
-/// Longest time until a process has its ports open, or has ended.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Without a data frame for so long, a round is over: a pause of 1.7 s that nothing lifted has ended by then, and been processed, on a machine that keeps processes
+/// waiting for a second or two.
+const QUIET: Duration = Duration::from_millis(5000);
+/// Longest time until a process has its ports open, or has ended: minutes on a machine that has to read programs from the disk again and again.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Longest time that traffic may take beyond five times its own.
+const SLOW: Duration = Duration::from_secs(60);
 
 /// Flow controls of a soak, with what their switches need besides the scenario.
 pub const KINDS: [(&str, &[&str]); 6] =
@@ -331,7 +334,7 @@ impl Soak<'_> {
             if now > to && now.duration_since(last) > QUIET {
                 break;
             }
-            if now.duration_since(began) > traffic * 5 + PATIENCE {
+            if now.duration_since(began) > traffic * 5 + SLOW {
                 problems.push("traffic has not ended after five times its time".to_owned());
                 break;
             }

@@ -23,7 +23,7 @@ pub struct Running<'s> {
     scenario: &'s NetworkScenario,
     pub(super) world: World,
     sink: Sink,
-    ports: PortNumbers,
+    pub(super) ports: PortNumbers,
     /// Nodes that run here, where others run elsewhere.
     here: Option<Vec<bool>>,
     pub(super) clocks: Clocks,
@@ -300,6 +300,7 @@ impl<'s> Running<'s> {
         if parts.work.incomplete == 0 {
             parts.unfinished.extend(jobs.iter().filter_map(JobSummary::unfinished));
         }
+        parts.not_kept = checkpoints.as_ref().and_then(Checkpoints::missed_words);
         seen(&mut parts);
         let verdict = Verdict::from(parts);
         let mut summary = Summary::of(scenario, &outcome, &verdict);
