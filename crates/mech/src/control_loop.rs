@@ -10,6 +10,8 @@
 //! GFC Eq. (6) has `2 MTU/C + 2 t_w + t_r` with `t_r = g + t_p`; it leaves out that the message is a frame on the wire as well,
 //! that other control frames may go before it, and that the frame in its way may be longer than those of its own class.
 
+use std::cmp::Ordering;
+
 use xoff_units::{Bytes, Rate, Span};
 
 use crate::LinkFacts;
@@ -43,7 +45,8 @@ pub fn bytes_ceil(rate: Rate, span: Span) -> Bytes {
 impl LinkFacts {
     /// A link with frames of one size and class, whose nodes handle control messages at once.
     pub const fn plain(rate: Rate, delay: Span, mtu: Bytes, buffer: Bytes) -> LinkFacts {
-        LinkFacts { rate, delay, mtu, mtu_other: mtu, buffer, processing: Span::ZERO, jitter: Span::ZERO, control_ahead: 0 }
+        let (processing, jitter) = (Span::ZERO, Span::ZERO);
+        LinkFacts { rate, delay, mtu, mtu_other: mtu, buffer, processing, jitter, control_ahead: 0, peer_tier: Ordering::Equal }
     }
 
     /// Messages that other classes may send before one of this class: two each, a pause and a resume, or the other way round. A third

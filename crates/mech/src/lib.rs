@@ -29,6 +29,8 @@ pub mod watchdog;
 pub use control_loop::{ControlLoop, bytes_ceil};
 pub use unmet::Unmet;
 
+use std::cmp::Ordering;
+
 use xoff_units::{Bytes, Rate, Span};
 
 /// What a mechanism may know of the link it works on when it is configured and validated.
@@ -50,4 +52,7 @@ pub struct LinkFacts {
     pub jitter: Span,
     /// Control frames that may be sent before a message: those of other classes, and CNMs.
     pub control_ahead: u64,
+    /// The distance of the other end from its nearest host, in links, compared with that of this end. `Less`: a host, or a switch nearer to
+    /// hosts, so that traffic enters the network by this port. `Equal` where it is unknown.
+    pub peer_tier: Ordering,
 }

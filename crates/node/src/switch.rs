@@ -3,7 +3,7 @@
 use serde::Serialize;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
-use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState};
+use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, Waiting};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::save::Save;
@@ -86,8 +86,8 @@ pub struct Switch {
     failed_port_keeps_memory: bool,
     hairpin_overlap: bool,
     telemetry: bool,
-    /// Some port has per-flow flow control: runs without it look no further.
-    per_flow: bool,
+    /// Some receiver half asks for flows or for egress queues: runs without them look no further.
+    asks_more: bool,
     classes: usize,
     /// Buffers that notify sources of congestion; most switches have none.
     #[save(each)]
@@ -153,7 +153,7 @@ impl Switch {
             hairpin_overlap: c.compat.hairpin_overlap,
             telemetry: c.telemetry.is_some(),
             watchdog: c.watchdog.map(|w| Watchdog::new(w, frame, n * c.classes)),
-            per_flow: c.flow_control.iter().any(FlowControl::per_flow),
+            asks_more: c.flow_control.iter().any(|f| f.per_flow() || f.entry_ports() > 0),
         }
     }
 
@@ -197,8 +197,8 @@ impl Switch {
         let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, at, len) else {
             return self.refuse(at(), id, env);
         };
-        let message = if self.per_flow && class_state.rx.per_flow() {
-            self.on_flow_arrival(now, (port, out_port), class, &frame, env)
+        let message = if self.asks_more {
+            self.on_arrival_with_more(now, (port, out_port), class, &frame, &occupancy, env)
         } else {
             class_state.rx.on_arrival(now, &occupancy, frame.bytes())
         };
@@ -358,11 +358,7 @@ impl Switch {
             } else {
                 let class_state = self.ports[in_port as usize].class_state_mut(class);
                 let occupancy = self.buffer.release(&mut class_state.ingress, || Passage { now, port: in_port, out: port, class }, len);
-                let message = if class_state.rx.per_flow() {
-                    self.on_flow_departure(now, (in_port, port), class, &frame)
-                } else {
-                    class_state.rx.on_departure(now, &occupancy, frame.bytes())
-                };
+                let message = self.on_departure_with_more(now, (in_port, port), class, &frame, &occupancy);
                 if let Some(message) = message {
                     self.send_control(now, in_port, class, message, env);
                 }
@@ -371,6 +367,47 @@ impl Switch {
             if let Some(other) = exposed {
                 self.try_send(now, other, env);
             }
+        }
+    }
+
+    /// A receiver half may ask for the flow of a frame, or for the egress queue that it joins.
+    #[cold] // out of line: runs without such receivers do not pay
+    #[inline(never)]
+    fn on_arrival_with_more(
+        &mut self,
+        now: Time,
+        (port, out): (u16, u16),
+        class: u8,
+        frame: &Frame,
+        occupancy: &Occupancy,
+        env: &mut impl Env,
+    ) -> Option<Message> {
+        let egress = Waiting { port: out, bytes: Bytes(self.waiting(out, class)) + frame.bytes() };
+        let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
+        match () {
+            _ if rx.per_flow() => self.on_flow_arrival(now, (port, out), class, frame, env),
+            _ if rx.wants_egress() => rx.on_arrival_to(now, occupancy, egress, frame.bytes()),
+            _ => rx.on_arrival(now, occupancy, frame.bytes()),
+        }
+    }
+
+    /// The same of a frame that has left.
+    #[cold]
+    #[inline(never)]
+    fn on_departure_with_more(
+        &mut self,
+        now: Time,
+        (port, out): (u16, u16),
+        class: u8,
+        frame: &Frame,
+        occupancy: &Occupancy,
+    ) -> Option<Message> {
+        let egress = Waiting { port: out, bytes: Bytes(self.waiting(out, class)) };
+        let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
+        match () {
+            _ if rx.per_flow() => self.on_flow_departure(now, (port, out), class, frame),
+            _ if rx.wants_egress() => rx.on_departure_from(now, occupancy, egress, frame.bytes()),
+            _ => rx.on_departure(now, occupancy, frame.bytes()),
         }
     }
 
@@ -541,9 +578,9 @@ impl Switch {
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
         let occupancy = self.buffer.release(&mut class_state.ingress, || Passage { now, port: in_port, out: port, class }, bytes.0 as u32);
-        let message = if self.per_flow && class_state.rx.per_flow() {
+        let message = if self.asks_more {
             let frame = env.frames()[id];
-            self.on_flow_departure(now, (in_port, port), class, &frame)
+            self.on_departure_with_more(now, (in_port, port), class, &frame, &occupancy)
         } else {
             class_state.rx.on_departure(now, &occupancy, bytes)
         };

@@ -147,6 +147,30 @@ fn gfc_never_stands_still() {
     assert!(gbps(&o, 20).iter().all(|&g| g > 0.5), "{:?}", gbps(&o, 20));
 }
 
+/// With entry ports (docs/theory/gfc-repair.md) every flow keeps C/(2 n), whoever is served first: in order of arrival, where the paper's rule
+/// decays, and in turn, where it collapses with two hosts a switch.
+#[test]
+fn entry_ports_keep_the_rate_of_the_ring() {
+    const ONE: &[(&str, &str)] = &[("b1", "750KB"), ("bm", "997KB"), ("entry_ports", "1")];
+    const TWO: &[(&str, &str)] = &[("b1", "750KB"), ("bm", "997KB"), ("entry_ports", "2")];
+    const FOUR: &[(&str, &str)] = &[("b1", "750KB"), ("bm", "997KB"), ("entry_ports", "4"), ("entry_b1", "200KB")];
+    for (hosts, params) in [(1, ONE), (2, TWO), (4, FOUR)] {
+        for discipline in [DisciplineKind::Fifo, DisciplineKind::RoundRobin] {
+            let of = |ms| run_ring(hosts, "gfc-buffer", params, discipline, ms, |_| {});
+            let (a, b) = (of(20), of(40));
+            assert_eq!((b.dropped_frames, &b.deadlocks[..], &b.violations[..]), (0, &[][..], &[][..]));
+            for (a, b) in a.flows.iter().zip(&b.flows) {
+                let share = (b.delivered - a.delivered) as f64 * 8.0 / (20.0 * 1e6) * 2.0 * hosts as f64 / 10.0;
+                assert!((0.95..1.05).contains(&share), "{hosts} hosts, {discipline:?}: {share}");
+            }
+        }
+    }
+    // The paper's rule, two hosts in turn: not a frame in the last 20 ms.
+    let of = |ms| run_ring(2, "gfc-buffer", &[("b1", "750KB"), ("bm", "997KB")], DisciplineKind::RoundRobin, ms, |_| {});
+    let sum = |o: Outcome| o.flows.iter().map(|f| f.delivered).sum::<u64>();
+    assert!(sum(of(40)) - sum(of(20)) < 1_000_000);
+}
+
 const LATE: &[(&str, &str)] = &[("xoff", "1MB"), ("xon", "997KB")];
 
 /// A canary that must fail: with XOFF at the very buffer there is no headroom, frames are lost, and the check reports it in the names of

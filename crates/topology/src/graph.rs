@@ -93,6 +93,23 @@ impl Topology {
         link
     }
 
+    /// Links between each node and its nearest host, by node, failed ones included: what a network was built for does not change with a
+    /// failure. `u32::MAX` where there is no host.
+    pub fn distances_to_hosts(&self) -> Vec<u32> {
+        let mut distances = vec![u32::MAX; self.nodes.len()];
+        let mut next: std::collections::VecDeque<NodeId> = self.hosts().collect();
+        next.iter().for_each(|&h| distances[h as usize] = 0);
+        while let Some(n) = next.pop_front() {
+            for p in &self.nodes[n as usize].ports {
+                if distances[p.peer as usize] == u32::MAX {
+                    distances[p.peer as usize] = distances[n as usize] + 1;
+                    next.push_back(p.peer);
+                }
+            }
+        }
+        distances
+    }
+
     /// The hosts, in index order.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.of_kind(NodeKind::Host)

@@ -8,14 +8,15 @@
 //! ```
 
 use xoff_mech::ControlLoop;
+use xoff_mech::flow_control::gfc_buffer::{entry_range, entry_stages};
 use xoff_mech::flow_control::{FlowControl, standstill};
-use xoff_params::ParamError;
+use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
-use super::input::PlanInput;
-use super::link::Link;
+use super::input::{PlanInput, within};
+use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
 use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::message_rate;
@@ -23,6 +24,8 @@ use crate::theorems::message_rate;
 /// Buffer-based GFC in the registry of plans.
 pub(super) const PLAN: Entry = Entry {
     name: "gfc-buffer",
+    keys: KEYS,
+    check: |input| entry_ports(input).map(drop),
     plan,
     conditions,
     configured,
@@ -30,6 +33,46 @@ pub(super) const PLAN: Entry = Entry {
     on_off: Some(OnOff { formula: |_| ("2 MTU, the hysteresis below B_1", "not in the paper"), warnings: |_, _, _| Ok(Vec::new()) }),
     ..Entry::PLAIN
 };
+
+const KEYS: &[ParamSpec] = &[ParamSpec::new(
+    "entry_ports",
+    Kind::Count,
+    "0",
+    "ports of a switch by which traffic enters and that share an egress, for GFC whose entry ports slow down first; 0: all ports alike",
+    "ours; docs/theory/gfc-repair.md",
+)];
+
+fn entry_ports(input: &PlanInput) -> Result<u64, ParamError> {
+    let ports = input.own().count("entry_ports")?;
+    within("entry_ports", ports, 0, 1 << 10)?;
+    Ok(ports)
+}
+
+/// What B_1 has to be at least with n entry ports: their stages, and so much below them that the egress does not run empty before they
+/// are faster again.
+pub fn entry_room(rate: Rate, tau: Span, ports: u64, hysteresis: Bytes) -> Bytes {
+    let l = ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO };
+    entry_range(&l, ports) + bytes_ceil(rate, tau) + hysteresis
+}
+
+/// The row and, where there is no room for it, the refusal.
+fn entry_rows(link: &Link, ports: u64, b_1: Bytes, mtu: Bytes) -> Result<Vec<PlanRow>, ParamError> {
+    if ports == 0 {
+        return Ok(Vec::new());
+    }
+    let need = entry_room(link.rate, link.tau, ports, mtu * 2);
+    if b_1 < need {
+        let what = format!("{ports} entry ports need B_1 >= {need}, B_1 is {b_1}");
+        return Err(ParamError::new("entry_ports", what, format!("expected a buffer of {} more bytes, or fewer entry ports", (need - b_1).0)));
+    }
+    let l = ControlLoop { rate: link.rate, tau: link.tau, mtu, buffer: Bytes::ZERO };
+    let source = "ours; docs/theory/gfc-repair.md";
+    Ok(vec![
+        PlanRow::bytes("start of entry ports, queue at the egress", "E_1", b_1 - entry_range(&l, ports), "B_1 - 2 n C tau", source),
+        PlanRow::count("stages by which entry ports are ahead", "s", entry_stages(ports).into(), "stages", "least s with 2^s >= 4 n", source),
+        PlanRow::bytes("least B_1 for them", "B_1 min", need, "2 n C tau + C tau + hysteresis", source),
+    ])
+}
 
 fn derived(fc: &FlowControl) -> Vec<Derived> {
     let FlowControl::GfcBuffer(p) = fc else { return Vec::new() };
@@ -96,8 +139,11 @@ pub fn cascaded_share(rate: Rate, fan_in: u64, hops: u32) -> Rate {
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::with_messages(input);
     let range = range(link.rate, link.tau);
-    let (buffer, b_m) = buffer_and_b_m(input, input.b_1, range)?;
-    let b_1 = threshold("b_1", input.b_1, b_m, range)?;
+    let ports = entry_ports(input)?;
+    let free = input.buffer.is_none() && input.b_m.is_none() && ports > 0;
+    let start = input.b_1.or(free.then(|| entry_room(link.rate, link.tau, ports, input.mtu * 2)));
+    let (buffer, b_m) = buffer_and_b_m(input, start, range)?;
+    let b_1 = threshold("b_1", start, b_m, range)?;
     let stages = stage_table(link.rate, b_m, b_1);
     let lowest = stages.last().map_or(link.rate, |s| s.rate);
 
@@ -146,6 +192,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "GFC section 5.3",
         ),
     ]);
+    rows.extend(entry_rows(&link, ports, b_1, input.mtu)?);
     let stops = standstill::staged((b_m, b_1), input.rate_unit, link.rate, link.mtu);
     let (row, check) = standing(&stops, if stops.lowest > lowest { "the rate unit" } else { "R_N" }, buffer);
     rows.push(row);
@@ -248,6 +295,28 @@ mod tests {
         assert_eq!(stage_count(Bytes(32_768)), 16);
         assert_eq!(stage_count(Bytes(32_769)), 17);
         assert_eq!(stage_count(Bytes(u64::MAX)), 65);
+    }
+
+    /// The testbed with two hosts a switch: 2 n C tau = 450 KB, so that E_1 = 300 KB; four do not fit below B_1 = 750 KB.
+    #[test]
+    fn entry_ports_take_room_below_b_1() {
+        let plan = |ports: &str, more: &[(&str, &str)]| {
+            let mut v = xoff_params::Defaults::of(super::super::PARAMS).with("flow_control", "gfc-buffer").with("tau", "90us");
+            for (k, x) in more.iter().chain(&[("entry_ports", ports)]) {
+                v = v.with(k, x);
+            }
+            super::super::plan(&PlanInput::read(&mut v).unwrap())
+        };
+        let testbed = [("b_m", "1MB"), ("b_1", "750KB")];
+        let row = |p: &Plan, symbol: &str| p.rows.iter().find(|r| r.symbol == symbol).map(|r| match r.value_exact {
+            super::super::Exact::Integer(v) => v,
+            super::super::Exact::Real(_) => unreachable!(),
+        });
+        let two = plan("2", &testbed).unwrap();
+        assert_eq!((row(&two, "E_1"), row(&two, "s")), (Some(300_000), Some(3)));
+        assert_eq!(plan("4", &testbed).unwrap_err().key, "entry_ports");
+        let smallest = plan("4", &[]).unwrap();
+        assert_eq!(row(&smallest, "B_1"), row(&smallest, "B_1 min"), "a buffer that fits is chosen");
     }
 
     #[test]

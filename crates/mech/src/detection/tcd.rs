@@ -361,7 +361,8 @@ mod tests {
             assert_eq!((d.max_ton(), d.period()), (Span::from_us(60), Span::from_us(60)));
         }
         let (bm, b1, rate_unit) = (Bytes::from_kb(300), Bytes::from_kb(281), Rate(8_000));
-        let staged = FlowControl::GfcBuffer(gfc_buffer::Params { bm, b1, hysteresis: Bytes(2_000), rate_unit, repeat: Span::ZERO });
+        let (hysteresis, repeat, spacing) = (Bytes(2_000), Span::ZERO, Span::ZERO);
+        let staged = FlowControl::GfcBuffer(gfc_buffer::Params { bm, b1, hysteresis, rate_unit, repeat, spacing, entry: None });
         assert_eq!(detector(&[], &link(C, 4), &staged).max_ton(), Span::from_ns(MAX_TON));
         let ideal = FlowControl::GfcConceptual(gfc_conceptual::Params { bm, b0: b1, rate_unit });
         assert_eq!(detector(&[], &link(C, 4), &ideal).max_ton(), Span::from_ns(92_400), "8.4 us / 2 / 0.05 + 8.4 us");

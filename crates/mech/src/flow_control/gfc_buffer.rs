@@ -10,6 +10,8 @@
 //! messages by ten to twenty; a falling crossing is therefore reported `hysteresis` bytes late (default 2 MTU, 0 for
 //! literal runs). A rising crossing is never delayed: Eq. (1) needs it in time. Messages must arrive in order. With `repeat` the stage is
 //! sent again each interval: on a link with errors a lost one would hold until the next change.
+//!
+//! With `entry_ports` the ports by which traffic enters the network slow down before the others ([`entry`]). That is ours.
 
 use serde::Serialize;
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
@@ -21,8 +23,14 @@ use super::law::{Law, Signal};
 use super::on_off::Stop;
 use super::repeat::{self, Repeat};
 use super::standstill::{self, Standstill};
-use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender};
-use crate::{ControlLoop, LinkFacts};
+use super::{Gate, MESSAGE_LEN, Message, Occupancy, RateLimiter, Receiver, Sender, Waiting};
+use crate::{ControlLoop, LinkFacts, Unmet};
+
+mod entry;
+
+pub use entry::{EntryTable, entry_range, entry_stages};
+
+use entry::Entry;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
@@ -40,6 +48,26 @@ pub const PARAMS: &[ParamSpec] = &[
         "not in the paper; see the page gfc-buffer",
     ),
     ParamSpec::new("rate_unit", Kind::Rate, "8kbps", "smallest rate the limiter can hold", "GFC section 7"),
+    ParamSpec::new(
+        "spacing",
+        Kind::Span,
+        "0us",
+        "least time between two messages of a port; the latest stage is sent when it is over; 0: a message whenever the stage changes",
+        "tau is a reading of GFC section 4.2: at most one message per tau",
+    ),
+    ParamSpec::new(
+        "entry_ports",
+        Kind::Count,
+        "0",
+        "ports of a switch by which traffic enters, its hosts or switches nearer to hosts, that share an egress: such ports slow down before the others; 0: all ports alike",
+        "ours; see docs/theory/gfc-repair.md",
+    ),
+    ParamSpec::optional(
+        "entry_b1",
+        Kind::Bytes,
+        "queue at an egress at which entry ports slow down first; default: B_1 - 2 n C tau, n entry ports",
+        "ours; see docs/theory/gfc-repair.md",
+    ),
     repeat::PARAM,
 ];
 
@@ -56,6 +84,10 @@ pub struct Params {
     pub rate_unit: Rate,
     /// Time after which the stage is sent again; zero: never [ps].
     pub repeat: Span,
+    /// Least time between two messages; zero: none [ps].
+    pub spacing: Span,
+    /// How many entry ports share an egress, and from which queue there on they slow down [bytes]; none: all ports are alike.
+    pub entry: Option<(u64, Bytes)>,
 }
 
 impl Params {
@@ -66,7 +98,8 @@ impl Params {
         let bm = b_m(&l, v.bytes_opt("bm")?);
         let b1 = v.bytes_opt("b1")?.unwrap_or(bm.saturating_sub(range(&l)));
         let hysteresis = v.bytes_opt("hysteresis")?.unwrap_or(link.mtu * 2);
-        let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")?, repeat };
+        let entry = entry::read(v, &l, b1)?;
+        let p = Params { bm, b1, hysteresis, rate_unit: v.rate("rate_unit")?, repeat, spacing: v.span("spacing")?, entry };
         p.validate(link)?;
         Ok(p)
     }
@@ -99,10 +132,20 @@ impl Law for Params {
     type Sender = Box<StageSender>;
 
     fn halves(&self, link: &LinkFacts) -> (Box<StageReceiver>, Box<StageSender>) {
-        (Box::new(StageReceiver::new(self, link.rate)), Box::new(StageSender::new(self, link.rate)))
+        let mut receiver = StageReceiver::new(self, link.rate);
+        receiver.entry = self.entry.filter(|_| link.peer_tier.is_lt()).map(|(n, e_1)| Entry::new(EntryTable::new(n, e_1, self.b1)));
+        (Box::new(receiver), Box::new(StageSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())]
+        let mut all = vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())];
+        all.extend(self.entry.map(|(_, e_1)| ("entry_b1", e_1.to_string())));
+        all
+    }
+    fn entry_ports(&self) -> u64 {
+        self.entry.map_or(0, |(ports, _)| ports)
+    }
+    fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+        entry::unmet(self, &self.control_loop(link))
     }
     fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
         repeat::with_one_lost(link.control_loop(MESSAGE_LEN), self.repeat)
@@ -196,19 +239,38 @@ pub struct StageReceiver {
     table: StageTable,
     hysteresis: Bytes,
     stage: u16,
+    /// Announced last; the other one where messages keep a distance.
+    announced: u16,
+    /// When the next message may go, if they keep a distance, and [`Receiver::on_wake`] has not been called since.
+    free_at: Time,
+    spacing: Span,
     repeat: Repeat,
+    /// Of a port by which traffic enters, where such ports slow down first.
+    #[save(each)]
+    entry: Option<Entry>,
 }
 
 impl StageReceiver {
     /// A receiver in stage 0.
     pub fn new(p: &Params, line: Rate) -> Self {
-        StageReceiver { table: StageTable::new(p.bm, p.b1, line), hysteresis: p.hysteresis, stage: 0, repeat: Repeat::new(p.repeat) }
+        StageReceiver { table: StageTable::new(p.bm, p.b1, line), hysteresis: p.hysteresis, stage: 0, announced: 0, free_at: Time::NEVER, spacing: p.spacing, repeat: Repeat::new(p.repeat), entry: None }
     }
 
     fn announce(&mut self, now: Time, stage: u16) -> Option<Message> {
         self.stage = stage;
+        if self.free_at != Time::NEVER && now < self.free_at {
+            return None;
+        }
+        self.send(now)
+    }
+
+    fn send(&mut self, now: Time) -> Option<Message> {
+        self.announced = self.stage;
+        if self.spacing.0 > 0 {
+            self.free_at = now + self.spacing;
+        }
         self.repeat.sent(now);
-        Some(Message::Stage(Stage(stage)))
+        Some(Message::Stage(Stage(self.stage)))
     }
 }
 
@@ -224,11 +286,35 @@ impl Receiver for StageReceiver {
         if stage < self.stage { self.announce(now, stage) } else { None }
     }
 
-    fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
-        if self.repeat.is_due(now) { self.announce(now, self.stage) } else { None }
+    fn wants_egress(&self) -> bool {
+        self.entry.is_some()
     }
+
+    fn on_arrival_to(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+        let Some(entry) = &mut self.entry else { return self.on_arrival(now, occupancy, len) };
+        // A buffer that was empty before holds nothing for another egress.
+        let stage = entry.joined(&self.table, occupancy.bytes, egress, self.hysteresis, occupancy.bytes == len);
+        if stage != self.stage { self.announce(now, stage) } else { None }
+    }
+
+    fn on_departure_from(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+        let Some(entry) = &mut self.entry else { return self.on_departure(now, occupancy, len) };
+        let stage = entry.left(&self.table, occupancy.bytes, egress, self.hysteresis);
+        if stage != self.stage { self.announce(now, stage) } else { None }
+    }
+
+    fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
+        // A change back to what was announced is no message.
+        let waited = self.free_at <= now;
+        if waited {
+            self.free_at = Time::NEVER;
+        }
+        if waited && self.stage != self.announced || self.repeat.is_due(now) { self.send(now) } else { None }
+    }
+    /// Whenever a message is sent this is asked for: the end of the distance is a wake-up, whether a stage waits or not.
     fn next_wake(&self) -> Option<Time> {
-        self.repeat.next()
+        let free = (self.free_at != Time::NEVER).then_some(self.free_at);
+        self.repeat.next().into_iter().chain(free).min()
     }
     /// The last stage.
     fn hold(&self) -> Option<Message> {
@@ -316,7 +402,7 @@ mod tests {
     #[test]
     fn rising_is_immediate_and_falling_waits_for_the_hysteresis() {
         let p =
-            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000), repeat: Span::ZERO };
+            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None };
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
@@ -331,7 +417,7 @@ mod tests {
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
         let p =
-            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
+            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None };
         let mut r = StageReceiver::new(&p, C);
         assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
@@ -341,7 +427,7 @@ mod tests {
     #[test]
     fn the_stage_is_repeated_at_intervals() {
         let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
-        let p = Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::from_us(5) };
+        let p = Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::from_us(5), spacing: Span::ZERO, entry: None };
         let (mut r, us) = (StageReceiver::new(&p, C), Time::from_us);
         assert_eq!(r.next_wake(), None, "both ends begin at stage 0");
         assert_eq!(r.on_arrival(us(1), &occupancy(282_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
@@ -352,10 +438,30 @@ mod tests {
         assert_eq!(r.next_wake(), Some(us(18)));
     }
 
+    /// At most one message per 7 us: the stage that holds when the time is over is sent, none if it is the announced one.
+    #[test]
+    fn messages_keep_a_distance_and_the_latest_stage_wins() {
+        let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
+        let spacing = Span::from_us(7);
+        let p = Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing, entry: None };
+        let (mut r, us, len) = (StageReceiver::new(&p, C), Time::from_us, Bytes(1500));
+        let stage = |k| Some(Message::Stage(Stage(k)));
+        assert_eq!(r.on_arrival(us(1), &occupancy(282_000), len), stage(1));
+        assert_eq!(r.next_wake(), Some(us(8)));
+        assert_eq!(r.on_departure(us(2), &occupancy(280_500), len), None);
+        assert_eq!(r.on_arrival(us(3), &occupancy(290_600), len), None);
+        assert_eq!(r.on_wake(us(5), &occupancy(290_600)), None, "early");
+        assert_eq!((r.on_wake(us(8), &occupancy(290_600)), r.next_wake()), (stage(2), Some(us(15))));
+        assert_eq!(r.on_departure(us(9), &occupancy(290_000), len), None);
+        assert_eq!(r.on_arrival(us(10), &occupancy(290_600), len), None);
+        assert_eq!((r.on_wake(us(15), &occupancy(290_600)), r.next_wake()), (None, None), "nothing has changed");
+        assert_eq!(r.on_departure(us(20), &occupancy(280_000), len), stage(0), "at once");
+    }
+
     #[test]
     fn the_sender_obeys_the_stage() {
         let p =
-            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO };
+            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None };
         let mut s = StageSender::new(&p, C);
         s.on_message(Time::ZERO, Message::Stage(Stage(1)));
         assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));

@@ -275,6 +275,12 @@ macro_rules! flow_controls {
                 of_law!(self, Vec::new(), p => p.unmet(link); $($C)+ $($F)+)
             }
 
+            /// Ports of a switch by which traffic enters and that share an egress, as many as it is made for; 0: its receiver halves do
+            /// not look at egress queues ([`Receiver::wants_egress`]).
+            pub fn entry_ports(&self) -> u64 {
+                of_law!(self, 0, p => Law::entry_ports(p); $($C)+ $($F)+)
+            }
+
             /// Do the priorities of a port share one buffer? Then the buffer of its link is that of all of them.
             pub fn shares_port(&self) -> bool {
                 of_law!(self, false, p => Law::shares_port(p); $($C)+ $($F)+)
@@ -342,6 +348,30 @@ macro_rules! flow_controls {
                     $(Rx::$C(m) => m.on_departure(now, occupancy, len),)+
                     $(Rx::$F(_) => None,)+
                     Rx::Custom(m) => m.on_departure(now, occupancy, len),
+                }
+            }
+            /// See [`Receiver::wants_egress`].
+            pub fn wants_egress(&self) -> bool {
+                match self {
+                    $(Rx::$C(m) => m.wants_egress(),)+
+                    Rx::Custom(m) => m.wants_egress(),
+                    _ => false,
+                }
+            }
+            /// See [`Receiver::on_arrival_to`].
+            pub fn on_arrival_to(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+                match self {
+                    $(Rx::$C(m) => m.on_arrival_to(now, occupancy, egress, len),)+
+                    Rx::Custom(m) => m.on_arrival_to(now, occupancy, egress, len),
+                    _ => None,
+                }
+            }
+            /// See [`Receiver::on_departure_from`].
+            pub fn on_departure_from(&mut self, now: Time, occupancy: &Occupancy, egress: Waiting, len: Bytes) -> Option<Message> {
+                match self {
+                    $(Rx::$C(m) => m.on_departure_from(now, occupancy, egress, len),)+
+                    Rx::Custom(m) => m.on_departure_from(now, occupancy, egress, len),
+                    _ => None,
                 }
             }
             /// See [`FlowReceiver::on_arrival`].

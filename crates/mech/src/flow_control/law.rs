@@ -91,6 +91,11 @@ pub trait Law: Clone + Debug + Sized {
     fn unmet(&self, _link: &LinkFacts) -> Vec<Unmet> {
         Vec::new()
     }
+    /// Ports of a switch by which traffic enters and that share an egress, as many as it is made for; 0: its receiver halves do not look
+    /// at egress queues ([`Receiver::wants_egress`]).
+    fn entry_ports(&self) -> u64 {
+        0
+    }
     /// Do the priorities of a port share one buffer, and what may be sent into it? Then the buffer of its link is that of all of them.
     fn shares_port(&self) -> bool {
         false

@@ -84,12 +84,34 @@ pub struct Occupancy {
     pub limit: Bytes,
 }
 
+/// What waits at an egress port for one priority, from all ingresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The egress port.
+    pub port: u16,
+    /// [bytes]
+    pub bytes: Bytes,
+}
+
 /// The downstream half: measures one ingress buffer and sends messages to the upstream port.
 pub trait Receiver {
     /// A frame of `len` was admitted; `occupancy` is the state after it.
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
     /// A frame of `len` left the buffer; `occupancy` is the state after it.
     fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
+    /// Does it look at the queue that a frame joins or has left? Then [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`] are
+    /// called in the place of the two above.
+    fn wants_egress(&self) -> bool {
+        false
+    }
+    /// As [`Receiver::on_arrival`]; `egress` is the queue that the frame joins, with it.
+    fn on_arrival_to(&mut self, now: Time, occupancy: &Occupancy, _egress: Waiting, len: Bytes) -> Option<Message> {
+        self.on_arrival(now, occupancy, len)
+    }
+    /// As [`Receiver::on_departure`]; `egress` is the queue that the frame has left, without it.
+    fn on_departure_from(&mut self, now: Time, occupancy: &Occupancy, _egress: Waiting, len: Bytes) -> Option<Message> {
+        self.on_departure(now, occupancy, len)
+    }
     /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message>;
     /// When the clock matters next; a pure question.

@@ -11,7 +11,7 @@ use super::glue::{flow_controls, of_law};
 use super::law::{Custom, Entry, Law, Pauses, Signal, Totals};
 use super::on_off::Stop;
 use super::standstill::Standstill;
-use super::{FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Occupancy, QueueState, Receiver, Sender, StoppedBy};
+use super::{FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Occupancy, QueueState, Receiver, Sender, StoppedBy, Waiting};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
 /// Number of the message of a mechanism from outside; those of the registry count from 0.

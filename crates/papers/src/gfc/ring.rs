@@ -84,7 +84,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let table = table(&jobs, &runs);
     let why = vec![format!(
-        "No single discipline shows the paper's pair in this noise-free ring: under arrival order every common rate is an equilibrium and frame by frame the rate of GFC ratchets down ({} and {} per flow after 60 ms); round robin guarantees transit traffic its half, and then PFC and CBFC do not deadlock either ({} and {}). See the entry matrix.",
+        "No single discipline shows the paper's pair in this noise-free ring: in order of arrival GFC has no steady state above its last stage (docs/theory/gfc-repair.md) and decays ({} and {} per flow after 60 ms); round robin guarantees transit traffic its half, and then PFC and CBFC do not deadlock either ({} and {}). See the entry matrix.",
         rate(GFC_BUFFER, "fifo"),
         rate(GFC_TIME, "fifo"),
         deadlocks(of(PFC, "round-robin")),

@@ -28,8 +28,13 @@ pub const GFC_BUFFER: Scheme = Scheme { kind: "gfc-buffer", title: "Buffer-based
 /// Time-based GFC.
 pub const GFC_TIME: Scheme = Scheme { kind: "gfc-time", title: "Time-based GFC", colour: Colour::Green, gentle: true };
 
-/// All of them, in the order of the tables.
+/// Buffer-based GFC whose entry ports slow down first: ours.
+pub const REPAIRED: Scheme = Scheme { kind: "gfc-buffer", title: "GFC with entry ports", colour: Colour::Purple, gentle: true };
+
+/// Those of the paper, in the order of the tables.
 pub const SCHEMES: [Scheme; 4] = [PFC, CBFC, GFC_BUFFER, GFC_TIME];
+/// The same and ours.
+pub const WITH_REPAIR: [Scheme; 5] = [PFC, CBFC, GFC_BUFFER, GFC_TIME, REPAIRED];
 
 /// Assumption behind a deadlock.
 pub const FIFO: &str = "the egress serves frames in order of arrival, across ingresses (the paper names no discipline)";

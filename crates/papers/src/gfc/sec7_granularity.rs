@@ -109,6 +109,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 hysteresis: Bytes(3000),
                 rate_unit: Rate(*unit),
                 repeat: Span::ZERO,
+                spacing: Span::ZERO,
+                entry: None,
             };
             model.flow_control = Box::new(move |_| Ok(FlowControl::Custom(Arc::new(Coarse(p.clone())))));
         })

@@ -7,8 +7,10 @@ use xoff_mech::detection::{self, Detection};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::{self, RateControlKind, RecordFormat};
 use xoff_mech::{LinkFacts, Unmet};
+use xoff_node::DisciplineKind;
 use xoff_params::Defaults;
 use xoff_scenario::{Problem, Problems};
+use xoff_topology::{NodeId, Topology};
 use xoff_workload::{Flows, UNLIMITED};
 
 /// The most flows of one host and priority that never end: all of them may be congested, behind its link, at once.
@@ -62,6 +64,32 @@ pub(crate) fn warn_of_header((name, rate_control): (&str, &RateControlKind), hea
             RecordFormat::HEADER
         );
         warnings.push(Problem::new(what, hint).warning());
+    }
+}
+
+/// Entry ports, where more of them share an egress than the flow control is made for, or where a frame does not wait at its egress.
+pub(crate) fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topology, discipline: DisciplineKind, warnings: &mut Problems) {
+    let planned = fc.entry_ports();
+    if planned == 0 {
+        return;
+    }
+    let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
+    if discipline == DisciplineKind::InputFifo {
+        let what = format!("entry_ports of {name} looks at egress queues, and with input-fifo frames for other egresses wait before them");
+        warn(what, "set discipline = \"fifo\", \"round-robin\" or \"drr\", or entry_ports = 0");
+    }
+    let tiers = topology.distances_to_hosts();
+    let entries = |n: NodeId| {
+        let ports = &topology.nodes[n as usize].ports;
+        let entry = ports.iter().filter(|p| tiers[p.peer as usize] < tiers[n as usize]).count();
+        // A switch without other ports has no transit to protect.
+        if entry < ports.len() { entry as u64 } else { 0 }
+    };
+    if let Some((n, most)) = topology.switches().map(|n| (n, entries(n))).max_by_key(|(n, most)| (*most, std::cmp::Reverse(*n)))
+        && most > planned
+    {
+        let what = format!("entry_ports = {planned}, and {} has {most} ports by which traffic enters", topology.name(n));
+        warn(what, "as many as may send to one egress at the same time, so that transit keeps its share");
     }
 }
 

@@ -468,6 +468,9 @@ impl Complete {
             conditions::warn(fc_name, facts, fc, endless, pool, &mut warnings);
             conditions::warn_of(fc.unmet(facts), &mut warnings);
         }
+        if let Some((_, fc)) = flow_control.first() {
+            conditions::warn_of_entry_ports(fc_name, fc, topology, self.switch.discipline, &mut warnings);
+        }
         conditions::warn_of_header(rate_control, self.host.header, &mut warnings);
         conditions::warn_of_marks(detection, rate_control, &mut warnings);
         let at = NetworkFacts { links: flow_control, memory: most_at_an_egress(topology, &self.switch) };

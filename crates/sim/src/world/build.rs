@@ -169,12 +169,14 @@ fn node(
     scheduler: &SchedulerKind,
     classes: &Classes,
     nic: &Arc<NicConfig>,
+    tiers: &[u32],
 ) -> Result<(Node, bool), ParamError> {
     let node = &topology.nodes[n as usize];
     let mtu = Bytes((m.nic.payload_max + m.nic.header) as u64);
     let facts = |port: usize| {
         let l = topology.link_at(n, port as u16);
-        LinkFacts { processing: m.control_delay.longest(), ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer) }
+        let peer_tier = tiers[node.ports[port].peer as usize].cmp(&tiers[n as usize]);
+        LinkFacts { processing: m.control_delay.longest(), peer_tier, ..LinkFacts::plain(l.rate, l.delay, mtu, m.ingress_buffer) }
     };
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
     let links_without_flow_control: Vec<bool> = node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
@@ -386,7 +388,8 @@ impl World {
         // A share is one partition, and whatever is elsewhere is a node that is not there.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let nic = Arc::new(nic_config(m, &classes, transport));
-        let (nodes, lossless) = nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic))?;
+        let tiers = topology.distances_to_hosts();
+        let (nodes, lossless) = nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers))?;
         let routes = Arc::new(m.routing.routes(topology));
         routed(topology, &routes, &flows)?;
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
