@@ -110,7 +110,7 @@ fn broken_inputs_are_read_or_refused() {
         let cases = if r.name == "wire" { 100_000 } else { 500 };
         let accepted = (0..cases).filter(|&case| (r.read)(r, &broken(r, case))).count() as u64;
         // A farm whose inputs are all refused at the first byte tests nothing.
-        assert!(accepted > cases / 200, "{}: {accepted} of {cases} accepted", r.name);
+        assert!(accepted > cases / 100, "{}: {accepted} of {cases} accepted", r.name);
         assert!(r.name == "wire" || accepted < cases, "{}: none refused", r.name);
     }
     let careless = Reader {

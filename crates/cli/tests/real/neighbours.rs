@@ -102,10 +102,8 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         let answer = ran.json();
         let p = &answer["real"]["ports"][0];
         assert_eq!((p["downs"].as_u64(), ran.code), (Some(3), 130), "{p:#}");
-        // The 30 frames of data, and what the port had been given before it was seen to be down: messages of credits, more of them the
-        // busier this machine is, and never more than were sent.
-        let messages = p["control_sent"].as_u64().unwrap();
-        assert!((30..=30 + messages).contains(&p["port_down"].as_u64().unwrap()), "{p:#}");
+        // The 30 frames of data, and what the port had been given before it was seen to be down: a few messages of credits.
+        assert!((30..=40).contains(&p["port_down"].as_u64().unwrap()), "{p:#}");
         let outages = p["outages"].as_array().unwrap();
         assert!(outages.len() == 3 && outages.iter().all(|o| o["until_seconds"].as_f64() > o["from_seconds"].as_f64()), "{p:#}");
         assert_eq!(answer["real"]["ports"][1]["downs"], 0, "{answer:#}");
