@@ -19,7 +19,7 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
-use super::repeat::bears_period;
+use super::repeat::{bears_period, fills_wire};
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
@@ -112,19 +112,21 @@ impl Law for Params {
     /// Credits count whole blocks: frames that leave much of their last one empty get less than the buffer promises. Only where the rate
     /// of the link suffers, and the plain condition on the buffer does not cover it already.
     fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+        let mut all = Vec::from_iter(fills_wire(("period", self.period), MESSAGE_LEN, link));
         let per_frame = blocks(link.mtu).max(1);
         let frames = self.buffer_blocks / per_frame;
         let (carried, need) = (link.mtu * frames, link.rate.bytes_in(self.period + self.control_loop(link).tau));
         if carried >= need || Bytes(self.buffer_blocks * BLOCK) < need {
-            return Vec::new();
+            return all;
         }
-        vec![Unmet::new(
+        all.push(Unmet::new(
             format!(
                 "credits carry C (T + tau) on {} links: {} blocks are {frames} frames of {}, {carried}, and {need} are needed",
                 link.rate, self.buffer_blocks, link.mtu
             ),
             format!("a frame takes {per_frame} whole blocks of {BLOCK} B: a larger buffer, or frames that fill them"),
-        )]
+        ));
+        all
     }
     fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
         bears_period(("period", self.period), (priorities, MESSAGE_LEN), link)

@@ -16,10 +16,10 @@ use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
 use super::law::Law;
 use super::on_off::Stop;
-use super::repeat::bears_period;
+use super::repeat::{bears_period, fills_wire};
 use super::standstill::{self, Standstill};
 use super::{Gate, MESSAGE_LEN, Message, RateLimiter, Sender};
-use crate::{ControlLoop, LinkFacts};
+use crate::{ControlLoop, LinkFacts, Unmet};
 
 mod sampled;
 
@@ -118,6 +118,9 @@ impl Law for Params {
         self.credit.validate(link)
     }
 
+    fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+        Vec::from_iter(fills_wire(("period", self.credit.period), MESSAGE_LEN, link))
+    }
     fn messages_fit(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
         bears_period(("period", self.credit.period), (priorities, MESSAGE_LEN), link)
     }

@@ -14,7 +14,7 @@ use xoff_units::save::Value;
 use xoff_units::{Bytes, Span, Time};
 
 use super::MESSAGE_LEN;
-use crate::{ControlLoop, LinkFacts};
+use crate::{ControlLoop, LinkFacts, Unmet};
 
 /// The key, of every mechanism whose messages set a state and do not come by themselves.
 pub const PARAM: ParamSpec = ParamSpec::new(
@@ -54,14 +54,20 @@ pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes
     Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least as much"))
 }
 
-/// Refuses a clock that no link of a network could bear. A period is chosen for the fast links of a network; one that is far slower may carry
-/// hardly anything but messages by it, and is not refused for that.
+/// Refuses a period that no link of a network could bear. It is chosen for the fast links of a network; on one that is far slower messages alone
+/// may fill the wire by it, of which [`fills_wire`] warns.
 ///
 /// # Errors
 /// As of [`fits_wire`].
 pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), link: &LinkFacts) -> Result<(), ParamError> {
     const SLOWER: u64 = 1000;
     if Span(period.0.saturating_mul(SLOWER)) >= link.rate.time_for(messages.1 * messages.0) { Ok(()) } else { fits_wire((key, period), messages, link) }
+}
+
+/// Warns where messages by this period leave no room on the wire for anything else.
+pub(super) fn fills_wire(period: (&str, Span), len: Bytes, link: &LinkFacts) -> Option<Unmet> {
+    let why = fits_wire(period, (1, len), link).err()?;
+    Some(Unmet::new(format!("{}: messages alone fill the wire, and those that wait become more", why.what), "a longer period, or a faster link"))
 }
 
 /// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.
