@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -314,6 +315,38 @@ def test_an_interrupt_stops_an_answer(what: str, ring: Path, tmp_path: Path) -> 
             xoff.reproduce("tcd", full=True, out=tmp_path / "tcd")
     assert time.monotonic() - started < 20
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the interpreter's handler stays"
+
+
+@pytest.mark.parametrize("nth", range(1, 31))
+def test_an_interrupt_at_any_line_is_an_interrupt(nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the wait for the work, and of what is written in Python below it: one in a line of threading.Event came out as
+    RuntimeError("release unlocked lock")."""
+    from xoff import _ask
+
+    monkeypatch.setattr(_ask, "LOOK", 1e-3)
+    looks: list[bool] = []
+    stopped: list[bool] = []
+    lines = 0
+
+    def interrupt(frame: FrameType, event: str, _: object) -> object:
+        nonlocal lines
+        if looks and event == "line" and not stopped:
+            lines += 1
+            if lines == nth:
+                raise KeyboardInterrupt
+        return interrupt
+
+    def work() -> None:
+        while not stopped:
+            time.sleep(1e-3)
+
+    sys.settrace(lambda frame, event, arg: interrupt if frame.f_code.co_filename in (_ask.__file__, threading.__file__) else None)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _ask.aside(work, lambda: stopped.append(True), lambda: looks.append(True))
+    finally:
+        sys.settrace(None)
+    assert lines == nth
 
 
 def test_a_second_interrupt_does_not_wait() -> None:

@@ -23,8 +23,12 @@ def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], 
     what the work then returned is in ``results``."""
     results = [] if results is None else results
     failures: list[BaseException] = []
-    # Not Thread.join: an interrupt in it makes a running thread pass for one that has ended (Python 3.11).
-    over = threading.Event()
+    # Not Thread.join: an interrupt in it makes a running thread pass for one that has ended (Python 3.11). Nor an Event, which is written in
+    # Python: an interrupt between two of its lines leaves it as RuntimeError("release unlocked lock"). The lock is held while the work goes on
+    # and only waited for; what counts is in the list, because an interrupt may come between getting the lock and the next line.
+    ended: list[bool] = []
+    over = threading.Lock()
+    over.acquire()
 
     def target() -> None:
         try:
@@ -32,17 +36,19 @@ def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], 
         except BaseException as e:  # noqa: BLE001 - raised again below
             failures.append(e)
         finally:
-            over.set()
+            ended.append(True)
+            over.release()
 
     # A daemon, so that a second Ctrl-C ends the process whatever the work does.
     threading.Thread(target=target, name="xoff", daemon=True).start()
     try:
-        while not over.wait(LOOK):
-            if look is not None:
+        while not ended:
+            if not over.acquire(timeout=LOOK) and look is not None:
                 look()
     except BaseException:
         stop()
-        over.wait()
+        while not ended:
+            over.acquire(timeout=LOOK)
         raise
     if failures:
         raise failures[0]
