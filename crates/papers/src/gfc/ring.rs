@@ -84,7 +84,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let table = table(&jobs, &runs);
     let why = vec![format!(
-        "No single discipline shows the paper's pair in this noise-free ring: under arrival order every common rate is an equilibrium and frame by frame the rate of GFC ratchets down ({} and {} per flow after 60 ms); round robin guarantees transit traffic its half, and then PFC and CBFC do not deadlock either ({} and {}). See the entry matrix.",
+        "No single discipline shows the paper's pair in this noise-free ring: in order of arrival the ports of hosts and of ring links hold equally much and are slowed down alike, where a host needs half of what a link does, so that the rate of GFC falls without end ({} and {} per flow after 60 ms; docs/theory/gfc-repair.md); round robin guarantees transit traffic its half, and then PFC and CBFC do not deadlock either ({} and {}). See the entry matrix.",
         rate(GFC_BUFFER, "fifo"),
         rate(GFC_TIME, "fifo"),
         deadlocks(of(PFC, "round-robin")),
