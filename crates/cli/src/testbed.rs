@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         page.announce();
     }
     let bar = bar();
-    let (began, mut unstarted) = (Instant::now(), None);
+    let began = Instant::now();
     let name = args.out.display().to_string();
     let draw = Box::new(|f: &Finished| Some(xoff_view::of_real_frames(&scenario, f, &name)));
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: Some(draw) };
@@ -126,16 +126,10 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         if interrupt::asked() {
             return Next::Stop;
         }
-        match commands.look(began.elapsed()) {
-            Ok(false) => Next::On,
-            Ok(true) => Next::Done,
-            Err(e) => {
-                unstarted = Some(e);
-                Next::Stop
-            }
-        }
+        commands.look(began.elapsed())
     });
     drop(bar);
+    let unstarted = commands.unstarted();
     let commands = commands.finish();
     if let Some(e) = unstarted {
         return Err(Problem::new(format!("a command could not be started: {e}"), "is it installed, and is its name right?").into());

@@ -42,11 +42,19 @@ pub struct Ran {
 /// Runs a scenario; another one than [`run`] is a canary.
 pub type Runner<'a> = &'a dyn Fn(&NetworkScenario, How) -> Result<Rc<Ran>, String>;
 
+/// [`ran`], as checkers share it.
+///
+/// # Errors
+/// The network cannot be built.
+pub fn run(s: &NetworkScenario, how: How) -> Result<Rc<Ran>, String> {
+    ran(s, how).map(Rc::new)
+}
+
 /// Runs a scenario.
 ///
 /// # Errors
 /// Its network cannot be built.
-pub fn run(s: &NetworkScenario, how: How) -> Result<Rc<Ran>, String> {
+pub fn ran(s: &NetworkScenario, how: How) -> Result<Ran, String> {
     let mut m = s.model();
     (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
     if how.unobserved {
@@ -57,7 +65,7 @@ pub fn run(s: &NetworkScenario, how: How) -> Result<Rc<Ran>, String> {
     let ended = w.drive(s.until, |_| true);
     let (outcome, recorder) = w.finish(ended);
     let rows = recorder.and_then(|r| r.into_any().downcast::<Vec<Row>>().ok()).map_or(Vec::new(), |rows| *rows);
-    Ok(Rc::new(Ran { rows, outcome }))
+    Ok(Ran { rows, outcome })
 }
 
 /// [`run`], once for each manner: checkers that look at the same run share it.

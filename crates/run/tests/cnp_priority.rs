@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use xoff_farm::checkers::{How, PLAIN, Ran, ran};
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
-use xoff_sim::{Engine, Outcome, Row, World};
+use xoff_sim::{Engine, Outcome, Row};
 
 /// H0 and H2 send to H1, and H0's NIC holds the port towards it for the whole run, as one that is broken does.
 const HELD: &str = r#"
@@ -51,14 +52,9 @@ fn load(settings: &[&str]) -> NetworkScenario {
 }
 
 fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> (Vec<Row>, Outcome) {
-    let mut m = s.model();
-    (m.engine, m.threads) = (engine, threads);
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).unwrap();
-    w.record_to(Box::new(Vec::<Row>::new()));
-    let ended = w.drive(s.until, |_| true);
-    let (outcome, recorder) = w.finish(ended);
+    let Ran { rows, outcome } = ran(s, How { engine, threads, ..PLAIN }).unwrap();
     assert_eq!((outcome.dropped_frames, outcome.violations_total), (0, 0));
-    (*recorder.unwrap().into_any().downcast::<Vec<Row>>().unwrap(), outcome)
+    (rows, outcome)
 }
 
 /// Time of the first frame of a flow that is marked, and of the first change of its rate, by flow [ps].

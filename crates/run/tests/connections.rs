@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use xoff_farm::checkers::{How, PLAIN, Ran, ran};
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 use xoff_sim::{Engine, Outcome, Row, World};
@@ -47,14 +48,9 @@ fn load(text: &str, settings: &[&str]) -> NetworkScenario {
 }
 
 fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> (Vec<Row>, Outcome) {
-    let mut m = s.model();
-    (m.engine, m.threads) = (engine, threads);
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).unwrap();
-    w.record_to(Box::new(Vec::<Row>::new()));
-    let ended = w.drive(s.until, |_| true);
-    let (outcome, recorder) = w.finish(ended);
+    let Ran { rows, outcome } = ran(s, How { engine, threads, ..PLAIN }).unwrap();
     assert_eq!((outcome.dropped_frames, outcome.violations_total), (0, 0));
-    (*recorder.unwrap().into_any().downcast::<Vec<Row>>().unwrap(), outcome)
+    (rows, outcome)
 }
 
 /// The rows of a run whose state moves to another world again and again.

@@ -16,6 +16,7 @@ use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
 use xoff_switchd::{Link, mac};
 
+use crate::drive::Next;
 use crate::shims::{NETWORK, STACK, Shim};
 use crate::stack::{StackPort, tc};
 use crate::veth_network::{self, NetworkError};
@@ -95,13 +96,13 @@ impl IpHosts {
     pub fn commands(self, runs: Vec<Run>, folder: &Folder) -> Result<Commands, OutputError> {
         let names: Vec<String> = (0..runs.len()).map(|nth| output_name(&runs, nth)).collect();
         let outputs = names.iter().map(|name| folder.own(name)).collect::<Result<_, _>>()?;
-        Ok(Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None })
+        Ok(Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None })
     }
 
     /// The same, with outputs in a folder that its caller looks after.
     pub fn commands_in(self, runs: Vec<Run>, folder: &Path) -> Commands {
         let outputs = (0..runs.len()).map(|nth| folder.join(output_name(&runs, nth))).collect();
-        Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None }
+        Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None }
     }
 }
 
@@ -181,11 +182,31 @@ pub struct Commands {
     outputs: Vec<PathBuf>,
     started: Vec<Started>,
     last_ended: Option<Instant>,
+    /// Why one could not be started.
+    unstarted: Option<io::Error>,
 }
 
 impl Commands {
-    /// Starts what is due and sees what has ended; `wall` is the time since the start of the network. True: all is done.
-    pub fn look(&mut self, wall: Duration) -> io::Result<bool> {
+    /// Starts what is due and sees what has ended; `wall` is the time since the start of the network. Returns what the network does next: one
+    /// whose command cannot be started stops, and [`Commands::unstarted`] has the reason.
+    pub fn look(&mut self, wall: Duration) -> Next {
+        match self.go_on(wall) {
+            Ok(false) => Next::On,
+            Ok(true) => Next::Done,
+            Err(e) => {
+                self.unstarted = Some(e);
+                Next::Stop
+            }
+        }
+    }
+
+    /// Why a command could not be started; `None`: all were, as far as it came.
+    pub fn unstarted(&mut self) -> Option<io::Error> {
+        self.unstarted.take()
+    }
+
+    /// True: all is done.
+    fn go_on(&mut self, wall: Duration) -> io::Result<bool> {
         let next = self.started.len();
         if next < self.runs.len() && wall >= APART * next as u32 {
             let started = self.start(next)?;

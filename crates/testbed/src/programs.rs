@@ -43,20 +43,14 @@ pub fn run(mut s: NetworkScenario, hosts: &[String], programs: Vec<Run>, folder:
     let mut commands = hosts.commands_in(programs, folder);
     let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
     let d = Drive { runner, real: Real::default(), tap: None, page: None };
-    let (began, mut unstarted) = (Instant::now(), None);
+    let began = Instant::now();
     let driven = drive(&s, here, links, ports, Sink::Nothing, d, |_: &Look| {
         if stop() {
             return Next::Stop;
         }
-        match commands.look(began.elapsed()) {
-            Ok(false) => Next::On,
-            Ok(true) => Next::Done,
-            Err(e) => {
-                unstarted = Some(e);
-                Next::Stop
-            }
-        }
+        commands.look(began.elapsed())
     });
+    let unstarted = commands.unstarted();
     let programs = commands.finish();
     // Interfaces go before any error is reported: the next run makes them again.
     veth_network::remove(&s, &wired)?;

@@ -147,19 +147,32 @@ fn figure(mice: &Mice, elephants: &Elephants, title: &str) -> Figure {
         let all = mice.jobs.iter().zip(&mice.runs).filter(|(j, _)| (j.0, j.1) == (0, scheme)).flat_map(|(_, r)| times(r, None));
         Mark::cdf(scheme.title, all).colour(scheme.colour)
     };
+    let names = drawn.iter().map(|d| d.0.clone());
+    completion_times(title, "all mice of all seeds", names, SCHEMES.map(bars), elephants[0].0, SCHEMES.map(cdf))
+}
+
+/// Mean completion times as groups of bars, and how those of all mice beside one kind of elephants are distributed.
+pub(crate) fn completion_times(
+    title: &str,
+    right: &str,
+    names: impl Iterator<Item = String>,
+    means: [BarGroup; 2],
+    elephants: &str,
+    distributions: [Mark; 2],
+) -> Figure {
     Figure::new(title)
-        .caption("The slides: mice are done sooner under PFFC. Right: all mice of all seeds.")
+        .caption(format!("The slides: mice are done sooner under PFFC. Right: {right}."))
         .panel(
             Panel::new("Mean completion time", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds))
-                .mark(Mark::bars(drawn.iter().map(|d| d.0.clone()), SCHEMES.map(bars))),
+                .mark(Mark::bars(names, means)),
         )
         .panel(
             Panel::new(
-                format!("Distribution, {}", elephants[0].0),
+                format!("Distribution, {elephants}"),
                 Axis::new("Time", Unit::Picoseconds).log(),
                 Axis::new("Share of mice", Unit::Fraction),
             )
-            .marks(SCHEMES.map(cdf)),
+            .marks(distributions),
         )
         .columns(2)
 }

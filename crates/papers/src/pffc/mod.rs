@@ -4,7 +4,7 @@ mod collisions;
 mod deadlock;
 mod hops;
 pub(crate) mod loss;
-mod mice;
+pub(crate) mod mice;
 mod order;
 mod priorities;
 pub(crate) mod run;

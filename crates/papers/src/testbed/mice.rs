@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use serde::Serialize;
-use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
+use xoff_report::{Align, Bar, BarGroup, Mark, Table, Unit};
 use xoff_testbed::hosts::Run;
 use xoff_testbed::programs;
 
 use super::repeat::{LEFT_OUT, repetitions};
 use crate::lab::{self, Observed};
+use crate::pffc::mice::completion_times;
 use crate::pffc::run::{PFC, PFFC, SHAPE, Scheme};
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
@@ -214,21 +215,8 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
         let all = mice.of(&elephants[0], scheme).flat_map(|r| r.mice.iter().map(|m| m.1 * 1e12)).collect::<Vec<_>>();
         Mark::cdf(scheme.title, all).colour(scheme.colour)
     };
-    let figure = Figure::new(title)
-        .caption("The slides: mice are done sooner under PFFC. Right: all mice of all runs that count.")
-        .panel(
-            Panel::new("Mean completion time", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds))
-                .mark(Mark::bars(elephants.iter().map(|e| e.0.to_owned()), bars)),
-        )
-        .panel(
-            Panel::new(
-                format!("Distribution, {}", elephants[0].0),
-                Axis::new("Time", Unit::Picoseconds).log(),
-                Axis::new("Share of mice", Unit::Fraction),
-            )
-            .marks(SCHEMES.map(cdf)),
-        )
-        .columns(2);
+    let names = elephants.iter().map(|e| e.0.to_owned());
+    let figure = completion_times(title, "all mice of all runs that count", names, bars, elephants[0].0, SCHEMES.map(cdf));
     let words = |e: &Elephants| {
         let time = |s| mice.mean(e, s, None).words(lab::time);
         format!("{}: PFC {}, PFFC {}, ratio {}", e.0, time(PFC), time(PFFC), mice.ratio(e, None).words(|v| format!("{v:.2}")))
