@@ -314,7 +314,8 @@ fn the_page_for_a_reader_in_a_hurry_has_the_numbers_of_the_pages() {
             let _ = writeln!(text, "{list}:\n");
             for s in of {
                 let id = format!("{}/{}", paper.id, s.entry.id);
-                let sentence = sentences.get(id.as_str()).unwrap_or_else(|| panic!("scenarios/papers/sentences.txt has no sentence for '{id}'"));
+                let sentence =
+                    sentences.get(id.as_str()).unwrap_or_else(|| panic!("scenarios/papers/sentences.txt has no sentence for '{id}'"));
                 let at = anchor(&format!("{}: {}", s.entry.id, s.entry.title));
                 let section = sections.get(&at).unwrap_or_else(|| panic!("{page} has no section '{at}'"));
                 numbers_stand_in(sentence, &[section]);
@@ -339,15 +340,15 @@ fn what_we_learnt_has_its_numbers_from_the_pages() {
     let items: Vec<&str> = rest.split("\n## ").next().unwrap_or_default().split("\n- ").skip(1).collect();
     assert!(items.len() >= 5, "{}", items.len());
     for item in items {
-        let links: Vec<(&str, &str)> =
-            item.split("](").skip(1).filter_map(|l| l.split(')').next()?.split_once(".md#")).collect();
+        let links: Vec<(&str, &str)> = item.split("](").skip(1).filter_map(|l| l.split(')').next()?.split_once(".md#")).collect();
         assert!(!links.is_empty(), "no link: {item}");
         let of: Vec<String> = links
             .iter()
             .map(|(page, at)| sections(&format!("{page}.md")).remove(*at).unwrap_or_else(|| panic!("{page}.md has no section '{at}'")))
             .collect();
         // Without the links, whose anchors have numbers of their own.
-        let plain: String = item.split("](").enumerate().map(|(n, p)| if n == 0 { p } else { p.split_once(')').map_or("", |x| x.1) }).collect();
+        let plain: String =
+            item.split("](").enumerate().map(|(n, p)| if n == 0 { p } else { p.split_once(')').map_or("", |x| x.1) }).collect();
         numbers_stand_in(&plain, &of.iter().map(String::as_str).collect::<Vec<_>>());
     }
 }

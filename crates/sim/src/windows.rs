@@ -286,7 +286,11 @@ impl Windows {
         }
         debug_assert!(window > 0 || self.unit == NO_UNIT || unit == self.unit, "an event for another unit within the lookahead");
         let window = (self.at + window) % WINDOWS;
-        if self.large && self.unit != NO_UNIT { self.send(UnderWay { event: e, window: window as u32, unit }) } else { self.put(window, unit, e) }
+        if self.large && self.unit != NO_UNIT {
+            self.send(UnderWay { event: e, window: window as u32, unit })
+        } else {
+            self.put(window, unit, e)
+        }
     }
 
     /// An event for a later window or another unit sets out for its list, and the one that has been under way longest arrives.

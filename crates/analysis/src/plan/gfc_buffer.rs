@@ -63,13 +63,24 @@ fn entry_rows(link: &Link, ports: u64, b_1: Bytes, mtu: Bytes) -> Result<Vec<Pla
     let need = entry_room(link.rate, link.tau, ports, mtu * 2);
     if b_1 < need {
         let what = format!("{ports} entry ports need B_1 >= {need}, B_1 is {b_1}");
-        return Err(ParamError::new("entry_ports", what, format!("expected a buffer of {} more bytes, or fewer entry ports", (need - b_1).0)));
+        return Err(ParamError::new(
+            "entry_ports",
+            what,
+            format!("expected a buffer of {} more bytes, or fewer entry ports", (need - b_1).0),
+        ));
     }
     let l = ControlLoop { rate: link.rate, tau: link.tau, mtu, buffer: Bytes::ZERO };
     let source = "ours; docs/theory/gfc-repair.md";
     Ok(vec![
         PlanRow::bytes("start of entry ports, queue at the egress", "E_1", b_1 - entry_range(&l, ports), "B_1 - 2 n C tau", source),
-        PlanRow::count("stages by which entry ports are ahead", "s", entry_stages(ports).into(), "stages", "least s with 2^s >= 4 n", source),
+        PlanRow::count(
+            "stages by which entry ports are ahead",
+            "s",
+            entry_stages(ports).into(),
+            "stages",
+            "least s with 2^s >= 4 n",
+            source,
+        ),
         PlanRow::bytes("least B_1 for them", "B_1 min", need, "2 n C tau + C tau + hysteresis", source),
     ])
 }
@@ -308,10 +319,12 @@ mod tests {
             super::super::plan(&PlanInput::read(&mut v).unwrap())
         };
         let testbed = [("b_m", "1MB"), ("b_1", "750KB")];
-        let row = |p: &Plan, symbol: &str| p.rows.iter().find(|r| r.symbol == symbol).map(|r| match r.value_exact {
-            super::super::Exact::Integer(v) => v,
-            super::super::Exact::Real(_) => unreachable!(),
-        });
+        let row = |p: &Plan, symbol: &str| {
+            p.rows.iter().find(|r| r.symbol == symbol).map(|r| match r.value_exact {
+                super::super::Exact::Integer(v) => v,
+                super::super::Exact::Real(_) => unreachable!(),
+            })
+        };
         let two = plan("2", &testbed).unwrap();
         assert_eq!((row(&two, "E_1"), row(&two, "s")), (Some(300_000), Some(3)));
         assert_eq!(plan("4", &testbed).unwrap_err().key, "entry_ports");

@@ -17,9 +17,7 @@ impl World {
     /// The crosspoint behind a link that a segment on `path` to `destination` wants: the number of its output there.
     fn crosspoint_behind(&self, link: u32, destination: u32, path: u32) -> u32 {
         match (self.links[link as usize].end, self.config.core) {
-            (End::Element { element, .. }, Core::Network(shape)) => {
-                shape.output(self.elements[element as usize].place, destination, path)
-            }
+            (End::Element { element, .. }, Core::Network(shape)) => shape.output(self.elements[element as usize].place, destination, path),
             _ => 0,
         }
     }

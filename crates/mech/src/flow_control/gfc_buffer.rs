@@ -253,7 +253,16 @@ pub struct StageReceiver {
 impl StageReceiver {
     /// A receiver in stage 0.
     pub fn new(p: &Params, line: Rate) -> Self {
-        StageReceiver { table: StageTable::new(p.bm, p.b1, line), hysteresis: p.hysteresis, stage: 0, announced: 0, free_at: Time::NEVER, spacing: p.spacing, repeat: Repeat::new(p.repeat), entry: None }
+        StageReceiver {
+            table: StageTable::new(p.bm, p.b1, line),
+            hysteresis: p.hysteresis,
+            stage: 0,
+            announced: 0,
+            free_at: Time::NEVER,
+            spacing: p.spacing,
+            repeat: Repeat::new(p.repeat),
+            entry: None,
+        }
     }
 
     fn announce(&mut self, now: Time, stage: u16) -> Option<Message> {
@@ -401,8 +410,15 @@ mod tests {
 
     #[test]
     fn rising_is_immediate_and_falling_waits_for_the_hysteresis() {
-        let p =
-            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes(3000), rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None };
+        let p = Params {
+            bm: Bytes::from_kb(300),
+            b1: Bytes::from_kb(281),
+            hysteresis: Bytes(3000),
+            rate_unit: Rate(8000),
+            repeat: Span::ZERO,
+            spacing: Span::ZERO,
+            entry: None,
+        };
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
@@ -416,8 +432,15 @@ mod tests {
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
-        let p =
-            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None };
+        let p = Params {
+            bm: Bytes::from_kb(300),
+            b1: Bytes::from_kb(281),
+            hysteresis: Bytes::ZERO,
+            rate_unit: Rate(8000),
+            repeat: Span::ZERO,
+            spacing: Span::ZERO,
+            entry: None,
+        };
         let mut r = StageReceiver::new(&p, C);
         assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
@@ -427,7 +450,8 @@ mod tests {
     #[test]
     fn the_stage_is_repeated_at_intervals() {
         let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
-        let p = Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::from_us(5), spacing: Span::ZERO, entry: None };
+        let p =
+            Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::from_us(5), spacing: Span::ZERO, entry: None };
         let (mut r, us) = (StageReceiver::new(&p, C), Time::from_us);
         assert_eq!(r.next_wake(), None, "both ends begin at stage 0");
         assert_eq!(r.on_arrival(us(1), &occupancy(282_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
@@ -460,8 +484,15 @@ mod tests {
 
     #[test]
     fn the_sender_obeys_the_stage() {
-        let p =
-            Params { bm: Bytes::from_kb(300), b1: Bytes::from_kb(281), hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None };
+        let p = Params {
+            bm: Bytes::from_kb(300),
+            b1: Bytes::from_kb(281),
+            hysteresis: Bytes::ZERO,
+            rate_unit: Rate(8000),
+            repeat: Span::ZERO,
+            spacing: Span::ZERO,
+            entry: None,
+        };
         let mut s = StageSender::new(&p, C);
         s.on_message(Time::ZERO, Message::Stage(Stage(1)));
         assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));

@@ -61,13 +61,20 @@ pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes
 /// As of [`fits_wire`].
 pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), link: &LinkFacts) -> Result<(), ParamError> {
     const SLOWER: u64 = 1000;
-    if Span(period.0.saturating_mul(SLOWER)) >= link.rate.time_for(messages.1 * messages.0) { Ok(()) } else { fits_wire((key, period), messages, link) }
+    if Span(period.0.saturating_mul(SLOWER)) >= link.rate.time_for(messages.1 * messages.0) {
+        Ok(())
+    } else {
+        fits_wire((key, period), messages, link)
+    }
 }
 
 /// Warns where messages by this period leave no room on the wire for anything else.
 pub(super) fn fills_wire(period: (&str, Span), len: Bytes, link: &LinkFacts) -> Option<Unmet> {
     let why = fits_wire(period, (1, len), link).err()?;
-    Some(Unmet::new(format!("{}: messages alone fill the wire, and those that wait become more", why.what), "a longer period, or a faster link"))
+    Some(Unmet::new(
+        format!("{}: messages alone fill the wire, and those that wait become more", why.what),
+        "a longer period, or a faster link",
+    ))
 }
 
 /// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.

@@ -39,7 +39,12 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let wrong = checks.iter().filter(|c| !c.holds()).count();
     let why = vec![
         format!("The queues are printed in the wrong order: {} and {} segments.", input / max_s, output / max_s),
-        format!("{} control messages of {} B fill 60 KiB, not 2K: those would have {} B each.", output / alone.0 as f64, alone.0, output / 2048.0),
+        format!(
+            "{} control messages of {} B fill 60 KiB, not 2K: those would have {} B each.",
+            output / alone.0 as f64,
+            alone.0,
+            output / 2048.0
+        ),
     ];
     let measured = format!("{wrong} of {} printed numbers do not follow from the parameters beside them", checks.len());
     Ok(Findings { measured, checks, tables: vec![table], why, ..Findings::default() })

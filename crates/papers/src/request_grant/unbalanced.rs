@@ -232,7 +232,11 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
         percent(control(&large, 3))
     ));
     let run = &results.of(long[1])[0];
-    let falls = run.stretches.iter().find(|w| w.cold < 0.88).map_or("stays above 0.88".to_owned(), |w| format!("is below 0.88 from {:.0} t_min on", w.end));
+    let falls = run
+        .stretches
+        .iter()
+        .find(|w| w.cold < 0.88)
+        .map_or("stays above 0.88".to_owned(), |w| format!("is below 0.88 from {:.0} t_min on", w.end));
     f.notes.push(format!(
         "At w = 0.5 the throughput of N = 256 {falls}: the adapters' links are full all the time, queues behind them reach their 60 KiB ({:?} B by stage), and first-in-first-out inputs do the rest. Unsolicited segments are {} of all; nothing reserves for them. Times that a link found no room, by stage from the adapters on: {:?}.",
         run.queue_max,

@@ -91,8 +91,7 @@ pub const PAPER_PERIOD: &str = "65.536us";
 /// Assumption behind the numbers with credits at full rate.
 pub const FULL_RATE: &str = "credits come every 46 us, the longest period at which the buffer of 280 KB lets a port send at full rate; with the 65.536 us of section 4.4 every busy port runs out of credits in every period";
 /// Assumption behind the reaction of InfiniBand's rate control.
-pub const BECN: &str =
-    "a flow gets one BECN per 50 us, as with DCQCN; with one per marked frame (IBA A10) F1 is slow before P2 is ever stopped (entry fig03, table)";
+pub const BECN: &str = "a flow gets one BECN per 50 us, as with DCQCN; with one per marked frame (IBA A10) F1 is slow before P2 is ever stopped (entry fig03, table)";
 /// Assumption behind the length of the bursts.
 pub const ROUNDS: &str = "a round of 15 x 64 KB every 192 us, the time it needs at P3, for 3 ms; bursts ignore marks (the paper: 64 KB bursts that last for about 3 ms and cannot be controlled)";
 

@@ -72,9 +72,24 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let checks = vec![
         Check::new("a word over the payload of its buffer unit", Unit::Fraction, overhead, 0.0, 0.01).paper(0.01),
         Check::exact("buffer units in one read", Unit::Other("units".into()), (READ_BITS / WORD_BITS) as f64, ROW as f64).paper(16.0),
-        Check::new("random: reads of a search with 39 flows over those with one", Unit::Other("times".into()), by_row[last].mean / by_row[0].mean, 0.9, 1.1).claimed(),
-        Check::exact("deterministic: counters where each buffer unit is another flow's, over units", Unit::Other("times".into()), counters(slots) as f64 / f64::from(slots), 1.0).paper(1.0),
-        Check::new("random: longest search measured", Unit::Picoseconds, time(f64::from(longest)), 0.0, REACTION * 1e12).claimed().assuming(ASSUMING),
+        Check::new(
+            "random: reads of a search with 39 flows over those with one",
+            Unit::Other("times".into()),
+            by_row[last].mean / by_row[0].mean,
+            0.9,
+            1.1,
+        )
+        .claimed(),
+        Check::exact(
+            "deterministic: counters where each buffer unit is another flow's, over units",
+            Unit::Other("times".into()),
+            counters(slots) as f64 / f64::from(slots),
+            1.0,
+        )
+        .paper(1.0),
+        Check::new("random: longest search measured", Unit::Picoseconds, time(f64::from(longest)), 0.0, REACTION * 1e12)
+            .claimed()
+            .assuming(ASSUMING),
         Check::new("random: longest search possible", Unit::Picoseconds, time(worst), 0.0, REACTION * 1e12).claimed().assuming(ASSUMING),
     ];
     let mut table = Table::new(["Flows in the buffer", "Random, 16 units a read: mean reads", "most", "Random, a unit a read: mean reads", "most", "found row by row", "Deterministic: counters, and comparisons a sample"])

@@ -254,7 +254,13 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
     let figure = Figure::new("A victim under PAUSE only (paper: Fig. 5b)")
         .caption("PAUSE keeps the ratio of 7 to 3 in which f6 and f1 arrive. Rates in stretches of 2 ms.")
         .panel(throughput("The first seed", &runs[0], 6, 4));
-    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![rows("Sampling", &["PAUSE only"], &[runs])], ..Findings::default() })
+    Ok(Findings {
+        measured,
+        checks,
+        figures: vec![figure],
+        tables: vec![rows("Sampling", &["PAUSE only"], &[runs])],
+        ..Findings::default()
+    })
 }
 
 /// Runs with random and with deterministic sampling, and whether they are sound.

@@ -177,8 +177,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         KINDS[..4].iter().zip(runs).map(|(k, r)| format!("{} {}", k.name(), ms(times(r)))).collect::<Vec<_>>().join("; ")
     };
     let own = [0, 1, 2, 3].map(|k| runs(KINDS[k]));
-    let measured =
-        format!("{}. The reading nearest to the paper, {}: {}.", sentence(own), VARIANTS[NEAREST].0, sentence(nearest));
+    let measured = format!("{}. The reading nearest to the paper, {}: {}.", sentence(own), VARIANTS[NEAREST].0, sentence(nearest));
     let mut open = Table::new(["What the paper leaves open", "Outputs", "Inputs", "Inputs over outputs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right])
         .caption("How much longer inputs take, if one thing is different. A run ends after 200 ms.");

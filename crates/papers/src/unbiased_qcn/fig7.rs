@@ -36,7 +36,8 @@ const OUTPUT: usize = 5;
 
 fn plan(plan: &mut Plan, cx: &Context, kind: usize, hot: u32, on_rack: bool) -> Series {
     let (name, signal) = KINDS[kind];
-    let (seeds, fabric) = if on_rack { (cx.mode.pick(3, if kind == ARRIVAL { 10 } else { 4 }), "fabric of Fig. 1, ") } else { (cx.mode.pick(5, 20), "") };
+    let (seeds, fabric) =
+        if on_rack { (cx.mode.pick(3, if kind == ARRIVAL { 10 } else { 4 }), "fabric of Fig. 1, ") } else { (cx.mode.pick(5, 20), "") };
     plan.series(cx, seeds, &format!("hotspot of {hot}, {fabric}{name}"), |seed| {
         let scene = scenes::input_hotspot(signal(), hot, END, seed);
         if on_rack { scenes::on_rack(scene) } else { scene }

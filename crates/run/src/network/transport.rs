@@ -28,7 +28,10 @@ pub(super) fn transport_fits((topology, host, flows): (&Topology, &Host, &Flows)
         return refuse("connections have a congestion window, and a rate control besides", "leave out [rate_control] or [transport]");
     }
     if host.shared_connections {
-        return refuse("each message is a connection of its own, and host.connections shares them", "leave out host.connections or [transport]");
+        return refuse(
+            "each message is a connection of its own, and host.connections shares them",
+            "leave out host.connections or [transport]",
+        );
     }
     if flows.jobs.is_some() || !flows.handed_in.is_empty() {
         let hint = "leave out [transport]; such messages have [rate_control]";

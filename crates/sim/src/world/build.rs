@@ -391,7 +391,8 @@ impl World {
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let nic = Arc::new(nic_config(m, &classes, transport));
         let tiers = topology.distances_to_hosts();
-        let (nodes, lossless) = nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers))?;
+        let (nodes, lossless) =
+            nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers))?;
         let routes = Arc::new(m.routing.routes(topology));
         routed(topology, &routes, &flows)?;
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
