@@ -221,7 +221,8 @@ impl Graph {
             let w = &mut walks[rank as usize];
             let (Some(posted), Some(there)) = (w.posted.get_mut(&key), w.there.get_mut(&key)) else { break };
             let (Some(&op), Some(&send)) = (posted.front(), there.front()) else { break };
-            (posted.pop_front(), there.pop_front());
+            posted.pop_front();
+            there.pop_front();
             if let Work::Receive { bytes, .. } = self.programs[rank as usize].ops[op as usize].work
                 && let Work::Send { bytes: sent, .. } = self.programs[key.0 as usize].ops[send as usize].work
                 && sent != bytes

@@ -297,7 +297,7 @@ impl Queue {
                 }
                 let passed = look.at.since(last.at);
                 if storm.left > passed {
-                    storm.left = storm.left - passed;
+                    storm.left -= passed;
                     return None;
                 }
                 let found = storm.found;

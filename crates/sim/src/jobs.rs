@@ -175,6 +175,7 @@ impl Partition {
         for r in &mut ranks.here {
             let (job, Some(leap)) = (&ranks.jobs.jobs[r.job], leapt.jobs[r.job]) else { continue };
             r.machine.leap(leap.iterations());
+            #[expect(clippy::iter_over_hash_type, reason = "each message is moved on by itself")]
             for (&flow, (begun, sent)) in &mut r.wire {
                 let (iteration, message) = job.of_flow(flow);
                 if iteration >= leapt.complete[r.job][message as usize] {

@@ -31,7 +31,6 @@ pub(super) const PLAN: Entry = Entry {
     configured,
     derived,
     on_off: Some(OnOff { formula: |_| ("2 MTU, the hysteresis below B_1", "not in the paper"), warnings: |_, _, _| Ok(Vec::new()) }),
-    ..Entry::PLAIN
 };
 
 const KEYS: &[ParamSpec] = &[ParamSpec::new(

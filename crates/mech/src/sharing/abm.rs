@@ -59,7 +59,7 @@ impl Abm {
 impl Sharing for Abm {
     fn limit(&self, supply: &Supply) -> Bytes {
         let whole = supply.share(self.alpha, true);
-        Bytes((u128::from(whole.0) * u128::from(self.drain.0) >> Alpha::BITS) as u64)
+        Bytes(((u128::from(whole.0) * u128::from(self.drain.0)) >> Alpha::BITS) as u64)
     }
 
     fn on_departure(&mut self, now: Time, left: Bytes, len: Bytes) {

@@ -215,5 +215,5 @@ fn entry(cx: &Context, title: &str, elephants: &Elephants, claimed: bool) -> Res
         .collect();
     // A study asks for no reason.
     let (why, notes) = if claimed { (why, Vec::new()) } else { (Vec::new(), why) };
-    Ok(Findings { measured: words.join(". ") + ".", checks, figures: vec![figure], tables: vec![table], why, notes, ..Findings::default() })
+    Ok(Findings { measured: words.join(". ") + ".", checks, figures: vec![figure], tables: vec![table], why, notes })
 }

@@ -283,7 +283,7 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
         })
         .collect();
     let notes = vec![format!("How far apart flows begin, and seeds and phases that reach {UNFAIR}: {}.", apart.join(", "))];
-    Ok(Findings { measured, checks, figures, tables: vec![table(runs, cx.seed)], why: why_fair(runs), notes, ..Findings::default() })
+    Ok(Findings { measured, checks, figures, tables: vec![table(runs, cx.seed)], why: why_fair(runs), notes })
 }
 
 /// Fig. 2(c).
@@ -349,5 +349,5 @@ pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
     )];
     let caption = "The congestion point of the output undoes what those of the inputs achieve.";
     let figures = vec![figure('d', Kind::Both, runs, caption)];
-    Ok(Findings { measured, checks, figures, tables: vec![table(runs, cx.seed)], why: why_fair(runs), notes, ..Findings::default() })
+    Ok(Findings { measured, checks, figures, tables: vec![table(runs, cx.seed)], why: why_fair(runs), notes })
 }

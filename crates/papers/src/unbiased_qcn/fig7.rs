@@ -158,7 +158,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "QCN at outputs leaves the victim its 50 Gb/s too: an output never samples it. What it lacks is fairness among f1 to f6.".into(),
     ];
     let figure = figure(|k| &runs(k)[0]);
-    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, notes, ..Findings::default() })
+    Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, notes })
 }
 
 /// Draws the first run of each kind.

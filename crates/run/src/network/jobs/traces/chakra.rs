@@ -143,7 +143,7 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakr
 }
 
 /// Process groups by name, each once.
-struct Groups(HashMap<String, Vec<u32>>);
+struct Groups(BTreeMap<String, Vec<u32>>);
 
 impl<'de> Deserialize<'de> for Groups {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Groups, D::Error> {
@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for Groups {
                 f.write_str("process groups by name")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Groups, A::Error> {
-                let mut all = HashMap::new();
+                let mut all = BTreeMap::new();
                 while let Some((name, ranks)) = map.next_entry::<String, Vec<u32>>()? {
                     if all.contains_key(&name) {
                         return Err(A::Error::custom(format!("group '{name}' stands twice")));
@@ -169,8 +169,8 @@ impl<'de> Deserialize<'de> for Groups {
 }
 
 /// Process groups by name.
-fn groups(o: &Options, ranks: u32) -> Result<HashMap<String, Vec<u32>>, Problem> {
-    let Some(path) = &o.groups else { return Ok(HashMap::new()) };
+fn groups(o: &Options, ranks: u32) -> Result<BTreeMap<String, Vec<u32>>, Problem> {
+    let Some(path) = &o.groups else { return Ok(BTreeMap::new()) };
     let bytes = read::bytes(path, FILE_MAX)?;
     let groups = serde_json::from_slice::<Groups>(&bytes).map(|g| g.0).map_err(|e| {
         let what = format!("{}: {e}", path.display());
@@ -194,7 +194,7 @@ fn groups(o: &Options, ranks: u32) -> Result<HashMap<String, Vec<u32>>, Problem>
 struct Trace<'o> {
     ranks: Vec<Rank>,
     graph: Graph,
-    groups: HashMap<String, Vec<u32>>,
+    groups: BTreeMap<String, Vec<u32>>,
     o: &'o Options,
     /// Nodes that compute for an unknown time.
     untimed: u64,
