@@ -67,3 +67,54 @@ fn iterations_are_compared() {
     assert!(found[0] > found[1], "{found:?}");
     assert_eq!(of("exposed communication of job train, mean").len(), 2);
 }
+
+/// GOAL text with so many rounds among eight ranks: computing, a message, a receive, each after those before it.
+fn rounds(many: usize) -> String {
+    use std::fmt::Write;
+    let mut text = "num_ranks 8\n".to_owned();
+    for r in 0..8 {
+        _ = writeln!(text, "rank {r} {{");
+        for k in 0..many {
+            let (peer, op) = (1 + k % 7, 3 * k);
+            let (to, from, bytes) = ((r + peer) % 8, (r + 8 - peer) % 8, 500 + k * 131 % 3000);
+            _ = writeln!(text, "l{op}: calc {}\nl{}: send {bytes}b to {to}\nl{}: recv {bytes}b from {from}", 200 + k % 300, op + 1, op + 2);
+            _ = writeln!(text, "l{} requires l{op}", op + 1);
+            if k > 0 {
+                _ = writeln!(text, "l{op} requires l{}\nl{op} requires l{}\nl{} requires l{}", op - 1, op - 2, op + 2, op - 1);
+            }
+        }
+        text += "}\n";
+    }
+    text
+}
+
+/// The most memory that a run of so many rounds takes [bytes], and how many frames it sent.
+fn peak(dir: &std::path::Path, many: usize, more: &str) -> (u64, u64) {
+    use wait4::Wait4;
+    std::fs::write(dir.join("job.goal"), rounds(many)).unwrap();
+    let scenario = format!(
+        "[run]\nduration = \"10s\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 8\nrate = \"100Gbps\"\n[host]\nacks = \"per-frame\"\n\
+         [flow_control]\nkind = \"pfc\"\n[[job]]\ngoal = \"job.goal\"\n{more}"
+    );
+    std::fs::write(dir.join("job.toml"), scenario).unwrap();
+    let out = std::fs::File::create(dir.join("out.json")).unwrap();
+    let run = command(["run", "job.toml", "--json", "--out", "out", "--no-report"]).current_dir(dir).stdout(out).stderr(Stdio::null()).spawn();
+    let used = run.unwrap().wait4().unwrap();
+    assert!(used.status.success(), "{}", std::fs::read_to_string(dir.join("out.json")).unwrap());
+    let answer: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(dir.join("out.json")).unwrap()).unwrap();
+    std::fs::remove_dir_all(dir.join("out")).unwrap();
+    (used.rusage.maxrss, answer["frame_hops"].as_u64().unwrap())
+}
+
+/// Operations that are kept take memory, and those that are streamed a small part of that: what grows with these is pages that are not all in use yet.
+#[test]
+fn memory_of_a_streamed_trace_does_not_grow_with_it() {
+    let dir = folder("jobs-memory");
+    let (kept, hops) = peak(&dir, 12_000, "");
+    let (short, same) = peak(&dir, 3_000, "stream = true\n");
+    let (long, streamed) = peak(&dir, 12_000, "stream = true\n");
+    println!("288,000 operations: {kept} B kept, {long} B streamed; 72,000 streamed: {short} B");
+    assert!(streamed == hops && same < hops);
+    assert!(3 * (long - short) < kept - short, "{short} {long} {kept}");
+    assert!(2 * kept > 3 * long, "{kept} {long}");
+}

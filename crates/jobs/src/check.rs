@@ -8,7 +8,10 @@ mod possible;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::graph::{Graph, Work};
+use xoff_units::flat;
+use xoff_units::paged::Items;
+
+use crate::graph::{Graph, Program, Work};
 
 /// Why a job cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +36,23 @@ const ORDERED_MAX: usize = 64;
 /// What a message is known by: its source and tag.
 type Key = (u32, u64);
 
+/// How far an operation has come.
+#[derive(Clone, Copy)]
+struct Step {
+    /// So many that it waits for have not come.
+    waits: u32,
+    begun: bool,
+    ended: bool,
+}
+flat!(Step { waits: u32, begun: bool, ended: bool });
+
 /// A rank on its way through its operations.
 #[derive(Default)]
 struct Walk {
-    waits: Vec<u32>,
-    begun: Vec<bool>,
-    ended: Vec<bool>,
-    /// Receives of one source and tag that wait, in the order in which they were posted.
+    steps: Items<Step>,
+    /// Operations that have not ended.
+    left: u32,
+    /// Receives that wait.
     posted: BTreeMap<Key, VecDeque<u32>>,
     /// Messages that no receive has taken: the send of each.
     there: BTreeMap<Key, VecDeque<u32>>,
@@ -54,19 +67,19 @@ impl Graph {
     pub fn check(&self, name: &dyn Fn(u32, u32) -> String) -> Result<(), Fault> {
         self.peers_exist()?;
         if self.takes_any() {
-            self.sizes_fit()?;
+            // All sizes at once are as many as there are messages: where these are not in memory, the run finds what differs.
+            if self.pages().is_none() {
+                self.sizes_fit()?;
+            }
             return self.possible(name);
         }
         let mut sizes_differ = false;
-        let mut walks: Vec<Walk> = self.programs.iter().map(|p| Walk::of(p.ops.len(), &p.waits_for)).collect();
-        let mut ready: VecDeque<(u32, u32)> = VecDeque::new();
-        for (rank, p) in self.programs.iter().enumerate() {
-            ready.extend((0..p.ops.len() as u32).filter(|&op| p.waits_for[op as usize] == 0).map(|op| (rank as u32, op)));
-        }
+        let mut walks: Vec<Walk> = self.programs.iter().map(|p| Walk::of(self, p)).collect();
+        let mut ready = self.first();
         while let Some((rank, op)) = ready.pop_front() {
-            walks[rank as usize].begun[op as usize] = true;
+            walks[rank as usize].steps.update(op as usize, |s| s.begun = true);
             self.release(&mut walks, rank, op, true, &mut ready);
-            match self.programs[rank as usize].ops[op as usize].work {
+            match self.programs[rank as usize].op(op).work {
                 Work::Compute(_) => self.end(&mut walks, rank, op, &mut ready),
                 Work::Send { to, tag, .. } => {
                     self.end(&mut walks, rank, op, &mut ready);
@@ -96,7 +109,7 @@ impl Graph {
     fn peers_exist(&self) -> Result<(), Fault> {
         let ranks = self.ranks();
         for (rank, p) in (0..).zip(&self.programs) {
-            for (op, o) in (0..).zip(&p.ops) {
+            for (op, o) in (0..).zip(p.ops()) {
                 let peer = match o.work {
                     Work::Send { to, .. } => Some(to),
                     Work::Receive { from, .. } => from,
@@ -120,14 +133,14 @@ impl Graph {
         let any: BTreeSet<u32> = (0..self.ranks())
             .filter(|&r| {
                 let any = |w: &Work| matches!(w, Work::Receive { from, tag, .. } if from.is_none() || tag.is_none());
-                self.programs[r as usize].ops.iter().any(|o| any(&o.work))
+                self.programs[r as usize].ops().any(|o| any(&o.work))
             })
             .collect();
         // By receiving rank, and source and tag; with a receive of any: of all of them together.
         type Sizes = BTreeMap<(u32, Option<Key>), (Vec<(u64, u32, u32)>, Vec<(u64, u32)>)>;
         let mut sizes = Sizes::new();
         for (rank, p) in (0u32..).zip(&self.programs) {
-            for (op, o) in (0u32..).zip(&p.ops) {
+            for (op, o) in (0u32..).zip(p.ops()) {
                 match o.work {
                     Work::Send { to, bytes, tag, .. } => {
                         let key = (!any.contains(&to)).then_some((rank, tag));
@@ -148,7 +161,7 @@ impl Graph {
             sent.sort_unstable();
             expected.sort_unstable();
             if let Some((&(bytes, from, send), &(expects, op))) = sent.iter().zip(&expected).find(|(s, e)| s.0 != e.0) {
-                let Work::Send { tag, .. } = self.programs[from as usize].ops[send as usize].work else { continue };
+                let Work::Send { tag, .. } = self.programs[from as usize].op(send).work else { continue };
                 let what = format!("it expects {expects} B from rank {from} with tag {tag}, which sends {bytes} B");
                 return Err(fault(rank, op, what, "give both ends the same size"));
             }
@@ -160,12 +173,11 @@ impl Graph {
     /// through one queue pair.
     fn in_order(&self, (from, tag): Key, to: u32) -> bool {
         let of = |rank: u32, fits: &dyn Fn(&Work) -> bool| -> Vec<u32> {
-            let ops = &self.programs[rank as usize].ops;
-            (0..ops.len() as u32).filter(|&op| fits(&ops[op as usize].work)).collect()
+            (0u32..).zip(self.programs[rank as usize].ops()).filter(|(_, o)| fits(&o.work)).map(|(op, _)| op).collect()
         };
         let sends = of(from, &|w| matches!(*w, Work::Send { to: t, tag: g, .. } if t == to && g == tag));
         let receives = of(to, &|w| matches!(*w, Work::Receive { from: Some(f), tag: Some(g), .. } if f == from && g == tag));
-        let channel = |op: &u32| match self.programs[from as usize].ops[*op as usize].work {
+        let channel = |op: &u32| match self.programs[from as usize].op(*op).work {
             Work::Send { channel, .. } => channel,
             _ => 0,
         };
@@ -196,52 +208,72 @@ impl Graph {
         followed.iter().enumerate().all(|(nth, &n)| nth == n)
     }
 
+    /// Operations that wait for nothing, each with its rank.
+    fn first(&self) -> VecDeque<(u32, u32)> {
+        let of = |(rank, p): (u32, &Program)| {
+            let first = (0u32..).zip(p.all_waits_for()).filter(|w| w.1 == 0);
+            first.map(move |w| (rank, w.0)).collect::<Vec<_>>()
+        };
+        (0u32..).zip(&self.programs).flat_map(of).collect()
+    }
+
     fn release(&self, walks: &mut [Walk], rank: u32, op: u32, start: bool, ready: &mut VecDeque<(u32, u32)>) {
-        for &(later, on_start) in self.programs[rank as usize].successors(op) {
+        let steps = &mut walks[rank as usize].steps;
+        self.programs[rank as usize].each_successor(op, |later, on_start| {
             if on_start == start {
-                let left = &mut walks[rank as usize].waits[later as usize];
-                *left -= 1;
-                if *left == 0 {
+                let left = steps.update(later as usize, |s| {
+                    s.waits -= 1;
+                    s.waits
+                });
+                if left == 0 {
                     ready.push_back((rank, later));
                 }
             }
-        }
+        });
     }
 
     fn end(&self, walks: &mut [Walk], rank: u32, op: u32, ready: &mut VecDeque<(u32, u32)>) {
-        walks[rank as usize].ended[op as usize] = true;
+        let w = &mut walks[rank as usize];
+        w.steps.update(op as usize, |s| s.ended = true);
+        w.left -= 1;
         self.release(walks, rank, op, false, ready);
     }
 
-    /// Receives of a rank take what of their source and tag is there, in the order in which they were posted. Returns whether one took a message of
-    /// another size that in the run may be another one's.
+    /// The first receive of a source and tag takes the first message, if both are there. Returns whether it took a message of another size that in
+    /// the run may be another one's.
     fn take(&self, walks: &mut [Walk], rank: u32, key: Key, ready: &mut VecDeque<(u32, u32)>) -> Result<bool, Fault> {
-        let mut sizes_differ = false;
-        loop {
-            let w = &mut walks[rank as usize];
-            let (Some(posted), Some(there)) = (w.posted.get_mut(&key), w.there.get_mut(&key)) else { break };
-            let (Some(&op), Some(&send)) = (posted.front(), there.front()) else { break };
-            posted.pop_front();
-            there.pop_front();
-            if let Work::Receive { bytes, .. } = self.programs[rank as usize].ops[op as usize].work
-                && let Work::Send { bytes: sent, .. } = self.programs[key.0 as usize].ops[send as usize].work
-                && sent != bytes
-            {
-                if self.in_order(key, rank) {
-                    let what = format!("it expects {bytes} B from rank {} with tag {}, which sends {sent} B", key.0, key.1);
-                    return Err(fault(rank, op, what, "give both ends the same size"));
-                }
-                sizes_differ = true;
-            }
-            self.end(walks, rank, op, ready);
+        let w = &mut walks[rank as usize];
+        let waits = |all: &BTreeMap<Key, VecDeque<u32>>| all.get(&key).is_some_and(|q| !q.is_empty());
+        if !waits(&w.posted) || !waits(&w.there) {
+            return Ok(false);
         }
-        Ok(sizes_differ)
+        // There may be as many tags as messages.
+        let first = |all: &mut BTreeMap<Key, VecDeque<u32>>| {
+            let taken = all.get_mut(&key).and_then(VecDeque::pop_front);
+            if !waits(all) {
+                all.remove(&key);
+            }
+            taken
+        };
+        let (Some(op), Some(send)) = (first(&mut w.posted), first(&mut w.there)) else { return Ok(false) };
+        let bytes = |rank: u32, op: u32| match self.programs[rank as usize].op(op).work {
+            Work::Send { bytes, .. } | Work::Receive { bytes, .. } => bytes,
+            Work::Compute(_) => 0,
+        };
+        let (expects, sent) = (bytes(rank, op), bytes(key.0, send));
+        if sent != expects && self.in_order(key, rank) {
+            let what = format!("it expects {expects} B from rank {} with tag {}, which sends {sent} B", key.0, key.1);
+            return Err(fault(rank, op, what, "give both ends the same size"));
+        }
+        self.end(walks, rank, op, ready);
+        Ok(sent != expects)
     }
 
     /// Explains the first operation that never ends.
     fn all_ended(&self, walks: &[Walk], name: &dyn Fn(u32, u32) -> String) -> Result<(), Fault> {
-        let stuck = |rank: u32| walks[rank as usize].ended.iter().position(|e| !e).map(|op| op as u32);
-        let Some((rank, op)) = (0..self.ranks()).find_map(|r| Some((r, stuck(r)?))) else { return Ok(()) };
+        let stuck = |w: &Walk| w.steps.iter().position(|s| !s.ended).map(|op| op as u32);
+        let not_ended = (0u32..).zip(walks).find(|(_, w)| w.left > 0);
+        let Some((rank, op)) = not_ended.and_then(|(rank, w)| Some((rank, stuck(w)?))) else { return Ok(()) };
         // From each to one that it waits for, until one comes again.
         let mut seen: Vec<(u32, u32)> = Vec::new();
         let mut at = (rank, op);
@@ -250,7 +282,7 @@ impl Graph {
             match self.waits(walks, at) {
                 Some(next) => at = next,
                 None => {
-                    let Work::Receive { from, tag, .. } = self.programs[at.0 as usize].ops[at.1 as usize].work else {
+                    let Work::Receive { from, tag, .. } = self.programs[at.0 as usize].op(at.1).work else {
                         return Err(fault(at.0, at.1, "it never begins", "look at what it waits for"));
                     };
                     let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
@@ -273,27 +305,30 @@ impl Graph {
     /// One that an operation waits for.
     fn waits(&self, walks: &[Walk], (rank, op): (u32, u32)) -> Option<(u32, u32)> {
         let w = &walks[rank as usize];
-        if !w.begun[op as usize] {
+        if !w.steps.get(op as usize).begun {
             let p = &self.programs[rank as usize];
             let holds = |before: u32| {
-                let on =
-                    |&(later, start): &(u32, bool)| later == op && !if start { w.begun[before as usize] } else { w.ended[before as usize] };
+                let step = w.steps.get(before as usize);
+                let on = |&(later, start): &(u32, bool)| later == op && !if start { step.begun } else { step.ended };
                 p.successors(before).iter().any(on)
             };
-            return (0..p.ops.len() as u32).find(|&before| holds(before)).map(|before| (rank, before));
+            return (0..p.len()).find(|&before| holds(before)).map(|before| (rank, before));
         }
-        let Work::Receive { from, tag, .. } = self.programs[rank as usize].ops[op as usize].work else { return None };
+        let Work::Receive { from, tag, .. } = self.programs[rank as usize].op(op).work else { return None };
         let sends = |peer: u32| {
             let fits = |o: &crate::Op| matches!(o.work, Work::Send { to, tag: t, .. } if to == rank && tag.is_none_or(|tag| tag == t));
-            let ops = &self.programs[peer as usize].ops;
-            (0..ops.len()).find(|&i| !walks[peer as usize].ended[i] && fits(&ops[i])).map(|i| (peer, i as u32))
+            let mut all = (0u32..).zip(self.programs[peer as usize].ops()).zip(walks[peer as usize].steps.iter());
+            all.find(|((_, o), step)| !step.ended && fits(o)).map(|((op, _), _)| (peer, op))
         };
         (0..self.ranks()).filter(|&p| from.is_none_or(|f| f == p)).find_map(sends)
     }
 }
 
 impl Walk {
-    fn of(ops: usize, waits_for: &[u32]) -> Walk {
-        Walk { waits: waits_for.to_vec(), begun: vec![false; ops], ended: vec![false; ops], ..Walk::default() }
+    fn of(graph: &Graph, p: &Program) -> Walk {
+        let step = |waits| Step { waits, begun: false, ended: false };
+        let mut steps = graph.pages().map_or_else(Items::default, |pages| pages.list(move |_| step(0)));
+        p.all_waits_for().for_each(|waits| steps.push(step(waits)));
+        Walk { steps, left: p.len(), ..Walk::default() }
     }
 }

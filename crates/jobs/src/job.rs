@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::paged::Items;
+use xoff_units::{Bytes, Rate, Span, Time, flat};
 
 use crate::graph::{Graph, NONE, Work};
 use crate::machine::SPAN_MAX;
@@ -46,6 +47,8 @@ pub struct Message {
     pub pair: u16,
 }
 
+flat!(Message { from: u32, to: u32, op: u32, bytes: u64, tag: u64, pair: u16 });
+
 /// What the wire had carried when a message began and had left: in a map while it runs, in a list then [bytes].
 const WIRE: u64 = 64;
 
@@ -73,30 +76,58 @@ pub struct Job {
     /// How ranks of one node exchange messages.
     pub inner: Option<Inner>,
     /// The messages of an iteration.
-    pub messages: Vec<Message>,
+    pub messages: Items<Message>,
     /// Number of the flow of its first message.
     pub first_flow: u32,
     /// By rank: computing takes this many thousandths.
     pub pace: Vec<u32>,
+    /// By rank: its first message; then their number.
+    pub sends: Vec<u32>,
 }
 
 impl Job {
     /// Numbers the messages that go through the network.
     pub fn number(&mut self) {
-        let mut graph = (*self.graph).clone();
-        self.messages.clear();
+        let mut graph = Arc::unwrap_or_clone(std::mem::take(&mut self.graph));
+        let ranks = graph.programs.len();
+        self.messages = match graph.pages() {
+            // Every rank stands somewhere else in it.
+            Some(pages) => pages.list_of(4 * ranks + 16, |_| Message { from: 0, to: 0, op: 0, bytes: 0, tag: 0, pair: 0 }),
+            None => Items::default(),
+        };
+        self.sends.clear();
         for (from, program) in (0..).zip(&mut graph.programs) {
-            for (op, o) in (0..).zip(&program.ops) {
-                let Work::Send { to, bytes, tag, channel } = o.work else { continue };
+            self.sends.push(self.messages.len() as u32);
+            for op in 0..program.len() {
+                let Work::Send { to, bytes, tag, channel } = program.op(op).work else { continue };
                 if self.within_node(from, to) {
                     continue;
                 }
-                program.message[op as usize] = self.messages.len() as u32;
+                program.set_message(op, self.messages.len() as u32);
                 let pair = channel % self.queue_pairs.max(1);
                 self.messages.push(Message { from, to, op, bytes, tag, pair });
             }
         }
+        self.sends.push(self.messages.len() as u32);
         self.graph = Arc::new(graph);
+    }
+
+    /// Are its operations and messages in a file, and not in memory?
+    pub fn is_streamed(&self) -> bool {
+        self.graph.pages().is_some()
+    }
+
+    /// The place of a flow among those of its sender.
+    pub fn nth_of_rank(&self, rank: u32, flow: u32) -> u64 {
+        let (iteration, message) = self.of_flow(flow);
+        let (first, end) = (self.sends[rank as usize], self.sends[rank as usize + 1]);
+        u64::from(iteration) * u64::from(end - first) + u64::from(message - first)
+    }
+
+    /// A message of an iteration.
+    #[inline]
+    pub fn message(&self, message: u32) -> Message {
+        self.messages.get(message as usize)
     }
 
     /// Do both ranks lie in one node?
@@ -106,12 +137,15 @@ impl Job {
 
     /// Is anything sent inside of nodes?
     pub fn sends_inside(&self) -> bool {
-        let inside = |from: u32| move |o: &crate::Op| matches!(o.work, Work::Send { to, .. } if self.within_node(from, to));
-        self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops.iter().any(inside(from)))
+        let inside = |from: u32| move |o: crate::Op| matches!(o.work, Work::Send { to, .. } if self.within_node(from, to));
+        self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops().any(inside(from)))
     }
 
-    /// What a run keeps of it beside its flows [bytes]: operations, messages, and what the wire of a host had carried at each.
+    /// What a run keeps of it in memory beside its flows [bytes]: operations, messages, and what the wire of a host had carried at each.
     pub fn bytes(&self) -> u64 {
+        if self.is_streamed() {
+            return 0;
+        }
         let message = size_of::<Message>() as u64;
         self.graph.bytes(self.iterations.into()) + self.messages.len() as u64 * message + self.flows() * WIRE
     }
@@ -151,6 +185,16 @@ impl Jobs {
     pub fn of_flow(&self, flow: u32) -> Option<usize> {
         let at = self.jobs.partition_point(|j| j.first_flow <= flow).checked_sub(1)?;
         ((flow - self.jobs[at].first_flow) as u64 <= self.jobs[at].flows().saturating_sub(1) && self.jobs[at].flows() > 0).then_some(at)
+    }
+
+    /// Are their operations and messages in a file, and not in memory? Those of all or of none are.
+    pub fn are_streamed(&self) -> bool {
+        self.jobs.iter().any(|j| j.is_streamed())
+    }
+
+    /// Messages of all jobs and iterations.
+    pub fn flows(&self) -> u64 {
+        self.jobs.iter().map(|j| j.flows()).sum()
     }
 
     /// Ranks of all jobs.

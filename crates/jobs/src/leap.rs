@@ -7,6 +7,7 @@
 //!
 //! Each operation, message and iteration has a place of its own for |: behind what had ended by then.
 
+use xoff_units::paged::Items;
 use xoff_units::save::Value;
 use xoff_units::{Span, Time};
 
@@ -74,7 +75,7 @@ impl Machine {
     pub fn stands(&self) -> Stood {
         let ops = self.waits.len();
         let now = self.log.ops.len().saturating_sub(ops);
-        Stood { iteration: self.iteration, ended: self.log.ops[now..].iter().map(|t| t.ended != Time::NEVER).collect() }
+        Stood { iteration: self.iteration, ended: self.log.ops.range(now, self.log.ops.len()).map(|t| t.ended != Time::NEVER).collect() }
     }
 
     /// Iterations that it may leap over: one is left to end with.
@@ -112,12 +113,12 @@ impl Log {
         let ops = self.ops.len() / self.iterations.len().max(1);
         let mut all = vec![OpTimes::NOT_YET; unfolded.len() * ops];
         for op in 0..ops {
-            let gone: Vec<OpTimes> = self.ops[op..].iter().step_by(ops).copied().collect();
+            let gone: Vec<OpTimes> = self.ops.range(op, self.ops.len()).step_by(ops).collect();
             let ended = |(s, leap): &(Stood, Leap)| (s.iteration as usize + s.ended[op] as usize, *leap);
             let leaps: Vec<(usize, Leap)> = leaps.iter().map(ended).collect();
             let run = unfold(&gone, &leaps, |t, nth, time| t.later(by(nth, time)), |t, nth| t.later(before[nth]));
             run.into_iter().enumerate().for_each(|(iteration, t)| all[iteration * ops + op] = t);
         }
-        Log { ops: all, iterations: unfolded }
+        Log { ops: Items::Kept(all), iterations: unfolded }
     }
 }

@@ -12,6 +12,7 @@
 
 pub mod check;
 pub mod collectives;
+mod course;
 pub mod graph;
 pub mod job;
 pub mod leap;
@@ -21,7 +22,8 @@ mod state;
 
 pub use check::Fault;
 pub use collectives::{Algorithm, Collective, Kind};
-pub use graph::{BYTES_MAX, Graph, NONE, OPS_MAX, Op, Work};
+pub use course::Shares;
+pub use graph::{BYTES_MAX, Graph, NONE, OPS_MAX, Op, Pages, Work};
 pub use job::{Inner, Job, Jobs, Message, Overheads};
 pub use leap::{Leap, Stood, unfold};
 pub use machine::{Action, Input, Log, Machine, OpTimes, SPAN_MAX};

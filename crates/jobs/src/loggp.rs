@@ -57,7 +57,7 @@ pub fn run(job: &Arc<Job>, net: LogGp) -> Vec<Log> {
             match action {
                 Action::Begin { flow, .. } => {
                     let (iteration, message) = job.of_flow(flow);
-                    let m = job.messages[message as usize];
+                    let m = job.message(message);
                     let bytes = Span(net.gap_per_byte.0 * (m.bytes.max(1) - 1));
                     let leaves = free[rank as usize].max(now);
                     free[rank as usize] = leaves + net.gap + bytes;
@@ -71,5 +71,5 @@ pub fn run(job: &Arc<Job>, net: LogGp) -> Vec<Log> {
             }
         }
     }
-    machines.into_iter().map(Machine::into_log).collect()
+    machines.into_iter().map(|m| m.into_log().0).collect()
 }

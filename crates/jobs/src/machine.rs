@@ -15,9 +15,11 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_units::paged::Items;
 use xoff_units::save::{Save, Value};
-use xoff_units::{Span, Time};
+use xoff_units::{Span, Time, flat};
 
+use crate::course::{Course, Shares};
 use crate::graph::{NONE, Op, Work};
 use crate::job::Job;
 
@@ -86,6 +88,8 @@ pub struct OpTimes {
     pub from_op: u32,
 }
 
+flat!(OpTimes { begun: Time, handed: Time, ended: Time, cause: u32, from: u32, from_op: u32 });
+
 impl OpTimes {
     pub(crate) const NOT_YET: OpTimes =
         OpTimes { begun: Time::NEVER, handed: Time::NEVER, ended: Time::NEVER, cause: NONE, from: NONE, from_op: NONE };
@@ -95,9 +99,19 @@ impl OpTimes {
 #[derive(Clone, Debug, Default, PartialEq, Value)]
 pub struct Log {
     /// By iteration and operation, as far as it has come.
-    pub ops: Vec<OpTimes>,
+    pub ops: Items<OpTimes>,
     /// When each iteration that has begun did so, and its end.
     pub iterations: Vec<(Time, Option<Time>)>,
+}
+
+/// Of a rank whose operations are in a file: what only its course shows.
+#[derive(Debug, Default)]
+pub(crate) struct Streamed {
+    /// Operations that wait for others, some of which have come: how many are left.
+    waits: FxHashMap<u32, u32>,
+    course: Course,
+    /// By iteration that has ended.
+    pub shares: Vec<Shares>,
 }
 
 /// Nothing takes longer: 11.6 days, so that sums of times stay far below the end of time.
@@ -152,7 +166,12 @@ pub struct Machine {
     pub(crate) done: bool,
     /// Operations that have not ended in this iteration.
     pub(crate) left: u32,
+    /// By operation, where they are in memory.
     pub(crate) waits: Vec<u32>,
+    #[save(built)]
+    pub(crate) streamed: Option<Box<Streamed>>,
+    /// Operations from this one on have not been looked at: those that wait for nothing begin with the iteration.
+    pub(crate) looked_at: u32,
     /// Operations that have become ready, and what let them.
     pub(crate) ready: VecDeque<(u32, u32)>,
     pub(crate) streams: FxHashMap<u16, Stream>,
@@ -176,6 +195,8 @@ pub struct Machine {
 impl Machine {
     /// A rank that has not begun. It wants to be called at its start: see [`Self::begin`].
     pub fn new(job: Arc<Job>, rank: u32) -> Machine {
+        let streamed = job.graph.pages().map(|_| Box::<Streamed>::default());
+        let ops = job.graph.pages().map_or_else(Items::default, |pages| pages.list(|_| OpTimes::NOT_YET));
         Machine {
             job,
             rank,
@@ -184,6 +205,8 @@ impl Machine {
             done: false,
             left: 0,
             waits: Vec::new(),
+            streamed,
+            looked_at: 0,
             ready: VecDeque::new(),
             streams: FxHashMap::default(),
             pair_of: FxHashMap::default(),
@@ -196,7 +219,7 @@ impl Machine {
             asked_for: Time::NEVER,
             inside_free: Time::ZERO,
             gap_over: [Time::ZERO; 2],
-            log: Log::default(),
+            log: Log { ops, iterations: Vec::new() },
         }
     }
 
@@ -211,8 +234,8 @@ impl Machine {
     /// Does it only compute and wait for messages at first, so that its start changes nothing at other hosts?
     pub fn computes_first(&self) -> bool {
         let program = &self.job.graph.programs[self.rank as usize];
-        !program.ops.is_empty()
-            && (0..program.ops.len() as u32).filter(|&op| program.waits_for[op as usize] == 0).all(|op| {
+        !program.is_empty()
+            && (0u32..).zip(program.all_waits_for()).filter(|w| w.1 == 0).all(|(op, _)| {
                 let waits = matches!(self.op(op).work, Work::Receive { .. });
                 let computes = matches!(self.op(op).work, Work::Compute(_)) && self.busy_for(op) > Span::ZERO;
                 (waits || computes) && program.successors(op).iter().all(|&(_, on_start)| !on_start)
@@ -234,9 +257,9 @@ impl Machine {
         !self.timers.is_empty()
     }
 
-    /// What it has done.
-    pub fn into_log(self) -> Log {
-        self.log
+    /// What it has done; of a rank whose operations are in a file, by iteration, what its time went to.
+    pub fn into_log(self) -> (Log, Vec<Shares>) {
+        (self.log, self.streamed.map_or_else(Vec::new, |s| s.shares))
     }
 
     /// Something has happened. What is to be done is added to `out`, in order.
@@ -294,21 +317,46 @@ impl Machine {
 
     fn begin_iteration(&mut self, now: Time) {
         let program = &self.job.graph.programs[self.rank as usize];
-        self.waits.clone_from(&program.waits_for);
-        self.left = program.ops.len() as u32;
-        self.ready.extend((0..self.left).filter(|&op| program.waits_for[op as usize] == 0).map(|op| (op, NONE)));
+        if self.streamed.is_none() {
+            self.waits.clear();
+            self.waits.extend(program.all_waits_for());
+        }
+        self.left = program.len();
+        self.looked_at = 0;
         self.log.iterations.push((now, None));
-        self.log.ops.resize(self.log.ops.len() + program.ops.len(), OpTimes::NOT_YET);
+        self.log.ops.grow(self.log.ops.len() + program.len() as usize, OpTimes::NOT_YET);
+    }
+
+    /// The next operation that begins with the iteration, because it waits for nothing.
+    fn next_first(&mut self) -> Option<u32> {
+        let program = &self.job.graph.programs[self.rank as usize];
+        while self.looked_at < program.len() {
+            self.looked_at += 1;
+            if program.waits_for(self.looked_at - 1) == 0 {
+                return Some(self.looked_at - 1);
+            }
+        }
+        None
     }
 
     /// Begins what is ready, until nothing is.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         loop {
+            if self.log.iterations.is_empty() {
+                return;
+            }
+            while let Some(op) = self.next_first() {
+                self.is_ready(now, op, NONE, out);
+            }
             while let Some((op, cause)) = self.ready.pop_front() {
                 self.is_ready(now, op, cause, out);
             }
-            if self.left > 0 || self.done || self.log.iterations.is_empty() {
+            if self.left > 0 || self.done {
                 return;
+            }
+            if let Some(s) = &mut self.streamed {
+                let shares = s.course.take(now);
+                s.shares.push(shares);
             }
             if let Some(last) = self.log.iterations.last_mut() {
                 last.1 = Some(now);
@@ -322,13 +370,16 @@ impl Machine {
         }
     }
 
+    #[inline]
     fn op(&self, op: u32) -> Op {
-        self.job.graph.programs[self.rank as usize].ops[op as usize]
+        self.job.graph.programs[self.rank as usize].op(op)
     }
 
-    fn times(&mut self, op: u32) -> &mut OpTimes {
-        let ops = self.job.graph.programs[self.rank as usize].ops.len();
-        &mut self.log.ops[self.iteration as usize * ops + op as usize]
+    /// Notes something of an operation of this iteration.
+    #[inline]
+    fn note(&mut self, op: u32, change: impl FnOnce(&mut OpTimes)) {
+        let ops = self.job.graph.programs[self.rank as usize].len();
+        self.log.ops.update(self.iteration as usize * ops as usize + op as usize, change);
     }
 
     fn is_ready(&mut self, now: Time, op: u32, cause: u32, out: &mut Vec<Action>) {
@@ -342,26 +393,54 @@ impl Machine {
     }
 
     fn begins(&mut self, now: Time, op: u32, cause: u32) {
-        let t = self.times(op);
-        (t.begun, t.cause) = (now, cause);
+        self.note(op, |t| (t.begun, t.cause) = (now, cause));
+        let computes = self.computes(op);
+        if let Some(s) = &mut self.streamed {
+            s.course.begins(now, computes);
+        }
         self.release(op, true);
     }
 
+    /// Does an operation compute? Asked only where the course is followed.
+    fn computes(&self, op: u32) -> bool {
+        self.streamed.is_some() && matches!(self.op(op).work, Work::Compute(_))
+    }
+
     fn release(&mut self, op: u32, start: bool) {
-        let job = self.job.clone();
-        for &(later, on_start) in job.graph.programs[self.rank as usize].successors(op) {
-            if on_start == start {
-                self.waits[later as usize] -= 1;
-                if self.waits[later as usize] == 0 {
-                    self.ready.push_back((later, op));
-                }
+        let Machine { job, rank, waits, streamed, ready, .. } = self;
+        let program = &job.graph.programs[*rank as usize];
+        program.each_successor(op, |later, on_start| {
+            if on_start != start {
+                return;
             }
-        }
+            let left = match streamed {
+                None => {
+                    waits[later as usize] -= 1;
+                    waits[later as usize]
+                }
+                Some(s) => {
+                    let left = s.waits.entry(later).or_insert_with(|| program.waits_for(later));
+                    *left -= 1;
+                    let left = *left;
+                    if left == 0 {
+                        s.waits.remove(&later);
+                    }
+                    left
+                }
+            };
+            if left == 0 {
+                ready.push_back((later, op));
+            }
+        });
     }
 
     fn end(&mut self, now: Time, op: u32) {
-        self.times(op).ended = now;
+        self.note(op, |t| t.ended = now);
         self.left -= 1;
+        let computes = self.computes(op);
+        if let Some(s) = &mut self.streamed {
+            s.course.ends(now, computes);
+        }
         self.release(op, false);
     }
 
@@ -440,8 +519,8 @@ impl Machine {
 
     fn hand_over(&mut self, now: Time, op: u32, out: &mut Vec<Action>) {
         let Work::Send { to, bytes, channel, .. } = self.op(op).work else { return };
-        self.times(op).handed = now;
-        let message = self.job.graph.programs[self.rank as usize].message[op as usize];
+        self.note(op, |t| t.handed = now);
+        let message = self.job.graph.programs[self.rank as usize].message(op);
         if message == NONE {
             let left = self.inside_free.max(now) + self.job.inner_time(bytes);
             self.inside_free = left;
@@ -466,7 +545,7 @@ impl Machine {
 
     fn on_sent(&mut self, now: Time, flow: u32, out: &mut Vec<Action>) {
         let (_, message) = self.job.of_flow(flow);
-        let m = self.job.messages[message as usize];
+        let m = self.job.message(message);
         if let Some(&pair) = self.pair_of.get(&(m.to, m.pair)) {
             let p = &mut self.pairs[pair as usize];
             match p.waits.pop_front() {
@@ -478,7 +557,7 @@ impl Machine {
     }
 
     fn on_arrived(&mut self, now: Time, iteration: u32, (from, op): (u32, u32), out: &mut Vec<Action>) {
-        let Work::Send { tag, .. } = self.job.graph.programs[from as usize].ops[op as usize].work else { return };
+        let Work::Send { tag, .. } = self.job.graph.programs[from as usize].op(op).work else { return };
         self.counter += 1;
         self.there.entry((iteration, from, tag)).or_default().push_back((self.counter, now, op));
         if iteration != self.iteration || self.log.iterations.is_empty() {
@@ -491,7 +570,10 @@ impl Machine {
         });
         let Some(receive) = exact.into_iter().chain(for_any).min() else { return };
         if Some(receive) == exact {
-            self.posted.get_mut(&(from, tag)).map(VecDeque::pop_front);
+            let left = self.posted.get_mut(&(from, tag)).is_some_and(|q| q.pop_front().is_some() && !q.is_empty());
+            if !left && self.streamed.is_some() {
+                self.posted.remove(&(from, tag)); // there may be as many tags as messages
+            }
         } else {
             self.posted_for_any.retain(|&p| p != receive);
         }
@@ -526,8 +608,7 @@ impl Machine {
         if there.is_empty() {
             self.there.remove(&key);
         }
-        let t = self.times(op);
-        (t.handed, t.from, t.from_op) = (at, from, send);
+        self.note(op, |t| (t.handed, t.from, t.from_op) = (at, from, send));
         match self.gap(now, 1, from) {
             at if at > now => self.plan(at, Due::Taken(op)),
             _ => self.take_stream(now, op, NONE, out),

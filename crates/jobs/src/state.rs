@@ -70,6 +70,8 @@ impl Serialize for Machine {
         let Machine {
             job: _,     // does not change
             rank: _,    // the same
+            streamed: _, // such a rank is not looked at
+            looked_at: _, // all of them, between events
             skipped: _, // where its log stands, and when it ends, which bounds how often a state may recur
             log,
             iteration,
@@ -110,9 +112,9 @@ impl Serialize for Machine {
             Due::Taken(op) => Planned::Taken(op),
             Due::Arrives { iteration, from, op } => Planned::Arrives(Iteration(iteration), from, op),
         };
-        let now = &log.ops[log.ops.len().saturating_sub(waits.len())..];
-        let under_way = |(op, t): (u32, &OpTimes)| {
-            let OpTimes { begun, handed, ended: _, cause, from, from_op } = *t;
+        let now = log.ops.range(log.ops.len().saturating_sub(waits.len()), log.ops.len());
+        let under_way = |(op, t): (u32, OpTimes)| {
+            let OpTimes { begun, handed, ended: _, cause, from, from_op } = t;
             UnderWay { op, begun, handed, cause, from, from_op }
         };
         let came = |&(nth, at, op): &(u64, Time, u32)| (ago(nth), at, op);

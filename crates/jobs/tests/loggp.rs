@@ -11,8 +11,8 @@ const NET: LogGp = LogGp { latency: Span::from_ns(2500), gap: Span::from_ns(1000
 
 fn job(mut graph: Graph, o: Span) -> Arc<Job> {
     if o > Span::ZERO {
-        for op in graph.programs.iter_mut().flat_map(|p| &mut p.ops).filter(|o| !matches!(o.work, Work::Compute(_))) {
-            op.stream = 0;
+        for p in &mut graph.programs {
+            p.change_ops(|o| o.stream = if matches!(o.work, Work::Compute(_)) { o.stream } else { 0 });
         }
     }
     graph.finish();
@@ -29,9 +29,10 @@ fn job(mut graph: Graph, o: Span) -> Arc<Job> {
         priority: 0,
         overheads: Overheads { send: o, receive: o, gap: Span::ZERO },
         inner: None,
-        messages: Vec::new(),
+        messages: Default::default(),
         first_flow: 0,
         pace: vec![1000; ranks as usize],
+        sends: Vec::new(),
     };
     job.number();
     Arc::new(job)
@@ -64,40 +65,40 @@ fn the_eight_finish_times_of_loggopsim() {
 /// Without overheads, where a rank's operations take none of its time, its sends leave in the order of the times at which they can.
 fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
     let n = graph.programs.len();
-    let mut ends: Vec<Vec<u64>> = graph.programs.iter().map(|p| vec![0; p.ops.len()]).collect();
+    let mut ends: Vec<Vec<u64>> = graph.programs.iter().map(|p| vec![0; p.len() as usize]).collect();
     loop {
         let before = ends.clone();
         let mut arrives = std::collections::HashMap::new();
         for r in 0..n {
             let ready = |op: usize| {
                 let all =
-                    (0..graph.programs[r].ops.len() as u32).filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)));
+                    (0..graph.programs[r].len()).filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)));
                 all.map(|b| before[r][b as usize]).max().unwrap_or(0)
             };
-            let mut sends: Vec<(u64, usize)> = (0..graph.programs[r].ops.len())
-                .filter(|&op| matches!(graph.programs[r].ops[op].work, Work::Send { .. }))
+            let mut sends: Vec<(u64, usize)> = (0..graph.programs[r].len() as usize)
+                .filter(|&op| matches!(graph.programs[r].op(op as u32).work, Work::Send { .. }))
                 .map(|op| (ready(op), op))
                 .collect();
             sends.sort_unstable();
             let mut free = 0;
             for (at, op) in sends {
-                let Work::Send { to, bytes, tag, .. } = graph.programs[r].ops[op].work else { continue };
+                let Work::Send { to, bytes, tag, .. } = graph.programs[r].op(op as u32).work else { continue };
                 let wire = net.gap_per_byte.0 * (bytes.max(1) - 1);
                 let leaves = free.max(at);
                 free = leaves + net.gap.0 + wire;
                 ends[r][op] = at;
                 arrives.insert((r as u32, to, tag), leaves + net.latency.0 + wire);
             }
-            for op in 0..graph.programs[r].ops.len() {
-                if let Work::Compute(span) = graph.programs[r].ops[op].work {
+            for op in 0..graph.programs[r].len() as usize {
+                if let Work::Compute(span) = graph.programs[r].op(op as u32).work {
                     ends[r][op] = ready(op) + span.0;
                 }
             }
         }
         for r in 0..n {
-            for op in 0..graph.programs[r].ops.len() {
-                let Work::Receive { from: Some(from), tag: Some(tag), .. } = graph.programs[r].ops[op].work else { continue };
-                let posted = (0..graph.programs[r].ops.len() as u32)
+            for op in 0..graph.programs[r].len() as usize {
+                let Work::Receive { from: Some(from), tag: Some(tag), .. } = graph.programs[r].op(op as u32).work else { continue };
+                let posted = (0..graph.programs[r].len())
                     .filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)))
                     .map(|b| before[r][b as usize])
                     .max()
@@ -138,8 +139,8 @@ fn every_collective_takes_what_the_equations_give() {
                     let ends: Vec<u64> = logs.iter().map(|l| l.iterations[0].1.unwrap().0).collect();
                     assert_eq!(ends, by_equations(&finished, NET), "{kind_name} {name} {n} {channels}");
                     let received = |r: u32| -> u64 {
-                        let bytes = |o: &xoff_jobs::Op| if let Work::Receive { bytes, .. } = o.work { bytes } else { 0 };
-                        finished.programs[r as usize].ops.iter().map(bytes).sum()
+                        let bytes = |o: xoff_jobs::Op| if let Work::Receive { bytes, .. } = o.work { bytes } else { 0 };
+                        finished.programs[r as usize].ops().map(bytes).sum()
                     };
                     let all: u64 = (0..n).map(received).sum();
                     let (n, s) = (n as u64, 2403);
@@ -217,5 +218,5 @@ fn sends_before_receives_do_not_deadlock() {
     }
     let logs = run(&job(g, Span::ZERO), NET);
     assert_eq!(logs[0].iterations[0].1, Some(Time::from_ns(2500 + 7 * 6)));
-    assert!(logs.iter().flat_map(|l| &l.ops).all(|o| o.ended < Time::NEVER && (o.cause == NONE || o.begun >= Time::ZERO)));
+    assert!(logs.iter().flat_map(|l| l.ops.iter()).all(|o| o.ended < Time::NEVER && (o.cause == NONE || o.begun >= Time::ZERO)));
 }

@@ -359,6 +359,11 @@ pub trait Env {
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
     /// Has this time come?
     fn has_come(&self, key: EventKey) -> bool;
+    /// The queue pair of a flow that its source has cleared; `None`: it has none.
+    fn queue_pair_of(&mut self, _flow: u32) -> Option<u32> {
+        None
+    }
+
     /// Are the lengths of queues recorded? If not, [`NodeEvent::Queue`] may be left out.
     fn records_queues(&self) -> bool;
     /// Are the states of ports recorded? If not, [`NodeEvent::State`] may be left out.

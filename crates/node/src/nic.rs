@@ -10,6 +10,7 @@
 //!   per_flow.rs   where the peer holds single flows
 //! ```
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -37,6 +38,7 @@ mod recovery;
 mod round_robin;
 mod round_robin_by_place;
 mod saved;
+mod senders;
 mod sending;
 mod state;
 mod storm;
@@ -50,6 +52,7 @@ use recovery::Ahead;
 pub use recovery::Recovery;
 use round_robin::RoundRobin;
 use round_robin_by_place::RoundRobinByPlace;
+use senders::Senders;
 use sending::Sending;
 pub use state::Left;
 use storm::Storm;
@@ -117,7 +120,7 @@ pub struct Nic {
     line: Rate,
     /// Buffer behind the link.
     memory: Bytes,
-    flows: Vec<Sending>,
+    flows: Senders,
     /// The flows that take turns, by place.
     round_robin: Order,
     slots: FxHashMap<u32, u32>,
@@ -137,6 +140,10 @@ pub struct Nic {
     cancelled_wakes: Vec<Time>,
     /// The latest message of each queue pair, by place.
     queue_pairs: FxHashMap<u32, u32>,
+    /// The message of each queue pair that has its rate control, by place, where those before it are cleared.
+    at_work: FxHashMap<u32, u32>,
+    /// Flows that are complete here and are to be cleared.
+    complete: VecDeque<u32>,
 }
 
 impl Nic {
@@ -164,7 +171,7 @@ impl Nic {
                 Order::ByStart(RoundRobin::new())
             },
             c,
-            flows: Vec::new(),
+            flows: Senders::default(),
             slots: FxHashMap::default(),
             receiving: FxHashMap::default(),
             ahead: FxHashMap::default(),
@@ -174,6 +181,8 @@ impl Nic {
             storms: Vec::new(),
             cancelled_wakes: Vec::new(),
             queue_pairs: FxHashMap::default(),
+            complete: VecDeque::new(),
+            at_work: FxHashMap::default(),
         }
     }
 
@@ -200,6 +209,9 @@ impl Nic {
 
     /// A flow begins.
     pub fn start_flow(&mut self, now: Time, start: FlowStart, env: &mut impl Env) {
+        if self.c.clears_flows && self.flows.are_many() {
+            self.clear_flows();
+        }
         let slot = self.flows.len() as u32;
         // As many bits as a random draw has.
         let seed = if self.c.rate_control.draws() { (env.draw(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
@@ -212,6 +224,17 @@ impl Nic {
         }
         self.round_robin.push(start.class, slot, self.flows[slot as usize].next_len(&self.c));
         self.try_send(now, env);
+    }
+
+    /// Flows that are over go, but for those on which something may still depend: the latest of each queue pair, those that have a turn, and
+    /// those whose timers are to come.
+    #[cold]
+    fn clear_flows(&mut self) {
+        let Nic { flows, round_robin, c, .. } = self;
+        flows.clear_over(|slot, f| {
+            let idle = f.rate_control.is_none() && f.pair.as_ref().is_none_or(|p| p.is_passed());
+            idle && f.finished(c) && f.left() == 0 && f.timers == 0 && !round_robin.of_class(f.start.class).contains(&slot)
+        });
     }
 
     /// What the rate control of a flow has to know of it.
@@ -235,10 +258,11 @@ impl Nic {
             FrameKind::Data => self.on_data(now, &frame, id, env),
             FrameKind::Ack | FrameKind::Nack => self.on_ack(now, &frame, id, env),
             FrameKind::CongestionNotification => {
-                if let Some(&slot) = self.slots.get(&frame.flow) {
+                let slot = self.slots.get(&frame.flow).copied();
+                if let Some(slot) = slot.or_else(|| self.slot_of_pair(frame.flow, env)) {
                     match frame.value() {
                         0 => self.on_congestion_notification(now, slot, frame.reported(), env),
-                        value => self.on_value(now, slot, value, env),
+                        value => self.on_value(now, slot, frame.flow, value, env),
                     }
                 }
             }

@@ -83,6 +83,7 @@ impl Bench {
         let threshold = pfc::Threshold::Dynamic { xon_offset: Bytes(3072) };
         let flow_control = FlowControl::Pfc(pfc::Params { threshold, quanta: None, repeat: Span::ZERO });
         let mut config = NicConfig {
+            clears_flows: false,
             control_delay: ControlDelay::default(),
             classes: 1,
             lossy: Default::default(),

@@ -28,14 +28,23 @@ impl Slowdown {
             return None;
         }
         all.sort_by(f64::total_cmp);
-        let at = |share: f64| all[((share * all.len() as f64).ceil() as usize).clamp(1, all.len()) - 1];
-        Some(Slowdown {
-            flows: all.len() as u64,
-            censored: unfinished.len() as u64,
-            mean: all.iter().sum::<f64>() / all.len() as f64,
-            median: at(0.5),
-            p99: at(0.99),
-        })
+        Slowdown::of_sorted(all.len() as u64, unfinished.len() as u64, all.into_iter())
+    }
+
+    /// From so many values in order, of which so many are lower bounds; `None`: there are none.
+    pub fn of_sorted(flows: u64, censored: u64, values: impl Iterator<Item = f64>) -> Option<Slowdown> {
+        if flows == 0 {
+            return None;
+        }
+        let place = |share: f64| ((share * flows as f64).ceil() as u64).clamp(1, flows) - 1;
+        let (at_median, at_p99) = (place(0.5), place(0.99));
+        let (mut sum, mut median, mut p99) = (-0.0, 0.0, 0.0);
+        for (nth, value) in (0..).zip(values) {
+            sum += value;
+            median = if nth == at_median { value } else { median };
+            p99 = if nth == at_p99 { value } else { p99 };
+        }
+        Some(Slowdown { flows, censored, mean: sum / flows as f64, median, p99 })
     }
 
     /// `mean 1.20, median 1.10, 99th percentile 3.20 (flows: 986)`.

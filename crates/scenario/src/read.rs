@@ -47,6 +47,16 @@ pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
     if bytes.len() as u64 > max.0 { Err(too_large("more".into())) } else { Ok(bytes) }
 }
 
+/// Opens a file or a pipe that is read piece by piece, however long it is.
+///
+/// # Errors
+/// It cannot be read, is a folder or a device, or is a pipe without a writer.
+pub fn open(path: &Path) -> Result<File, Problem> {
+    let meta = is_readable(path)?;
+    note(path);
+    if meta.is_file() { File::open(path) } else { opened_in_time(path) }.map_err(|e| unread(path, why(&e)))
+}
+
 /// Files that this process has read. An output must not take the place of one, whoever named it: the command line, or the scenario.
 static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 

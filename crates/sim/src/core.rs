@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use xoff_node::{Call, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
 use xoff_topology::routing::Routes;
 use xoff_units::save::Save;
@@ -23,6 +24,9 @@ use crate::outcome::PortTotals;
 use crate::probe::OnWire;
 use crate::queue::Pending;
 use crate::routing::Router;
+
+/// Flows whose routes are cached where there may be more messages than memory.
+const STREAMED_ROUTES: u32 = 1 << 16;
 
 /// Timers of one flow that an event can distinguish: they share 32 bits with the place of the flow.
 const FLOW_TIMERS: u32 = 16;
@@ -72,6 +76,9 @@ pub(crate) struct Core {
     pub draws: Draws,
     /// Keeps the ideal messages of one port in order.
     handed_over: HandedOver,
+    /// Queue pairs by source, destination and source port, where messages are cleared.
+    #[save(built)]
+    pub queue_pairs: FxHashMap<(u32, u32, u16), u32>,
 }
 
 impl Core {
@@ -94,13 +101,14 @@ impl Core {
             events: 0,
             frames: FrameStore::new(),
             wire_times: WireTimes::new(layout.clock),
-            router: Router::new(routes),
+            router: Router::new(routes, layout.streamed.then_some(STREAMED_ROUTES)),
             outgoing: (0..destinations).map(|_| Vec::new()).collect(),
             first_outgoing: EventKey::NEVER,
             losses: None,
             errors: Vec::new(),
             draws: Draws::new(layout.seed, lines.len()),
             handed_over: HandedOver::default(),
+            queue_pairs: FxHashMap::default(),
             lines,
             layout,
             monitor,
@@ -256,8 +264,8 @@ impl Core {
     fn record_frame(&mut self, at: usize, arrives: Time, frame: FrameId) {
         let (node, port) = self.layout.ports.place(at as u32);
         let frame = self.frames[frame];
-        let flow = self.monitor.flows.records.get(frame.flow as usize).filter(|_| frame.kind() != FrameKind::Control);
-        let ends = flow.map(|r| (r.flow.src, r.flow.dst));
+        let flow = (frame.kind() != FrameKind::Control).then(|| self.monitor.flows.records.known(frame.flow)).flatten();
+        let ends = flow.map(|f| (f.src, f.dst));
         self.monitor.rows.record_frame(OnWire::Sent { at: self.clock.now, arrives, node, port, frame, ends });
     }
 
@@ -364,6 +372,15 @@ impl Env for Core {
     #[inline]
     fn has_come(&self, event_key: EventKey) -> bool {
         event_key <= self.clock.event_key()
+    }
+
+    fn queue_pair_of(&mut self, flow: u32) -> Option<u32> {
+        // A flow of the list may have the ports of a message.
+        if (flow as usize) < self.monitor.flows.records.len() {
+            return None;
+        }
+        let f = &self.monitor.flows.records.at(flow).flow;
+        self.queue_pairs.get(&(f.src, f.dst, f.src_port)).copied()
     }
 
     #[inline]

@@ -3,12 +3,13 @@
 use xoff_mech::detection::MarkCounts;
 use xoff_node::EventKey;
 use xoff_units::save::{Broken, Reader, Save, Value, Writer};
-use xoff_units::{Span, Time, prefetch};
+use xoff_units::{Span, Time, flat, prefetch};
 use xoff_workload::Flow;
 
 use crate::clock::Clock;
 use crate::loops::Stage;
 use crate::pack::packed;
+use crate::records::Records;
 
 /// A flow and its fate.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +94,7 @@ impl FlowRecord {
 }
 
 /// What a process has seen of a flow: its record without the flow, which all processes know.
-#[derive(Default, PartialEq, Value)]
+#[derive(Clone, Default, PartialEq, Value)]
 pub(crate) struct Seen {
     nth: u64,
     sent: u64,
@@ -107,6 +108,19 @@ pub(crate) struct Seen {
     end: Option<Time>,
 }
 packed! { Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } }
+
+flat!(Seen {
+    nth: u64,
+    sent: u64,
+    delivered: u64,
+    out_of_order: u64,
+    marked: MarkCounts,
+    cnms: u64,
+    stopped: u64,
+    all_sent: Option<Time>,
+    received: Option<Time>,
+    end: Option<Time>
+});
 
 impl Seen {
     /// Of a flow with this record.
@@ -129,7 +143,7 @@ impl Seen {
 #[derive(Default)]
 pub(crate) struct FlowTable {
     /// By number.
-    pub records: Vec<FlowRecord>,
+    pub records: Records,
     /// Flows of which their source may make something: another one, in a closed loop.
     pub ended: Vec<(u32, Stage)>,
     /// Flows that are acknowledged: the receiver may drop them.
@@ -150,7 +164,10 @@ impl Save for FlowTable {
     fn save(&self, to: &mut Writer) {
         let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;
         to.number(records.len() as u64);
-        for record in records {
+        if records.are_paged() {
+            to.refuse("a streamed job");
+        }
+        for record in records.iter() {
             record.flow.write(to);
             Seen::of(record).write(to);
         }
@@ -180,7 +197,7 @@ impl Save for FlowTable {
 
 impl FlowTable {
     pub fn complete(&mut self, clock: &Clock, flow: u32) {
-        self.records[flow as usize].end = Some(clock.of_run());
+        self.records.at(flow).end = Some(clock.of_run());
         self.completions.push((clock.place(), flow));
     }
 }

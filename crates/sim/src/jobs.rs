@@ -10,9 +10,10 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_jobs::{Action, Input, Jobs, Log, Machine};
+use xoff_jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
 use xoff_node::{Call, Env};
 use xoff_units::Time;
+use xoff_units::paged::Items;
 use xoff_units::save::Save;
 
 use crate::fast_forward::Leapt;
@@ -32,6 +33,20 @@ pub struct RankLog {
     pub log: Log,
     /// Its messages in order of their flows: what its NIC had put on the wire when each began, and when its last frame did [bytes].
     pub wire: Vec<(u32, u64, u64)>,
+    /// Of a streamed job instead: by message of the rank, how much its NIC put on the wire meanwhile [bytes].
+    pub carried: Option<Items<u64>>,
+    /// Of a streamed job, by iteration that has ended: what the time of the rank went to.
+    pub shares: Vec<Shares>,
+}
+
+impl RankLog {
+    /// What the NIC of the rank put on its wire from the beginning of a message until its last frame [bytes].
+    pub fn carried(&self, job: &Job, rank: u32, flow: u32) -> u64 {
+        match &self.carried {
+            Some(carried) => carried.get(job.nth_of_rank(rank, flow) as usize),
+            None => self.wire.binary_search_by_key(&flow, |w| w.0).map_or(0, |i| self.wire[i].2 - self.wire[i].1),
+        }
+    }
 }
 
 /// A rank, and where it is.
@@ -46,6 +61,9 @@ struct Rank {
     place: u32,
     machine: Machine,
     wire: FxHashMap<u32, (u64, u64)>,
+    /// Of a streamed job: of messages that have left.
+    #[save(built)]
+    carried: Option<Items<u64>>,
 }
 
 /// Ranks at the hosts of a partition.
@@ -91,7 +109,7 @@ impl Partition {
                 };
                 let job = &jobs.jobs[of];
                 let (iteration, message) = job.of_flow(flow);
-                let m = &job.messages[message as usize];
+                let m = job.message(message);
                 match stage {
                     Stage::Sent => {
                         let sent = self.on_wire(job.hosts[m.from as usize]);
@@ -130,10 +148,18 @@ impl Partition {
         let Some(&at) = ranks.by_rank.get(&rank) else { return };
         let mut actions = std::mem::take(&mut ranks.actions);
         let r = &mut ranks.here[at as usize];
-        if let Some((flow, bytes)) = sent
-            && let Some(wire) = r.wire.get_mut(&flow)
-        {
-            wire.1 = bytes;
+        match (sent, &mut r.carried) {
+            (Some((flow, bytes)), Some(carried)) => {
+                if let Some((begun, _)) = r.wire.remove(&flow) {
+                    carried.set(ranks.jobs.jobs[rank.0].nth_of_rank(rank.1, flow) as usize, bytes - begun);
+                }
+            }
+            (Some((flow, bytes)), None) => {
+                if let Some(wire) = r.wire.get_mut(&flow) {
+                    wire.1 = bytes;
+                }
+            }
+            (None, _) => {}
         }
         r.machine.handle(self.core.clock.now, input, &mut actions);
         actions.drain(..).for_each(|action| self.act(at, action));
@@ -150,8 +176,11 @@ impl Partition {
             Action::Begin { flow, pair } => {
                 let on_wire = self.core.lines[self.core.layout.port_index(host, 0)].tx_bytes;
                 r.wire.insert(flow, (on_wire, on_wire));
-                self.core.monitor.flows.records[flow as usize].flow.start = self.core.clock.of_run();
-                let facts = self.starts.path_facts.get(flow as usize).copied().unwrap_or_default();
+                let f = &mut self.core.monitor.flows.records.at(flow).flow;
+                f.start = self.core.clock.of_run();
+                let ends = (f.src, f.dst);
+                let facts = self.starts.path_facts.get(flow as usize).or_else(|| self.starts.facts_of_ends.get(&ends));
+                let facts = facts.copied().unwrap_or_default();
                 self.begin_in(flow, facts, Some(place << PAIR_BITS | pair));
             }
             Action::WakeAt(time) => self.core.call_at(host, time, Call::Clock { which: JOB }),
@@ -227,7 +256,13 @@ impl World {
                     start = actions.iter().map(|a| if let Action::WakeAt(t) = a { *t } else { Time::ZERO }).min().unwrap_or(Time::NEVER);
                 }
                 let here = ranks.at_host.entry(host).or_default();
-                ranks.here.push(Rank { job: of, host, place: here.len() as u32, machine, wire: FxHashMap::default() });
+                let carried = job.graph.pages().map(|pages| {
+                    let mut carried = pages.list(|_| 0);
+                    let sends = u64::from(job.sends[rank as usize + 1] - job.sends[rank as usize]);
+                    carried.grow((sends * u64::from(job.iterations)) as usize, 0);
+                    carried
+                });
+                ranks.here.push(Rank { job: of, host, place: here.len() as u32, machine, wire: FxHashMap::default(), carried });
                 here.push(at);
                 ranks.by_rank.insert((of, rank), at);
                 if start < Time::NEVER {
@@ -246,7 +281,8 @@ impl World {
                 let mut wire: Vec<_> = r.wire.into_iter().map(|(flow, (begun, sent))| (flow, begun, sent)).collect();
                 wire.sort_unstable();
                 let rank = r.machine.rank() as usize;
-                all[r.job][rank] = RankLog { wire, log: r.machine.into_log() };
+                let (log, shares) = r.machine.into_log();
+                all[r.job][rank] = RankLog { wire, log, shares, carried: r.carried };
             }
         }
         all

@@ -40,6 +40,8 @@ pub(crate) struct Layout {
     pub loops: bool,
     /// Flows may be messages of jobs.
     pub jobs: bool,
+    /// Their messages are not kept in memory.
+    pub streamed: bool,
     /// Names of the nodes.
     pub names: Vec<Box<str>>,
 }

@@ -39,6 +39,7 @@ mod partition;
 mod probe;
 mod processes;
 mod queue;
+mod records;
 mod route_cache;
 mod routing;
 mod rows;

@@ -152,7 +152,7 @@ impl Monitor {
                     Side::Egress => sent.egress += 1,
                 }
             }
-            NodeEvent::CongestionNotificationReceived { flow } => self.flows.records[flow as usize].cnms += 1,
+            NodeEvent::CongestionNotificationReceived { flow } => self.flows.records.at(flow).cnms += 1,
             NodeEvent::State { .. } => {} // for rows only
             NodeEvent::LinkRetry { what, .. } => self.note_retry(what),
             NodeEvent::TimedOut { .. } => self.counts.retransmission_timeouts += 1,
@@ -163,17 +163,17 @@ impl Monitor {
             }
             NodeEvent::Sent { flow, payload } => {
                 self.counts.injected += 1;
-                self.flows.records[flow as usize].sent += payload as u64;
+                self.flows.records.at(flow).sent += payload as u64;
             }
             NodeEvent::AllSent { flow } => {
                 // Again, if it went back: only the first time counts.
-                if self.flows.records[flow as usize].all_sent.replace(clock.of_run()).is_none() {
+                if self.flows.records.at(flow).all_sent.replace(clock.of_run()).is_none() {
                     self.comes_to(flow, Stage::Sent);
                 }
             }
             NodeEvent::Delivered { flow, payload, mark, complete } => {
                 self.counts.delivered += 1;
-                let f = &mut self.flows.records[flow as usize];
+                let f = self.flows.records.at(flow);
                 f.delivered += payload as u64;
                 f.marked.count(mark);
                 if complete {
@@ -199,7 +199,7 @@ impl Monitor {
 
     fn note_out_of_order(&mut self, clock: &Clock, flow: u32, (expected, got): (u64, u64), payload: u32) {
         self.counts.delivered += 1;
-        let record = &mut self.flows.records[flow as usize];
+        let record = self.flows.records.at(flow);
         record.out_of_order += payload as u64;
         let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
         // What comes twice went twice: sources with a timer, and those of connections, send again what is only late.

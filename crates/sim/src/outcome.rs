@@ -1,9 +1,11 @@
 //! What a run comes to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use xoff_mech::detection::MarkCounts;
 use xoff_node::PoolUse;
+use xoff_units::paged::Paged;
 use xoff_units::save::Value;
 use xoff_units::{Rate, Time};
 
@@ -108,8 +110,10 @@ pub struct Outcome {
     pub delivered_frames: u64,
     /// Changes of a flow's rate by its rate control.
     pub rate_changes: u64,
-    /// Flows in order of their number.
+    /// Flows in order of their number; messages of streamed jobs are not among them.
     pub flows: Vec<FlowRecord>,
+    /// Messages of streamed jobs, whose numbers are those after the flows'.
+    pub messages: Option<Box<Paged<FlowRecord>>>,
     /// What the ranks of each job did.
     pub ranks: Vec<Vec<RankLog>>,
     /// Flows in the order in which they were complete.
@@ -135,6 +139,25 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// How many flows there are, messages of streamed jobs too.
+    pub fn flows_total(&self) -> u64 {
+        self.flows.len() as u64 + self.messages.as_ref().map_or(0, |m| m.len())
+    }
+
+    /// A flow, or a message of a streamed job. Panics where there is none.
+    pub fn flow(&self, flow: u32) -> FlowRecord {
+        match (self.flows.get(flow as usize), &self.messages) {
+            (None, Some(messages)) => messages.get(u64::from(flow) - self.flows.len() as u64),
+            (listed, _) => listed.expect("there is such a flow").clone(),
+        }
+    }
+
+    /// All flows in order of their number, messages of streamed jobs too.
+    pub fn all_flows(&self) -> impl Iterator<Item = Cow<'_, FlowRecord>> {
+        let messages = self.messages.iter().flat_map(|m| m.range(0, m.len()));
+        self.flows.iter().map(Cow::Borrowed).chain(messages.map(Cow::Owned))
+    }
+
     /// CNMs from the buffers of all ports.
     pub fn cnms_total(&self) -> PortCnms {
         self.cnms.values().fold(PortCnms::default(), |a, n| PortCnms { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::save::Save;
 use xoff_units::{Span, Time, prefetch};
@@ -43,6 +44,9 @@ pub(crate) struct Starts {
     /// Path facts of each flow; empty: nothing.
     #[save(built)]
     pub path_facts: Arc<Vec<PathFacts>>,
+    /// Those of messages that are not in the list, by source and destination.
+    #[save(built)]
+    pub facts_of_ends: Arc<FxHashMap<(u32, u32), PathFacts>>,
     #[save(built)]
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
@@ -71,6 +75,7 @@ impl Starts {
             own,
             next: 0,
             path_facts,
+            facts_of_ends: Arc::default(),
             loops: Vec::new(),
             started: BTreeMap::new(),
             round_robin: None,
@@ -236,7 +241,7 @@ impl Partition {
                 Node::Switch(s) => s.prefetch_head(port, &core.frames),
                 Node::Nic(n) => {
                     if let Some(flow) = n.prefetch_next() {
-                        core.monitor.flows.records[flow as usize].prefetch();
+                        core.monitor.flows.records.get(flow as usize).into_iter().for_each(FlowRecord::prefetch);
                     }
                 }
                 Node::Remote => {}
@@ -412,7 +417,7 @@ impl Partition {
             if let Some(round_robin) = &mut self.starts.round_robin {
                 round_robin.ended(flow);
             }
-            let dst = self.core.monitor.flows.records[flow as usize].flow.dst;
+            let dst = self.core.monitor.flows.records.at(flow).flow.dst;
             if let Node::Nic(n) = &mut self.nodes[dst as usize] {
                 n.drop_flow(flow);
             }
@@ -500,7 +505,7 @@ impl Partition {
 
     /// A flow begins, in a queue pair of its source if it has one.
     pub fn begin_in(&mut self, flow: u32, facts: PathFacts, queue_pair: Option<u32>) {
-        let record = &mut self.core.monitor.flows.records[flow as usize];
+        let record = self.core.monitor.flows.records.at(flow);
         let f = &record.flow;
         let index = self.starts.loops.iter().position(|l| l.label() == f.label).map_or(u32::MAX, |i| i as u32);
         let counter = self.starts.started.entry((index, f.src)).or_insert(0);
@@ -519,6 +524,9 @@ impl Partition {
             base_rtt: facts.base_rtt,
             queue_pair,
         };
+        if let Some(pair) = queue_pair.filter(|_| self.core.layout.streamed) {
+            self.core.queue_pairs.insert((src, record.flow.dst, record.flow.src_port), pair);
+        }
         record.nth = *counter;
         *counter += 1;
         self.starts.begun += 1;

@@ -16,30 +16,44 @@ struct Route {
     nodes: [u32; REMEMBERED],
     ports: [u16; REMEMBERED],
     next: u8,
+    flow: u32,
 }
 
 /// Memory of both directions of a flow [bytes].
 pub(crate) const BYTES_PER_FLOW: u64 = 2 * size_of::<Route>() as u64;
 
-const UNKNOWN: Route = Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0 };
+const UNKNOWN: Route = Route { nodes: [NIL; REMEMBERED], ports: [0; REMEMBERED], next: 0, flow: NIL };
 
 /// Egress ports by flow, direction and node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct RouteCache {
-    /// By flow and direction.
+    /// By flow and direction; where it does not hold all flows, by the last bits of a flow.
     route_cache: Vec<Route>,
+    bits: u32,
+}
+
+impl Default for RouteCache {
+    fn default() -> RouteCache {
+        RouteCache::new(None)
+    }
 }
 
 impl RouteCache {
+    /// Of so many flows at most; those after them take the places of others.
+    pub fn new(flows_max: Option<u32>) -> RouteCache {
+        let bits = flows_max.map_or(u32::MAX, |n| n.next_power_of_two() - 1);
+        RouteCache { route_cache: Vec::new(), bits }
+    }
+
     #[inline]
-    fn at(flow: u32, back: bool) -> usize {
-        flow as usize * 2 + back as usize
+    fn at(&self, flow: u32, back: bool) -> usize {
+        (flow & self.bits) as usize * 2 + back as usize
     }
 
     /// The port of a flow at a node, if it is known. `hops` is below [`REMEMBERED`]: nodes that the frame has been through.
     #[inline]
     pub fn get(&self, flow: u32, back: bool, node: u32, hops: usize) -> Option<u16> {
-        let route = self.route_cache.get(Self::at(flow, back))?;
+        let route = self.route_cache.get(self.at(flow, back)).filter(|r| r.flow == flow)?;
         // Nodes are cached in the order of the first frame; only after a failure is it another one.
         if route.nodes[hops] == node {
             return Some(route.ports[hops]);
@@ -50,18 +64,21 @@ impl RouteCache {
     /// A way will be asked for soon.
     #[inline]
     pub fn prefetch(&self, flow: u32, back: bool) {
-        if let Some(route) = self.route_cache.get(Self::at(flow, back)) {
+        if let Some(route) = self.route_cache.get(self.at(flow, back)) {
             prefetch(route);
         }
     }
 
     /// Caches a port.
     pub fn put(&mut self, flow: u32, back: bool, node: u32, port: u16) {
-        let at = Self::at(flow, back);
+        let at = self.at(flow, back);
         if self.route_cache.len() <= at {
             self.route_cache.resize(at + 1, UNKNOWN);
         }
         let route = &mut self.route_cache[at];
+        if route.flow != flow {
+            *route = Route { flow, ..UNKNOWN };
+        }
         let next = route.next as usize % REMEMBERED;
         (route.nodes[next], route.ports[next]) = (node, port);
         route.next = (next + 1) as u8;
@@ -92,5 +109,13 @@ mod tests {
         assert_eq!((w.get(3, true, 1, 1), w.get(2, false, 1, 1)), (Some(99), None));
         w.clear();
         assert_eq!(w.get(3, true, 1, 1), None);
+    }
+
+    #[test]
+    fn a_cache_of_some_flows_never_takes_one_for_another() {
+        let mut w = RouteCache::new(Some(4));
+        (0..8).for_each(|flow| w.put(flow, false, 5, flow as u16));
+        assert_eq!((0..8).map(|flow| w.get(flow, false, 5, 0)).collect::<Vec<_>>(), [[None; 4], [4, 5, 6, 7].map(Some)].concat());
+        assert_eq!(w.route_cache.len(), 7);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use xoff_node::{Frame, FrameKind};
 use xoff_topology::routing::{FlowKey, Routes};
 
-use crate::flows::FlowRecord;
 use crate::layout::Layout;
+use crate::records::Records;
 use crate::route_cache::RouteCache;
 use crate::world::{NO_PORT, UNKNOWN_SOURCE};
 
@@ -17,8 +17,9 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    pub fn new(routes: Arc<Routes>) -> Router {
-        Router { routes, cache: RouteCache::default() }
+    /// Routes of no more than so many flows are cached at a time.
+    pub fn new(routes: Arc<Routes>, flows_max: Option<u32>) -> Router {
+        Router { routes, cache: RouteCache::new(flows_max) }
     }
 
     /// The port of a frame at a node, if a frame of its flow and direction has been there.
@@ -30,12 +31,12 @@ impl Router {
     /// The port of a frame at a node that no frame of its flow and direction has been to. `is_up`: the link of a port, counted over the
     /// whole network, has not failed.
     #[cold]
-    pub fn find(&mut self, node: u32, f: &Frame, layout: &Layout, flows: &[FlowRecord], is_up: impl Fn(usize) -> bool) -> Option<u16> {
+    pub fn find(&mut self, node: u32, f: &Frame, layout: &Layout, flows: &Records, is_up: impl Fn(usize) -> bool) -> Option<u16> {
         if f.flow >= UNKNOWN_SOURCE {
             // What a switch itself sends about such a flow has no destination.
             return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
-        let (flow, back) = (&flows[f.flow as usize].flow, is_back(f));
+        let (flow, back) = (flows.known(f.flow)?, is_back(f));
         let port = if let Some(path) = flow.path {
             let port = if back { layout.paths.port_back(path, node) } else { layout.paths.port(path, node) };
             port.filter(|&p| is_up(layout.port_index(node, p)))

@@ -178,7 +178,7 @@ impl Monitor {
         let until = self.stops.expires.get(class_at).map_or(Time::NEVER, |e| e.0);
         let stopped = Some(self.stops.stopped_since[class_at]).filter(|t| *t != Time::NEVER).map(|since| (since, until));
         let held = self.stops.held_since.get(&class_at).map(|since| (*since, Time::NEVER));
-        self.flows.records[flow as usize].stopped += last.stopped(class_at, (from, now), stopped.into_iter().chain(held));
+        self.flows.records.at(flow).stopped += last.stopped(class_at, (from, now), stopped.into_iter().chain(held));
     }
 
     /// Adds the time that a port has been stopped or held so far where that has not ended.

@@ -139,6 +139,9 @@ struct Window {
 
 /// Memory of lists that are empty again, by size: a host, which has some dozens of events in a window, is not to keep a list in which a
 /// switch had thousands.
+///
+/// Of each size, as many lists are kept as there are units. A burst makes a small list a large one, so that in a network that is idle and
+/// busy by turns large lists become more with every burst.
 struct Spare {
     /// Lists for two to the power of their place in it.
     by_size: Vec<Vec<Vec<Event>>>,
@@ -169,7 +172,9 @@ impl Spare {
         if self.by_size.len() <= held {
             self.by_size.resize_with(held + 1, Vec::new);
         }
-        self.by_size[held].push(events);
+        if self.by_size[held].len() < self.sizes.len() {
+            self.by_size[held].push(events);
+        }
     }
 }
 

@@ -109,6 +109,10 @@ pub struct World {
     pub(crate) recorder: Option<Box<dyn Recorder>>,
     /// Flows that are complete, in that order.
     completions: Vec<u32>,
+    /// Messages of streamed jobs that are complete: they are counted and not listed.
+    messages_complete: usize,
+    /// The first of them.
+    streamed_from: Option<u32>,
     /// Flows of the list; closed loops have no end.
     pub(crate) listed: usize,
     /// Ranks of jobs that have not come to their end.
@@ -216,7 +220,7 @@ impl World {
     }
     /// Flows that are complete.
     pub fn completed(&self) -> usize {
-        self.completions.len()
+        self.completions.len() + self.messages_complete
     }
     /// Deadlocks found so far.
     pub fn deadlocks(&self) -> &[Deadlock] {
@@ -276,7 +280,7 @@ impl World {
             }
             let until = Time(until_of_run.0.saturating_sub(self.skipped.0));
             let next = self.next_time();
-            let left = self.listed.saturating_sub(self.completions.len()) + self.ranks_left;
+            let left = self.listed.saturating_sub(self.completed()) + self.ranks_left;
             if left == 0 && self.looks.is_some_and(|l| l.due(next.unwrap_or(Time::NEVER))) {
                 return self.ended(Ended::FlowsDone);
             }
@@ -418,6 +422,11 @@ impl World {
             let all = completions.len();
             completions.retain(|c| c.1 != RANK_DONE);
             self.ranks_left -= all - completions.len();
+        }
+        if let Some(first) = self.streamed_from {
+            let all = completions.len();
+            completions.retain(|c| c.1 < first);
+            self.messages_complete += all - completions.len();
         }
         let completions: Vec<u32> = completions.iter().map(|c| self.of_run(c.1)).collect();
         self.completions.extend(completions);
@@ -613,14 +622,15 @@ impl World {
         let mut seen = partitions.next().expect("a world has a partition");
         let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
         let mut storms = seen.storms.take();
-        let (mut counts, mut flows) = (seen.counts, seen.flows.records);
+        let (mut counts, mut records) = (seen.counts, seen.flows.records);
         for mut other in partitions {
             counts.add(&other.counts);
             seen.cnms.extend(other.cnms);
-            flows.iter_mut().zip(&other.flows.records).for_each(|(f, o)| f.add(o));
+            records.add(&other.flows.records);
             checks.push(other.checks);
             storms.extend(other.storms.take());
         }
+        let (mut flows, messages) = records.into_parts();
         if self.others.exist() {
             let cnms = &mut seen.cnms;
             let all = Sums {
@@ -667,6 +677,7 @@ impl World {
             retransmission_timeouts: counts.retransmission_timeouts,
             delivered_frames: counts.delivered,
             flows,
+            messages,
             ranks,
             completions: self.completions,
             queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),

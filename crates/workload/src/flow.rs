@@ -8,7 +8,7 @@ use xoff_params::ParamError;
 use xoff_topology::routing::ExplicitPaths;
 use xoff_topology::{NodeId, Topology};
 use xoff_units::save::Value;
-use xoff_units::{Rate, Time};
+use xoff_units::{Rate, Time, flat};
 
 use crate::Repeat;
 use crate::generators::closed_loop::ClosedLoop;
@@ -48,6 +48,20 @@ pub struct Flow {
     /// Index into [`Flows::labels`]: the workload it came from.
     pub label: u32,
 }
+
+flat!(Flow {
+    src: NodeId,
+    dst: NodeId,
+    priority: u8,
+    size: u64,
+    start: Time,
+    rate: Option<Rate>,
+    controlled: bool,
+    src_port: u16,
+    dst_port: u16,
+    path: Option<u32>,
+    label: u32,
+});
 
 /// A path given node by node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +106,8 @@ pub struct Flows {
     pub loops: Vec<ClosedLoop>,
     /// Priorities of flows that whoever drives the run hands in while it goes on; empty: none are handed in.
     pub handed_in: Vec<u8>,
-    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then.
+    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then. Those of streamed jobs
+    /// are not in the list: [`message_flow`] has them.
     pub jobs: Option<Arc<Jobs>>,
     /// Names of the workloads.
     pub labels: Vec<String>,
@@ -134,35 +149,68 @@ impl Flows {
         Ok(all)
     }
 
-    /// Adds jobs, whose hosts, graphs and labels are set: numbers their messages, which become flows after all others.
+    /// Adds jobs, whose hosts, graphs and labels are set: numbers their messages, which become flows after all others. Either all of them
+    /// are streamed or none is.
     pub fn add_jobs(&mut self, jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
         }
         let mut all = Jobs::default();
+        let mut first = self.flows.len() as u32;
         for (nth, mut job) in jobs.into_iter().enumerate() {
-            job.first_flow = self.flows.len() as u32;
-            let first_port = (nth % (SRC_PORTS as usize / PAIRS_MAX as usize)) as u16 * PAIRS_MAX;
-            let flow = |m: &xoff_jobs::Message| Flow {
-                src: job.hosts[m.from as usize],
-                dst: job.hosts[m.to as usize],
-                priority: job.priority,
-                size: m.bytes.max(1),
-                start: Time::NEVER,
-                rate: None,
-                controlled: true,
-                src_port: FIRST_SRC_PORT + first_port + m.pair % PAIRS_MAX,
-                dst_port: DST_PORT,
-                path: None,
-                label: job.label,
-            };
-            let of_an_iteration: Vec<Flow> = job.messages.iter().map(flow).collect();
-            self.flows.reserve(job.flows() as usize);
-            (0..job.iterations).for_each(|_| self.flows.extend_from_slice(&of_an_iteration));
+            job.first_flow = first;
+            first += job.flows() as u32;
+            if !job.is_streamed() {
+                let of_an_iteration: Vec<Flow> = job.messages.iter().map(|m| flow_of(&job, nth, &m)).collect();
+                self.flows.reserve(job.flows() as usize);
+                (0..job.iterations).for_each(|_| self.flows.extend_from_slice(&of_an_iteration));
+            }
             all.jobs.push(Arc::new(job));
         }
         self.jobs = Some(Arc::new(all));
     }
+
+    /// How many there are, messages of streamed jobs too.
+    pub fn len(&self) -> u64 {
+        let streamed = self.jobs.as_ref().filter(|j| j.are_streamed());
+        self.flows.len() as u64 + streamed.map_or(0, |j| j.flows())
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Messages of streamed jobs: of an iteration of each, as they are before they begin.
+    pub fn streamed(&self) -> impl Iterator<Item = Flow> + '_ {
+        let jobs = self.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| j.jobs.iter().enumerate());
+        jobs.flat_map(|(nth, job)| job.messages.iter().map(move |m| flow_of(job, nth, &m)))
+    }
+}
+
+/// The flow of a message of the `nth` job, before it begins.
+fn flow_of(job: &Job, nth: usize, m: &xoff_jobs::Message) -> Flow {
+    let first_port = (nth % (SRC_PORTS as usize / PAIRS_MAX as usize)) as u16 * PAIRS_MAX;
+    Flow {
+        src: job.hosts[m.from as usize],
+        dst: job.hosts[m.to as usize],
+        priority: job.priority,
+        size: m.bytes.max(1),
+        start: Time::NEVER,
+        rate: None,
+        controlled: true,
+        src_port: FIRST_SRC_PORT + first_port + m.pair % PAIRS_MAX,
+        dst_port: DST_PORT,
+        path: None,
+        label: job.label,
+    }
+}
+
+/// The message of a number, before it begins.
+pub fn message_flow(jobs: &Jobs, flow: u32) -> Flow {
+    let nth = jobs.of_flow(flow).expect("the number is that of a message");
+    let job = &jobs.jobs[nth];
+    flow_of(job, nth, &job.message(job.of_flow(flow).1))
 }
 
 /// Queue pairs that a job has for a peer at most.

@@ -20,7 +20,7 @@ pub mod repeat;
 mod select;
 
 pub use cdf::{CdfError, SizeCdf};
-pub use flow::{DST_PORT, Flow, Flows, Generated, GivenPath, UNLIMITED, src_port};
+pub use flow::{DST_PORT, Flow, Flows, Generated, GivenPath, UNLIMITED, message_flow, src_port};
 pub use generators::closed_loop::ClosedLoop;
 pub use generators::{Context, GENERATORS, Generator};
 pub use repeat::Repeat;

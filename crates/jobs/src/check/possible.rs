@@ -37,21 +37,18 @@ impl Graph {
     /// Does a receive take messages of any source or tag?
     pub fn takes_any(&self) -> bool {
         let any = |w: &Work| matches!(w, Work::Receive { from, tag, .. } if from.is_none() || tag.is_none());
-        self.programs.iter().flat_map(|p| &p.ops).any(|o| any(&o.work))
+        self.programs.iter().flat_map(|p| p.ops()).any(|o| any(&o.work))
     }
 
     pub(super) fn possible(&self, name: &dyn Fn(u32, u32) -> String) -> Result<(), Fault> {
         self.counts_fit()?;
-        let mut walks: Vec<Walk> = self.programs.iter().map(|p| Walk::of(p.ops.len(), &p.waits_for)).collect();
+        let mut walks: Vec<Walk> = self.programs.iter().map(|p| Walk::of(self, p)).collect();
         let mut coming: Vec<Coming> = self.programs.iter().map(|_| Coming::default()).collect();
-        let mut ready: VecDeque<(u32, u32)> = VecDeque::new();
-        for (rank, p) in (0..).zip(&self.programs) {
-            ready.extend((0..p.ops.len() as u32).filter(|&op| p.waits_for[op as usize] == 0).map(|op| (rank, op)));
-        }
+        let mut ready = self.first();
         while let Some((rank, op)) = ready.pop_front() {
-            walks[rank as usize].begun[op as usize] = true;
+            walks[rank as usize].steps.update(op as usize, |s| s.begun = true);
             self.release(&mut walks, rank, op, true, &mut ready);
-            let (at, touched) = match self.programs[rank as usize].ops[op as usize].work {
+            let (at, touched) = match self.programs[rank as usize].op(op).work {
                 Work::Compute(_) => {
                     self.end(&mut walks, rank, op, &mut ready);
                     continue;
@@ -87,7 +84,7 @@ impl Graph {
         let mut sent: Vec<BTreeMap<Kind, (usize, (u32, u32))>> = vec![BTreeMap::new(); ranks];
         let mut received: Vec<BTreeMap<Kind, (usize, u32)>> = vec![BTreeMap::new(); ranks];
         for (rank, p) in (0u32..).zip(&self.programs) {
-            for (op, o) in (0u32..).zip(&p.ops) {
+            for (op, o) in (0u32..).zip(p.ops()) {
                 match o.work {
                     Work::Send { to, tag, .. } => {
                         for kind in kinds(rank, tag) {

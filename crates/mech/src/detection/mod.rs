@@ -69,6 +69,8 @@ pub struct MarkCounts {
     ue: u64,
 }
 
+xoff_units::flat!(MarkCounts { ce: u64, ue: u64 });
+
 impl MarkCounts {
     /// One more frame; an unmarked one does not count.
     #[inline]

@@ -48,6 +48,9 @@ pub enum PausedWith {
 /// How the NICs of a network are built, whatever their links.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
+    /// Flows that are over are cleared: there may be more of them than memory. Only where none of them loses frames, and none is asked
+    /// for once it is over.
+    pub clears_flows: bool,
     /// Delays of control messages.
     pub control_delay: ControlDelay,
     /// Number of classes.

@@ -10,7 +10,7 @@
 
 use xoff_units::save::Value;
 
-use super::Nic;
+use super::{Nic, Transport};
 use crate::env::Env;
 
 /// A message's place in its queue pair.
@@ -18,6 +18,8 @@ use crate::env::Env;
 pub(super) struct InPair {
     /// Bytes of the messages before it.
     before: u64,
+    /// Which queue pair.
+    number: u32,
     /// The message after it, by place.
     next: Option<u32>,
     /// The message that waits for its last byte to leave, by place.
@@ -31,13 +33,18 @@ impl InPair {
     pub(super) fn waits(&self) -> bool {
         self.waits
     }
+
+    /// Has its queue pair gone on?
+    pub(super) fn is_passed(&self) -> bool {
+        self.next.is_some()
+    }
 }
 
 impl Nic {
     /// The message at `slot` is the next one of its queue pair. Returns whether it may begin: none before it has something left to send.
     #[cold]
     pub(super) fn go_on_in_pair(&mut self, pair: u32, slot: u32) -> bool {
-        let mut place = InPair::default();
+        let mut place = InPair { number: pair, ..InPair::default() };
         let last = self.queue_pairs.insert(pair, slot);
         if let Some(last) = last
             && self.flows[last as usize].left() > 0
@@ -50,6 +57,8 @@ impl Nic {
         self.flows[slot as usize].pair = Some(Box::new(place));
         if let Some(last) = last.filter(|_| begins) {
             self.follow(last, slot);
+        } else if begins && self.c.clears_flows {
+            self.at_work.insert(pair, slot);
         }
         begins
     }
@@ -68,6 +77,9 @@ impl Nic {
         new.available = new.available.max(available);
         if let Some(in_pair) = &mut new.pair {
             (in_pair.before, in_pair.waits) = (sent, false);
+            if self.c.clears_flows {
+                self.at_work.insert(in_pair.number, slot);
+            }
         }
     }
 
@@ -81,11 +93,25 @@ impl Nic {
         self.plan_next(env);
     }
 
+    /// The latest message of the queue pair of one that has been cleared: news of a message concern those after it.
+    #[cold]
+    pub(super) fn slot_of_pair(&self, flow: u32, env: &mut impl Env) -> Option<u32> {
+        if !self.c.clears_flows || self.c.transport != Transport::None {
+            return None;
+        }
+        self.at_work.get(&env.queue_pair_of(flow)?).copied()
+    }
+
     /// The message that has the rate control now of one whose queue pair has gone on; `None`: it has not.
     #[cold]
     pub(super) fn successor(&self, slot: u32) -> Option<u32> {
         let next = |slot: u32| self.flows[slot as usize].pair.as_ref().and_then(|p| p.next);
         let mut at = next(slot)?;
+        if self.c.clears_flows {
+            // Those between the two may be gone.
+            let number = self.flows[slot as usize].pair.as_ref()?.number;
+            return self.at_work.get(&number).copied();
+        }
         while let Some(later) = next(at) {
             at = later;
         }

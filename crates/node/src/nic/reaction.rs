@@ -18,11 +18,17 @@ impl Nic {
         if which == RETRANSMISSION {
             return self.on_retransmission_timer(now, slot, env);
         }
+        let timers = &mut self.flows[slot as usize].timers;
+        *timers = timers.saturating_sub(1);
+        self.timer_of(now, slot, which, env);
+    }
+
+    fn timer_of(&mut self, now: Time, slot: u32, which: u8, env: &mut impl Env) {
         let mut wakes = Wakes::default();
         let f = &mut self.flows[slot as usize];
         let Some(rc) = f.rate_control.as_mut().filter(|_| !f.timers_cancelled) else {
             if let Some(next) = self.successor(slot) {
-                self.on_flow_timer(now, next, which, env);
+                self.timer_of(now, next, which, env);
             }
             return;
         };
@@ -34,6 +40,7 @@ impl Nic {
     pub(super) fn after_rate_control(&mut self, now: Time, slot: u32, before: Rate, wakes: Wakes, env: &mut impl Env) {
         for (which, at) in wakes.iter() {
             env.call_at(self.node, at, Call::FlowTimer { slot, which });
+            self.flows[slot as usize].timers += u32::from(at != Time::NEVER);
         }
         let f = &self.flows[slot as usize];
         if let Some(rate) = f.rate_control.as_ref().map(|rc| rc.rate()).filter(|&r| r != before) {
@@ -91,10 +98,10 @@ impl Nic {
         }
     }
 
-    /// A congestion point reports a value.
+    /// A congestion point reports a value about a flow.
     #[cold]
-    pub(super) fn on_value(&mut self, now: Time, slot: u32, value: u8, env: &mut impl Env) {
-        env.emit(self.node, now, NodeEvent::CongestionNotificationReceived { flow: self.flows[slot as usize].start.flow });
+    pub(super) fn on_value(&mut self, now: Time, slot: u32, flow: u32, value: u8, env: &mut impl Env) {
+        env.emit(self.node, now, NodeEvent::CongestionNotificationReceived { flow });
         self.on_feedback(now, slot, Feedback::Quantized(value), env);
     }
 

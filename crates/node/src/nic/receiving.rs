@@ -18,6 +18,9 @@ pub(super) struct Receiving {
     pub nacked: u64,
 }
 
+/// Complete flows that are kept, for frames that may be repeated.
+const COMPLETE_KEPT: usize = 256;
+
 impl Nic {
     pub(super) fn on_data(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
         if self.c.connection.is_some() {
@@ -86,6 +89,8 @@ impl Nic {
         if in_order {
             if over {
                 self.receiving.remove(&f.flow);
+            } else if complete && self.c.clears_flows {
+                self.clear_received(f.flow);
             }
             env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete });
         } else if kept && recovery.is_some_and(|r| r.any_order) {
@@ -123,6 +128,17 @@ impl Nic {
         let id = env.frames().insert(frame);
         self.feedback.push(id, env.frames());
         id
+    }
+
+    /// A flow is complete. What is kept for a repetition goes with the next but some that are.
+    #[cold]
+    fn clear_received(&mut self, flow: u32) {
+        self.complete.push_back(flow);
+        if self.complete.len() > COMPLETE_KEPT
+            && let Some(first) = self.complete.pop_front()
+        {
+            self.receiving.remove(&first);
+        }
     }
 
     /// The receiving side of a flow is no longer needed (all is acknowledged at its source).

@@ -10,6 +10,7 @@ use super::connection::Repair;
 use super::per_flow::flow_gate;
 use super::queue_pair::InPair;
 use super::round_robin::{Answer, Flows, NOTHING};
+use super::senders::Senders;
 use super::{FlowStart, Nic, NicConfig, Order, Pacing, PausedWith, Transport};
 use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameKind, FrameStore, Telemetry};
@@ -43,6 +44,10 @@ pub(super) struct Sending {
     pub done: bool,
     /// Pending timers of the rate control no longer count.
     pub timers_cancelled: bool,
+    /// Timers of its rate control that have been asked for and have not come; counted for a NIC that clears flows.
+    #[serde(skip)]
+    #[save(built)]
+    pub timers: u32,
     /// Its application, if that produces at a rate ([`Pacing::Schedule`]).
     #[save(each)]
     pub production: Option<Box<Production>>,
@@ -92,6 +97,7 @@ impl Sending {
             last_len: 0,
             done: start.size == 0,
             timers_cancelled: false,
+            timers: 0,
             production: Production::new(&start, now, c),
             pair: None,
             recovery: Repair::of(&start, c),
@@ -155,7 +161,7 @@ impl Sending {
 
 /// The flows of a NIC, asked whether they may send.
 struct Asked<'n> {
-    flows: &'n [Sending],
+    flows: &'n Senders,
     port: &'n mut Port,
     c: &'n NicConfig,
     line: Rate,
@@ -368,7 +374,7 @@ impl Nic {
         }
         if unacknowledged {
             // News of a queue pair's messages concern the next one.
-            if f.pair.is_none() {
+            if f.pair.is_none() || self.c.clears_flows {
                 self.slots.remove(&f.start.flow);
             }
             self.round_robin.over(class);

@@ -80,12 +80,14 @@ impl Serialize for Nic {
             storms,
             cancelled_wakes,
             queue_pairs,
+            at_work: _,
+            complete: _, // a run that clears flows is not looked at
         } = self;
         let acks = c.transport != Transport::None;
         // The latest message of a queue pair keeps its rate control for the next one.
         let lives = |f: &Sending| !f.rests(c) || f.pair.is_some() && f.rate_control.is_some();
         let acked = |f: &Sending| (acks || f.window.is_some()).then_some(Offset(f.acked));
-        let live = (0..).zip(flows).filter(|(_, f)| lives(f));
+        let live = flows.places().filter(|(_, f)| lives(f));
         let live: Vec<Live> = live.map(|(n, flow)| Live { place: Slot(n), flow, acked: acked(flow) }).collect();
         let counted = c.rate_control.wants_acks();
         let pair = |(&number, &latest): (&u32, &u32)| Pair {

@@ -3,7 +3,7 @@
 use xoff_mech::rate_control::RateControlKind;
 use xoff_params::ParamError;
 use xoff_record::verdict::Parts;
-use xoff_record::{Closed, FastForward, Manifest, Names, Sink, Tables, Verdict};
+use xoff_record::{Closed, FastForward, Manifest, Names, RecordError, Sink, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
 use xoff_topology::PortNumbers;
 use xoff_units::Span;
@@ -33,6 +33,8 @@ pub struct Running<'s> {
     pub(super) again: Option<Course>,
     /// Draws the page that goes beside the tables.
     page: Option<Page<'s>>,
+    /// One was asked for that would need all messages of a streamed job.
+    without_page: bool,
     course: Option<Course>,
 }
 
@@ -156,9 +158,9 @@ impl NetworkScenario {
             labels: [self.flows.labels.clone(), self.pool_names()].concat(),
         };
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
-        world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.is_some()).with_tap(tap)));
+        world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.as_deref()).with_tap(tap)));
         let (here, clocks) = (of.outside, Clocks::start());
-        Ok(Running { scenario: self, world, sink, ports, here, clocks, checkpoints: None, again: None, page: None, course: None })
+        Ok(Running { scenario: self, world, sink, ports, here, clocks, checkpoints: None, again: None, page: None, without_page: false, course: None })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -194,6 +196,10 @@ impl<'s> Running<'s> {
     /// Notes the course of every port, where all are in this process, and puts the file that `page` makes of all beside the tables. Never
     /// changes a result.
     pub fn with_page(mut self, page: impl FnOnce(&Finished) -> Option<ExtraFile> + 's) -> Self {
+        self.without_page = self.scenario.is_streamed();
+        if self.without_page {
+            return self;
+        }
         self.page = Some(Box::new(page));
         // The ports of other processes are not seen while the run goes on.
         let alone = self.world.processes() == 1;
@@ -218,6 +224,7 @@ impl<'s> Running<'s> {
         let Running { world, course, checkpoints, clocks, .. } = self;
         let slice = world.slice();
         let step = |course: &Option<Course>, w: &World| course.as_ref().map_or(slice, |c| c.step(w));
+        let file = self.scenario.flows.jobs.as_ref().and_then(|j| j.jobs.first()?.graph.pages()).map(|p| &p.file);
         let mut shown = world.events_handled();
         let first = step(course, world);
         let ended = world.drive_by(until, first, |w| {
@@ -228,7 +235,8 @@ impl<'s> Running<'s> {
                 }
                 shown = w.events_handled();
             }
-            let goes_on = look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() });
+            let goes_on = file.is_none_or(|f| f.failed().is_none())
+                && look(&Progress { now: w.now(), until, events: w.events(), deadlocks: w.deadlocks().len() });
             if let Some(checkpoints) = checkpoints.as_mut().filter(|c| !goes_on || c.are_due()) {
                 checkpoints.write(w, course.as_ref(), clocks);
             }
@@ -279,7 +287,7 @@ impl<'s> Running<'s> {
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.
     pub fn finish_judged(self, ended: Ended, seen: impl FnOnce(&mut Parts)) -> Result<Finished, RunError> {
-        let Running { scenario, mut world, sink, ports, here, clocks, checkpoints, again: _, page, course } = self;
+        let Running { scenario, mut world, sink, ports, here, clocks, checkpoints, again: _, page, without_page, course } = self;
         let (threads, by_events) = (world.threads() as u32, world.by_events().map(str::to_owned));
         let (processes, cpu_elsewhere) = (world.processes() as u32, world.sum_over_processes(0));
         let (outcome, recorder) = world.finish(ended);
@@ -292,6 +300,11 @@ impl<'s> Running<'s> {
         let (slowdown, ideals) = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
         let jobs = super::jobs::write(scenario, &outcome, &ports, &pauses, &mut tables).unwrap_or_default();
         let closed = tables.close();
+        let file = scenario.flows.jobs.as_ref().and_then(|j| j.jobs.first()?.graph.pages()).map(|p| &p.file);
+        if let Some(e) = file.and_then(|f| f.failed()) {
+            let folder = std::env::temp_dir();
+            return Err(RunError::Record(RecordError::new("write a temporary file in", &folder, e)));
+        }
         if let Some(e) = closed.error {
             return Err(RunError::Record(e));
         }
@@ -311,6 +324,9 @@ impl<'s> Running<'s> {
             Some(c) => c.warning(),
             None => scenario.checkpoint.map(|_| "no checkpoints were written: the results have no folder (run.checkpoint)".to_owned()),
         });
+        if without_page {
+            of_all.warnings.push("no report.html was written: it would hold all messages, and those of a streamed job are not kept".to_owned());
+        }
         let manifest = Manifest {
             // Whoever repeats the run may do so from elsewhere.
             scenario_folder: scenario.folder.display().to_string(),
@@ -325,8 +341,8 @@ impl<'s> Running<'s> {
             events: outcome.events,
             frame_hops: outcome.frame_hops,
             data_frame_hops: outcome.data_frame_hops,
-            flows_completed: outcome.flows.iter().filter(|f| f.received.is_some()).count() as u64,
-            flows_total: outcome.flows.len() as u64,
+            flows_completed: outcome.all_flows().filter(|f| f.received.is_some()).count() as u64,
+            flows_total: outcome.flows_total(),
             ended_because: summary.ended.clone(),
             took_effect: summary.took_effect.clone(),
             never_triggered: summary.never_triggered.clone(),

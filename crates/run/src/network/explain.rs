@@ -279,6 +279,7 @@ fn simulate(
     until: Time,
     look: &mut impl FnMut(Time) -> bool,
 ) -> Result<Option<(Outcome, Log)>, ParamError> {
+    scenario.keeps_flows()?;
     let topology = &scenario.topology;
     let mut model = scenario.model();
     model.probes = Default::default();

@@ -43,6 +43,7 @@ mod read;
 mod recorder;
 pub(crate) mod resources;
 mod rows;
+mod sorted;
 mod standstill;
 pub(crate) mod summary;
 mod transport;
@@ -298,6 +299,20 @@ impl NetworkScenario {
                 trace_path(&self.topology, routes, &self.model.routing.choice, &key)
             }
         }
+    }
+
+    /// Are the operations and messages of its jobs in a file, and not in memory?
+    pub fn is_streamed(&self) -> bool {
+        self.flows.jobs.as_ref().is_some_and(|j| j.are_streamed())
+    }
+
+    /// Refuses what asks for every flow of a run whose messages are not kept.
+    pub(crate) fn keeps_flows(&self) -> Result<(), ParamError> {
+        if self.is_streamed() {
+            let what = "the messages of a streamed job are not kept to be asked about";
+            return Err(ParamError::new("job.stream", what, "run it without stream = true, or a part of the trace"));
+        }
+        Ok(())
     }
 
     /// Payload of a full frame and bytes around it.

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checkpoint::RowLog;
 use super::jobs::Pauses;
+use xoff_jobs::{Jobs, Pages};
 use xoff_record::{Late, PauseRow, Port, StoppedBy, Tables};
 use xoff_sim::{OnWire, PauseChange, Recorder, Row};
+use xoff_units::paged::Items;
 
 /// Writes rows to tables. The first error stops the run.
 pub(crate) struct TableRecorder {
@@ -16,6 +18,8 @@ pub(crate) struct TableRecorder {
     failed: bool,
     /// Pauses that have ended, where jobs are accounted for.
     pub kept: Option<Pauses>,
+    /// Where they are, if jobs are streamed.
+    pages: Option<Pages>,
     /// Takes the frames of recorded ports; false: it failed, and the run stops.
     tap: Option<FrameTap>,
     /// Keeps the rows beside the checkpoints of the run, if it writes any.
@@ -28,7 +32,7 @@ pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 impl TableRecorder {
     /// For a network of so many ports.
     pub fn new(tables: Tables, ports: usize) -> Self {
-        TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, tap: None, log: None }
+        TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, pages: None, tap: None, log: None }
     }
 
     /// Frames go to `tap`.
@@ -67,13 +71,16 @@ impl TableRecorder {
 
     fn keep(&mut self, row: &PauseRow) {
         if let Some(kept) = &mut self.kept {
-            kept.entry((row.port.0, row.priority)).or_default().push((row.from_ps, row.to_ps.unwrap_or(u64::MAX)));
+            let list = || self.pages.as_ref().map_or_else(Items::default, |p| p.list_of(2, |_| (0, 0)));
+            kept.entry((row.port.0, row.priority)).or_insert_with(list).push((row.from_ps, row.to_ps.unwrap_or(u64::MAX)));
         }
     }
 
-    /// Pauses are kept from now on.
-    pub fn keeping_pauses(mut self, keep: bool) -> Self {
-        self.kept = keep.then(Pauses::default);
+    /// Pauses are kept from now on, if there are jobs.
+    pub fn keeping_pauses(mut self, jobs: Option<&Jobs>) -> Self {
+        self.kept = jobs.map(|_| Pauses::default());
+        // There are more ports than ranks.
+        self.pages = jobs.and_then(|j| j.jobs.first()?.graph.pages()).map(|p| Pages { page: 64, ..p.clone() });
         self
     }
 }

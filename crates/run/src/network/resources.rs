@@ -33,10 +33,12 @@ impl NetworkScenario {
     pub fn memory(&self, threads: usize) -> Memory {
         let (payload, header) = self.frame();
         let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();
+        priorities.extend(self.flows.jobs.iter().flat_map(|j| &j.jobs).map(|j| j.priority));
         priorities.sort_unstable();
         priorities.dedup();
         let mtu = Bytes((payload + header) as u64);
         let mut m = Memory::estimate(&self.topology, self.flows.flows.len(), mtu, priorities.len().max(1), threads);
+        // Messages of streamed jobs are in a file; their pages and what is under way is not known before.
         m.flows.0 += self.flows.jobs.iter().flat_map(|j| &j.jobs).map(|j| j.bytes()).sum::<u64>();
         m
     }

@@ -4,35 +4,64 @@ use xoff_mech::detection::Mark;
 use xoff_record::{
     Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow, Tables,
 };
+use xoff_jobs::Pages;
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
 use xoff_units::{Span, Time};
 
 use super::NetworkScenario;
+use super::sorted::Sorted;
 use crate::network::ideal::Ideals;
 
-/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows, and the ideal time of each.
+/// Slowdowns of flows, in whatever number.
+struct Slowdowns {
+    values: Sorted,
+    censored: u64,
+}
+
+impl Slowdowns {
+    fn new(pages: Option<&Pages>) -> Slowdowns {
+        Slowdowns { values: Sorted::new(pages), censored: 0 }
+    }
+
+    /// That of a flow, or a lower bound of one that has not ended.
+    fn add(&mut self, slowdown: f64, is_bound: bool) {
+        self.values.push(slowdown);
+        self.censored += u64::from(is_bound);
+    }
+
+    fn sum_up(self) -> Option<Slowdown> {
+        let flows = self.values.len();
+        Slowdown::of_sorted(flows, self.censored, self.values.into_sorted())
+    }
+}
+
+/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows, and the ideal time of each that is not a message
+/// of a streamed job.
 pub(super) fn write_rows(
     s: &NetworkScenario,
     o: &Outcome,
     ports: &PortNumbers,
     tables: &mut Tables,
 ) -> Result<(Option<Slowdown>, Vec<Option<Span>>), RecordError> {
-    let (mut complete, mut unfinished, mut all) = (Vec::new(), Vec::new(), Vec::with_capacity(o.flows.len()));
+    let pages = s.flows.jobs.as_ref().and_then(|j| j.jobs.first()?.graph.pages());
+    let (mut slowdowns, mut all) = (Slowdowns::new(pages), Vec::with_capacity(o.flows.len()));
     let ideals = Ideals::new(s, o.now);
-    for (i, f) in o.flows.iter().enumerate() {
-        let w = &f.flow;
-        if w.start == Time::NEVER {
-            all.push(None);
-            continue; // a message of a job that has not begun
+    for (i, f) in o.all_flows().enumerate() {
+        let (f, w) = (&*f, &f.flow);
+        let begun = w.start < Time::NEVER;
+        let ideal = if begun { ideals.of(f) } else { None };
+        if i < o.flows.len() {
+            all.push(ideal);
+        }
+        if !begun {
+            continue; // a message of a job
         }
         let fct = f.fct();
-        let ideal = ideals.of(f);
-        all.push(ideal);
         let slowdown = |time: Span| ideal.filter(|i| i.0 > 0).map(|i| time.0 as f64 / i.0 as f64);
         match fct {
-            Some(fct) => complete.extend(slowdown(fct)),
-            None => unfinished.extend(slowdown(o.now.since(w.start)).map(|bound| bound.max(1.0))),
+            Some(fct) => slowdown(fct).into_iter().for_each(|s| slowdowns.add(s, false)),
+            None => slowdown(o.now.since(w.start)).into_iter().for_each(|bound| slowdowns.add(bound.max(1.0), true)),
         }
         tables.flows.push(FlowRow {
             flow: i as u64,
@@ -85,7 +114,7 @@ pub(super) fn write_rows(
             })?;
         }
     }
-    Ok((Slowdown::of(&complete, &unfinished), all))
+    Ok((slowdowns.sum_up(), all))
 }
 
 fn write_pools(s: &NetworkScenario, o: &Outcome, tables: &mut Tables) -> Result<(), RecordError> {

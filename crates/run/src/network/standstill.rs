@@ -61,6 +61,7 @@ impl Drains<'_> {
     /// Strict scheduling, and flows of a higher priority beside lower ones.
     fn starved(&self) -> Option<String> {
         let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();
+        priorities.extend(self.flows.jobs.iter().flat_map(|j| &j.jobs).filter(|j| j.flows() > 0).map(|j| j.priority));
         priorities.extend(self.flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority)));
         priorities.sort_unstable();
         priorities.dedup();
@@ -89,11 +90,12 @@ impl Drains<'_> {
     /// Buffers that wait for each other. Flows that are drawn during the run, and large networks, are for `xoff check`.
     fn cycle(&self) -> Option<String> {
         let t = self.topology;
-        if self.flows.flows.len() > SMALL || t.links.len() > SMALL {
+        if self.flows.len() > SMALL as u64 || t.links.len() > SMALL {
             return None;
         }
         let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
-        let flows: Vec<cbd::Flow> = self.flows.flows.iter().map(|f| cbd::Flow { key: key(f), path: f.path }).collect();
+        let all = self.flows.flows.iter().cloned().chain(self.flows.streamed());
+        let flows: Vec<cbd::Flow> = all.map(|f| cbd::Flow { key: key(&f), path: f.path }).collect();
         let given = Traffic::Flows { flows: &flows, paths: &self.flows.paths };
         let traffic = if self.flows.loops.is_empty() { given } else { Traffic::AllPairs };
         let cyclic = cbd::is_cyclic(t, &Rule::of(self.routing), traffic);

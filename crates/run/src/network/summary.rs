@@ -213,13 +213,17 @@ impl Summary {
             return;
         }
         let (at_ingress, at_egress) = (o.cnms.values().filter(|n| n.ingress > 0).count(), o.cnms.values().filter(|n| n.egress > 0).count());
-        let received: Vec<u64> = o.flows.iter().map(|f| f.cnms).filter(|&n| n > 0).collect();
+        let (mut received, mut most) = (0u64, 0);
+        for cnms in o.all_flows().map(|f| f.cnms).filter(|&n| n > 0) {
+            received += 1;
+            most = cnms.max(most);
+        }
         self.took_effect.push(format!(
             "{} sent {} CNMs, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows received any, at most {} each",
             s.detection,
             grouped(cnms),
-            grouped(received.len()),
-            grouped(received.iter().max().unwrap_or(&0))
+            grouped(received),
+            grouped(most)
         ));
     }
 
@@ -310,8 +314,8 @@ fn ended(s: &NetworkScenario, o: &Outcome) -> String {
     match o.ended {
         Ended::TimeUp => format!("the simulated time of {} was over", o.now),
         Ended::Quiet => format!("nothing was left to happen at {}", o.now),
-        Ended::FlowsDone if o.flows.len() == 1 => format!("the flow was complete at {}", o.now),
-        Ended::FlowsDone => format!("all {} flows were complete at {}", grouped(o.flows.len()), o.now),
+        Ended::FlowsDone if o.flows_total() == 1 => format!("the flow was complete at {}", o.now),
+        Ended::FlowsDone => format!("all {} flows were complete at {}", grouped(o.flows_total()), o.now),
         Ended::Deadlock => format!("a deadlock was found at {} and run.stop_on_deadlock is set", o.now),
         Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),
         Ended::RecorderFailed => format!("the tables could not be written at {}", o.now),

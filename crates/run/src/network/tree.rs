@@ -90,6 +90,7 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
         let hint = format!("{} and run again", crate::network::conditions::detections(Detection::has_states));
         return Err(ParamError::new("detection", what, hint));
     }
+    scenario.keeps_flows()?;
     let mut model = scenario.model();
     model.probes = Default::default();
     model.fast_forward = false; // the state is read at a time of its own

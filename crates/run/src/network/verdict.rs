@@ -59,15 +59,18 @@ pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> 
         _ if elsewhere => Some("other switches run elsewhere".to_owned()),
         _ => None,
     };
-    let mine = || o.flows.iter().filter(|f| is_here(f.flow.dst));
-    let complete = mine().filter(|f| f.received.is_some()).count() as u64;
-    let incomplete = mine().filter(|f| f.received.is_none() && f.flow.size != UNLIMITED).count() as u64;
+    let (mut total, mut complete, mut incomplete) = (0, 0, 0);
+    for f in o.all_flows().filter(|f| is_here(f.flow.dst)) {
+        total += 1;
+        complete += u64::from(f.received.is_some());
+        incomplete += u64::from(f.received.is_none() && f.flow.size != UNLIMITED);
+    }
     Parts {
         interrupted: o.ended == Ended::Interrupted,
         deadlock: deadlock(&s.topology, o, unchecked),
         losses: losses(o),
         promises: promises(s, o),
-        work: Work { unit: "flows".into(), total: mine().count() as u64, complete, incomplete },
+        work: Work { unit: "flows".into(), total, complete, incomplete },
         nothing_ran: nothing_ran(s, o),
         failures: Vec::new(),
         unfinished: Vec::new(),
@@ -89,13 +92,13 @@ fn promises(s: &NetworkScenario, o: &Outcome) -> Promises {
 }
 
 fn nothing_ran(s: &NetworkScenario, o: &Outcome) -> Option<String> {
-    let planned = s.flows.flows.len();
+    let planned = s.flows.len();
     // A job may compute only.
     let computed = o.ranks.iter().flatten().any(|r| r.log.ops.iter().any(|t| t.ended < Time::NEVER));
     match () {
         _ if computed => None,
         _ if o.now.0 == 0 => Some("no time was simulated".into()),
-        _ if o.flows.is_empty() => Some(format!("none of {planned} flows began in {}", o.now)),
+        _ if o.flows_total() == 0 => Some(format!("none of {planned} flows began in {}", o.now)),
         _ if o.frame_hops == 0 && o.lost.total().total() == 0 => Some(format!("no frame was transmitted in {}", o.now)),
         _ => None,
     }

@@ -224,14 +224,14 @@ impl World {
         let on_wire = self.on_wire();
         for (nth, job) in jobs.jobs.iter().enumerate() {
             for (message, &complete) in (0..).zip(&complete[nth]) {
-                let host = job.hosts[job.messages[message as usize].from as usize];
+                let host = job.hosts[job.message(message).from as usize];
                 for flow in (complete..job.iterations).map(|i| job.flow(i, message)) {
                     let r = self.record_of(flow);
                     if r.flow.start == Time::NEVER {
                         break;
                     }
                     let ago = self.started_by(host) - r.nth;
-                    let wire = self.wire_of(nth, job.messages[message as usize].from, flow);
+                    let wire = self.wire_of(nth, job.message(message).from, flow);
                     let wire = wire.map(|(begun, sent)| (on_wire[host as usize] - begun, on_wire[host as usize] - sent));
                     let FlowRecord { flow: f, nth: _, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = &r;
                     let (mut marks, mut counts) = (Vec::new(), *marked);

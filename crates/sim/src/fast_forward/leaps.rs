@@ -87,7 +87,7 @@ impl World {
 
 /// The host that a message comes from.
 fn source(job: &Job, message: u32) -> u32 {
-    job.hosts[job.messages[message as usize].from as usize]
+    job.hosts[job.message(message).from as usize]
 }
 
 /// The leaps of a job.

@@ -1,5 +1,6 @@
 //! From a model to a world at rest.
 
+use rustc_hash::FxHashMap;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_node::{DisciplineKind, StormConfig};
@@ -15,6 +16,7 @@ use crate::line::Line;
 use crate::model::SwitchAt;
 use crate::monitor::Monitor;
 use crate::queue::EventQueue;
+use crate::records::Records;
 use crate::split::Split;
 
 /// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
@@ -107,7 +109,8 @@ pub fn classes_in_use(flows: &Flows, transport: &Transport, unpaused: Option<u8>
         Transport::Acks { class, .. } => class,
         Transport::None => None,
     };
-    let listed = flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied());
+    let jobs = flows.jobs.iter().filter(|j| j.are_streamed()).flat_map(|j| &j.jobs).filter(|j| j.flows() > 0).map(|j| j.priority);
+    let listed = flows.flows.iter().map(|f| f.priority).chain(flows.handed_in.iter().copied()).chain(jobs);
     Classes::with_unpaused_class(listed.chain(flows.loops.iter().flat_map(|l| l.initial().map(|f| f.priority))).chain(own), unpaused)
 }
 
@@ -283,11 +286,28 @@ fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     if frame > LEN_MAX as u64 {
         return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
     }
-    let listed = flows.flows.len();
-    if listed > FLOWS_MAX {
+    let listed = flows.len();
+    if listed > FLOWS_MAX as u64 {
         return Err(ParamError::new("flow", format!("{listed} flows"), format!("at most {FLOWS_MAX} flows can be distinguished")));
     }
     Ok(())
+}
+
+/// Refuses to clear messages of which a frame may come once they are over.
+fn clears_messages(m: &Model) -> Result<(), ParamError> {
+    let f = &m.faults;
+    let reasons = [
+        (m.nic.recovery.is_some(), "hosts that recover from losses may send a frame of a message again once it is complete"),
+        (!f.failures.is_empty(), "frames of a message may come by two paths where a link fails"),
+        (!f.errors.is_empty() || f.losses.is_some(), "frames that are lost go again, perhaps once their message is complete"),
+        (!m.lossy.is_empty(), "frames of lossy priorities that are dropped go again, perhaps once their message is complete"),
+        (m.probes.flow_rates, "a sample of the rates of flows has a value for every message"),
+        (m.order == EventOrder::Insertion, "another simulator's order of events is followed"),
+    ];
+    match reasons.into_iter().find(|r| r.0) {
+        Some((_, why)) => Err(ParamError::new("job.stream", format!("messages of a streamed job are cleared, and {why}"), "leave it out")),
+        None => Ok(()),
+    }
 }
 
 /// The classes of a run, and the scheduler and the transport in their numbers.
@@ -307,8 +327,9 @@ fn classes(flows: &Flows, m: &Model) -> Result<(Classes, SchedulerKind, Transpor
 }
 
 /// What all NICs have in common.
-fn nic_config(m: &Model, classes: &Classes, transport: Transport) -> NicConfig {
+fn nic_config(m: &Model, classes: &Classes, transport: Transport, clears_flows: bool) -> NicConfig {
     NicConfig {
+        clears_flows,
         control_delay: m.control_delay,
         classes: classes.len(),
         lossy: classes.set(&m.lossy),
@@ -357,7 +378,7 @@ fn nodes(
 
 /// Refuses a flow that no route leads to.
 fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), ParamError> {
-    for f in &flows.flows {
+    for f in flows.flows.iter().cloned().chain(flows.streamed()) {
         if f.path.is_none() && routes.candidates(f.src, f.dst).is_empty() {
             return Err(ParamError::new(
                 "flow",
@@ -378,6 +399,9 @@ impl World {
             let what = "the ranks of a job send real frames to hosts that know nothing of it";
             return Err(ParamError::new("job", what, "xoff run simulates it"));
         }
+        if flows.jobs.as_ref().is_some_and(|j| j.are_streamed()) {
+            clears_messages(m)?;
+        }
         let (classes, scheduler, transport) = classes(&flows, m)?;
         let (split, unsplit) = match m.share {
             Some(share) => (shares(topology, &flows, m, share)?, None),
@@ -389,7 +413,8 @@ impl World {
         let (lookahead, busy) = (split.lookahead, split.partitions());
         // A share is one partition, and whatever is elsewhere is a node that is not there.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
-        let nic = Arc::new(nic_config(m, &classes, transport));
+        let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
+        let nic = Arc::new(nic_config(m, &classes, transport, streamed));
         let tiers = topology.distances_to_hosts();
         let (nodes, lossless) =
             nodes(topology, |n| here[n as usize], &split, |n| node(topology, n, m, &scheduler, &classes, &nic, &tiers))?;
@@ -398,6 +423,12 @@ impl World {
         let mut initial: Vec<Flow> = flows.loops.iter().flat_map(|l| l.initial()).collect();
         flows.flows.append(&mut initial);
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
+        let messages = flows.len() - flows.flows.len() as u64;
+        let mut facts_of_ends = FxHashMap::default();
+        if let Some(of) = &m.path_facts {
+            flows.streamed().for_each(|f| _ = facts_of_ends.entry((f.src, f.dst)).or_insert_with(|| of(f.src, f.dst)));
+        }
+        let facts_of_ends = Arc::new(facts_of_ends);
         let path_facts: Vec<PathFacts> = match &m.path_facts {
             Some(of) => flows.flows.iter().map(|f| of(f.src, f.dst)).collect(),
             None => Vec::new(),
@@ -422,6 +453,7 @@ impl World {
             sends_again: m.nic.recovery.is_some(),
             loops: !flows.loops.is_empty() || !flows.handed_in.is_empty(),
             jobs: flows.jobs.is_some(),
+            streamed,
             names: topology.nodes.iter().map(|n| n.name.as_str().into()).collect(),
         });
         let off = no_fast_forward(&flows, m);
@@ -441,7 +473,8 @@ impl World {
             let own = (0..planned).filter(|&i| begins(&listed[i as usize])).collect();
             let mut monitor = Monitor::new(layout.clone(), Checks::new(m.checks));
             if !layout.loops {
-                monitor.flows.records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
+                let records = listed.iter().map(|f| FlowRecord::new(f.clone(), 0)).collect();
+                monitor.flows.records = Records::new(records, flows.jobs.as_ref());
             }
             let queue = event_queue(topology, m, partitions);
             let pending = match &engine {
@@ -451,6 +484,7 @@ impl World {
             let destinations = m.share.map_or(partitions + outside as usize, |s| s.count);
             let core = Core::new(partition as u16, destinations, pending, m.order, routes.clone(), ports.lines.clone(), monitor);
             let mut partition = Partition::new(nodes, core, Starts::new(listed.clone(), own, path_facts.clone()));
+            partition.starts.facts_of_ends = facts_of_ends.clone();
             partition.news = is_driven.then(Vec::new);
             partition
         };
@@ -482,7 +516,9 @@ impl World {
             failures: 0,
             recorder: None,
             completions: Vec::new(),
-            listed: listed.len(),
+            messages_complete: 0,
+            streamed_from: streamed.then_some(listed.len() as u32),
+            listed: listed.len() + messages as usize,
             ranks_left: flows.jobs.as_ref().map_or(0, |j| j.ranks()),
             jobs: flows.jobs.clone(),
             leaps: Vec::new(),
@@ -570,6 +606,7 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
         (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
         (m.nic.shared_connections, "messages that share a connection wait for each other"),
         (m.watchdog.is_some(), "a watchdog looks at the queues by the clock"),
+        (flows.jobs.as_ref().is_some_and(|j| j.are_streamed()), "operations of jobs are streamed, and no iteration is kept to be compared"),
         (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
         (flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().all(|j| j.iterations < 3)), "no job has three iterations"),
         (flows.jobs.is_some() && m.probes.flow_rates, "the rates of flows are sampled, and each message of a job is one"),

@@ -152,12 +152,12 @@ impl World {
         s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)
     }
 
-    /// The flows as they stand now, in order of their number; those that have not begun are there too, unless closed loops
+    /// The flows as they stand now, but for messages of streamed jobs, in order of their number; those that have not begun are there too, unless closed loops
     /// give out the numbers.
     pub fn flows_now(&self) -> Vec<FlowRecord> {
         let mut partitions = self.partitions.iter().map(|p| &p.core.monitor.flows.records);
-        let mut flows = partitions.next().cloned().unwrap_or_default();
-        partitions.for_each(|other| flows.iter_mut().zip(other).for_each(|(f, o)| f.add(o)));
+        let mut flows = partitions.next().map(|p| p.to_vec()).unwrap_or_default();
+        partitions.for_each(|other| flows.iter_mut().zip(other.iter()).for_each(|(f, o)| f.add(o)));
         flows
     }
 

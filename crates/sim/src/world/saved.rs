@@ -17,6 +17,7 @@ impl World {
         let first = &self.partitions[0].core;
         let rows = |p: &Partition| !p.core.monitor.rows.rows.is_empty() || p.core.outgoing.iter().any(|o| !o.is_empty());
         let reasons = [
+            (self.streamed_from.is_some(), "a streamed job, whose operations and messages are in a file of their own"),
             (self.outside, "nodes that act in real time"),
             (self.partitions[0].news.is_some(), "flows that are handed in while it goes on"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
@@ -42,7 +43,7 @@ impl World {
         let World {
             // Built, or none of them exist here.
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
-            deadlock_interval: _, stop_on_deadlock: _, outside: _,
+            deadlock_interval: _, stop_on_deadlock: _, outside: _, streamed_from: _, messages_complete: _,
             // Found anew: caches, and what a search has seen.
             noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,

@@ -18,13 +18,15 @@ use xoff_jobs::{Job, NONE, Op, OpTimes, Work};
 use xoff_record::Cause;
 use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
 use xoff_topology::PortNumbers;
+use xoff_units::paged::{Flat, Items};
 use xoff_units::{Bytes, Time};
 
+use super::answer::CAUSES;
 use crate::network::NetworkScenario;
 use crate::network::ideal::Ideals;
 
 /// Stretches in which ports were not allowed to transmit, by port and priority, in order [ps].
-pub(in crate::network) type Pauses = BTreeMap<(u32, u8), Vec<(u64, u64)>>;
+pub(in crate::network) type Pauses = BTreeMap<(u32, u8), Items<(u64, u64)>>;
 
 /// A stretch of time with one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +47,24 @@ pub struct Stretch {
 
 /// Stretches of time that do not overlap, in order [ps].
 type Intervals = Vec<(u64, u64)>;
+
+impl Stretch {
+    /// None yet.
+    pub(super) const NONE: Stretch = Stretch { from: 0, to: 0, cause: Cause::Compute, rank: 0, op: 0, flow: None };
+}
+
+impl Flat for Stretch {
+    const BYTES: usize = 30;
+    fn put(&self, to: &mut [u8]) {
+        let cause = CAUSES.iter().position(|c| c.0 == self.cause).unwrap_or(0) as u8;
+        (((self.from, self.to), (self.rank, self.op)), (cause, self.flow)).put(to);
+    }
+    fn take(from: &[u8]) -> Self {
+        type Flattened = (((u64, u64), (u32, u32)), (u8, Option<u32>));
+        let (((from, to), (rank, op)), (cause, flow)) = Flattened::take(from);
+        Stretch { from, to, cause: CAUSES[cause as usize].0, rank, op, flow }
+    }
+}
 
 /// Egress ports of a way.
 pub(super) type Path = Option<Vec<(u32, u16)>>;
@@ -130,8 +150,8 @@ impl<'s> Accounts<'s> {
 
     /// When an operation was done.
     pub fn times(&self, at: usize, job: &Job, rank: u32, iteration: u32, op: u32) -> OpTimes {
-        let ops = job.graph.programs[rank as usize].ops.len();
-        self.outcome.ranks[at][rank as usize].log.ops[iteration as usize * ops + op as usize]
+        let ops = job.graph.programs[rank as usize].len() as usize;
+        self.outcome.ranks[at][rank as usize].log.ops.get(iteration as usize * ops + op as usize)
     }
 
     /// Time in which a port was not allowed to transmit between two times.
@@ -139,8 +159,13 @@ impl<'s> Accounts<'s> {
         let mut all = Vec::new();
         for port in ports {
             let Some(pauses) = self.pauses.get(&(port, priority)) else { continue };
-            let first = pauses.partition_point(|p| p.1 <= from);
-            all.extend(pauses[first..].iter().take_while(|p| p.0 < to).map(|&(a, b)| (a.max(from), b.min(to))));
+            // The first that ends later, by halving.
+            let (mut first, mut end) = (0, pauses.len());
+            while first < end {
+                let middle = (first + end) / 2;
+                if pauses.get(middle).1 <= from { first = middle + 1 } else { end = middle }
+            }
+            all.extend(pauses.range(first, pauses.len()).take_while(|p| p.0 < to).map(|(a, b)| (a.max(from), b.min(to))));
         }
         all.sort_unstable();
         union(all.into_iter())
@@ -154,8 +179,8 @@ impl<'s> Accounts<'s> {
     }
 
     /// From its beginning until its last frame goes on the wire.
-    fn at_source(&self, at: usize, rank: u32, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
-        let f = &self.outcome.flows[flow as usize];
+    fn at_source(&self, (at, job): (usize, &Job), rank: u32, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
+        let f = &self.outcome.flow(flow);
         let Some(sent) = f.all_sent else { return };
         let (payload, header) = self.scenario.frame();
         let frames = f.flow.size.div_ceil(payload as u64).max(1);
@@ -166,9 +191,8 @@ impl<'s> Accounts<'s> {
         let mut rest = total - serialisation;
         let pause = self.paused([nic].into_iter(), f.flow.priority, start, sent.0).min(rest);
         rest -= pause;
-        let wire = &self.outcome.ranks[at][rank as usize].wire;
-        let others = wire.binary_search_by_key(&flow, |w| w.0).map_or(0, |i| wire[i].2 - wire[i].1);
-        let others = others.saturating_sub(f.flow.size + frames * header as u64);
+        let carried = self.outcome.ranks[at][rank as usize].carried(job, rank, flow);
+        let others = carried.saturating_sub(f.flow.size + frames * header as u64);
         let queueing = if self.limited { rate.time_for(Bytes(others)).0.min(rest) } else { rest };
         let parts = [
             (Cause::Pause, pause),
@@ -181,7 +205,7 @@ impl<'s> Accounts<'s> {
 
     /// From then until it has arrived.
     fn last_frame(&self, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
-        let f = &self.outcome.flows[flow as usize];
+        let f = &self.outcome.flow(flow);
         let (Some(sent), Some(received)) = (f.all_sent, f.received) else { return };
         let (payload, header) = self.scenario.frame();
         let total = received.since(sent).0;
@@ -213,16 +237,16 @@ impl<'s> Accounts<'s> {
         let send = self.times(at, job, from, iteration, op);
         let mut all = Vec::new();
         cut(send.begun.0, &[(Cause::Overhead, send.handed.0 - send.begun.0)], &mut all);
-        let message = job.graph.programs[from as usize].message[op as usize];
+        let message = job.graph.programs[from as usize].message(op);
         if message == NONE {
             let left = send.ended.0;
             cut(send.handed.0, &[(Cause::Serialisation, left - send.handed.0), (Cause::Propagation, there - left)], &mut all);
             return (all, None);
         }
         let flow = job.flow(iteration, message);
-        let start = self.outcome.flows[flow as usize].flow.start.0;
+        let start = self.outcome.flow(flow).flow.start.0;
         cut(send.handed.0, &[(Cause::Queueing, start - send.handed.0)], &mut all);
-        self.at_source(at, from, flow, &mut all);
+        self.at_source((at, job), from, flow, &mut all);
         self.last_frame(flow, &mut all);
         (all, Some(flow))
     }
@@ -231,8 +255,8 @@ impl<'s> Accounts<'s> {
     /// counts as computing, all else as overhead. In the order of time.
     fn taken(&self, (at, job): (usize, &Job), (rank, iteration, op): (u32, u32, u32), from: u64, to: u64) -> Vec<(u64, u64, Cause)> {
         let until = to.saturating_sub(job.overheads.receive.0).max(from);
-        let ops = &job.graph.programs[rank as usize].ops;
-        let stream = ops[op as usize].stream;
+        let program = &job.graph.programs[rank as usize];
+        let stream = program.op(op).stream;
         let mut all = Vec::new();
         if until > from && stream != Op::FREE {
             let mut computed = self.computed.borrow_mut();
@@ -240,7 +264,7 @@ impl<'s> Accounts<'s> {
                 *computed = ((at, iteration), HashMap::new());
             }
             let of_stream = computed.1.entry((rank, stream)).or_insert_with(|| {
-                let computing = (0..).zip(ops).filter(|(_, o)| o.stream == stream && matches!(o.work, Work::Compute(_)));
+                let computing = (0..).zip(program.ops()).filter(|(_, o)| o.stream == stream && matches!(o.work, Work::Compute(_)));
                 let times = computing.map(|(op, _)| self.times(at, job, rank, iteration, op)).filter(|x| x.ended < Time::NEVER);
                 joined(times.map(|x| (x.begun.0, x.ended.0)).collect())
             });
@@ -257,23 +281,24 @@ impl<'s> Accounts<'s> {
     }
 
     /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the rank's own beginning, staying with the rank, or,
-    /// where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Stretches in the order
-    /// of time; together they fill it from `since` to the end.
-    pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, since: u64, follow: bool) -> Vec<Stretch> {
-        let ops = job.graph.programs[rank as usize].ops.len() as u32;
-        let Some(mut op) = (0..ops).max_by_key(|&op| self.times(at, job, rank, iteration, op).ended) else { return Vec::new() };
+    /// where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Calls `met` for each
+    /// stretch, the last one first; together they fill the time from `since` to the end.
+    pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, since: u64, follow: bool, met: &mut dyn FnMut(Stretch)) {
+        let ops = job.graph.programs[rank as usize].len();
+        let first = iteration as usize * ops as usize;
+        let ended = self.outcome.ranks[at][rank as usize].log.ops.range(first, first + ops as usize).map(|t| t.ended);
+        let Some((mut op, _)) = (0..ops).zip(ended).max_by_key(|t| t.1) else { return };
         let (mut rank, mut t) = (rank, self.times(at, job, rank, iteration, op).ended.0);
-        let mut all: Vec<Stretch> = Vec::new();
         loop {
             let x = self.times(at, job, rank, iteration, op);
             let mut add = |from: u64, to: u64, cause, rank, op, flow| {
                 let from = from.max(since);
                 if to > from {
-                    all.push(Stretch { from, to, cause, rank, op, flow });
+                    met(Stretch { from, to, cause, rank, op, flow });
                 }
             };
             let mut next = (rank, op, x.begun.0);
-            match job.graph.programs[rank as usize].ops[op as usize].work {
+            match job.graph.programs[rank as usize].op(op).work {
                 // It has begun only: what waits for that.
                 _ if t < x.ended.0 && t == x.begun.0 => {}
                 Work::Compute(_) => add(x.begun.0, t, Cause::Compute, rank, op, None),
@@ -313,8 +338,6 @@ impl<'s> Accounts<'s> {
             }
             op = cause;
         }
-        all.reverse();
-        all
     }
 
     /// Begin and end of an iteration of a rank; `None`: it has not come to its end.

@@ -10,9 +10,10 @@ use xoff_record::{
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
 use xoff_units::Span;
+use xoff_units::paged::Items;
 
 use super::account::{Accounts, Pauses, Stretch, difference, joined};
-use super::straggler::Straggler;
+use super::straggler::{Straggler, Stragglers};
 use super::wrong::{mismatches, stuck};
 use crate::network::NetworkScenario;
 
@@ -47,7 +48,7 @@ pub struct JobSummary {
     pub planned: u32,
     /// Those that all ranks have done.
     pub iterations: Vec<Iteration>,
-    /// The critical path of the longest of these, in the order of time.
+    /// The critical path of the longest of these, in the order of time; of a streamed job the table alone has it.
     pub path: Vec<Stretch>,
     /// By collective: its name, and its lowest and highest bus bandwidth [bit/s].
     pub bus: Vec<(String, u64, u64)>,
@@ -71,8 +72,11 @@ pub const CAUSES: [(Cause, &str); 8] = [
     (Cause::Queueing, "queueing"),
 ];
 
-fn by_cause(all: &[Stretch]) -> [u64; 8] {
-    CAUSES.map(|(cause, _)| all.iter().filter(|s| s.cause == cause).map(|s| s.to - s.from).sum())
+/// Adds a stretch to the times by cause.
+fn add(to: &mut [u64; 8], s: &Stretch) {
+    if let Some(at) = CAUSES.iter().position(|c| c.0 == s.cause) {
+        to[at] += s.to - s.from;
+    }
 }
 
 /// Writes the tables of all jobs and sums them up.
@@ -135,19 +139,11 @@ fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &
             ..RankRow::default()
         };
         if let Some(end) = end {
-            let ops = &job.graph.programs[rank as usize].ops;
-            let of = |computes: bool| {
-                let mine = (0..).zip(ops).filter(|(_, o)| matches!(o.work, Work::Compute(_)) == computes);
-                joined(mine.map(|(op, _)| a.times(at, job, rank, iteration, op)).map(|x| (x.begun.0, x.ended.0)).collect())
-            };
-            let (compute, comm) = (of(true), of(false));
-            let sum = |x: &[(u64, u64)]| x.iter().map(|i| i.1 - i.0).sum::<u64>();
-            row.compute_ps = sum(&compute);
-            row.comm_ps = sum(&comm);
-            row.exposed_ps = difference(&comm, &compute);
+            (row.compute_ps, row.comm_ps, row.exposed_ps) = shares(a, (at, job), rank, iteration);
             row.idle_ps = end.since(start).0 - row.compute_ps - row.exposed_ps;
             row.paused_ps = a.paused([a.ports.of(*host, 0)].into_iter(), job.priority, start.0, end.0);
-            let path = by_cause(&a.walk((at, job), rank, iteration, start.0, false));
+            let mut path = [0; 8];
+            a.walk((at, job), rank, iteration, start.0, false, &mut |s| add(&mut path, &s));
             row.path_compute_ps = path[0];
             row.path_overhead_ps = path[1];
             row.path_peer_ps = path[2];
@@ -161,6 +157,22 @@ fn write_ranks(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &
         tables.ranks.push(row)?;
     }
     Ok(most)
+}
+
+/// Times in which a rank computed, in which messages of it were under way, and those of the second without the first [ps].
+fn shares(a: &Accounts, (at, job): (usize, &Job), rank: u32, iteration: u32) -> (u64, u64, u64) {
+    let log = &a.outcome.ranks[at][rank as usize];
+    if let Some(s) = log.shares.get(iteration as usize) {
+        return (s.compute.0, s.comm.0, s.exposed.0);
+    }
+    let program = &job.graph.programs[rank as usize];
+    let of = |computes: bool| {
+        let mine = (0..).zip(program.ops()).filter(|(_, o)| matches!(o.work, Work::Compute(_)) == computes);
+        joined(mine.map(|(op, _)| a.times(at, job, rank, iteration, op)).map(|x| (x.begun.0, x.ended.0)).collect())
+    };
+    let (compute, comm) = (of(true), of(false));
+    let sum = |x: &[(u64, u64)]| x.iter().map(|i| i.1 - i.0).sum::<u64>();
+    (sum(&compute), sum(&comm), difference(&comm, &compute))
 }
 
 /// A size over a time, times a fraction, cut off [bit/s].
@@ -223,8 +235,20 @@ fn write_path(
     let Some((last_rank, end)) = (0u32..).zip(&spans).map(|(r, s)| (r, s.1)).max_by_key(|&(r, end)| (end, std::cmp::Reverse(r))) else {
         return Ok(None);
     };
-    let path = a.walk((at, job), last_rank, iteration, since, true);
-    for (position, x) in (0..).zip(&path) {
+    // The walk finds the last stretch first.
+    let mut found = job.graph.pages().map_or_else(Items::default, |p| p.list(|_| Stretch::NONE));
+    a.walk((at, job), last_rank, iteration, since, true, &mut |s| found.push(s));
+    let (mut path_ps, mut lost, mut computed) = ([0; 8], Stragglers::default(), BTreeMap::<u32, u64>::new());
+    let mut path = Vec::new();
+    for (position, x) in (0..).zip((0..found.len()).rev().map(|nth| found.get(nth))) {
+        add(&mut path_ps, &x);
+        lost.add(&x);
+        if x.cause == Cause::Compute {
+            *computed.entry(x.rank).or_default() += x.to - x.from;
+        }
+        if !job.is_streamed() {
+            path.push(x);
+        }
         tables.critical_path.push(PathRow {
             job: Label(job.label),
             iteration,
@@ -242,18 +266,12 @@ fn write_path(
         end_ps: end.0,
         exposed_ps,
         last_rank,
-        straggler: a.straggler(job, &path),
-        computed: longest_computing(&path),
-        path_ps: by_cause(&path),
+        straggler: lost.longest().map(|l| a.straggler(job, l)),
+        // The rank that computed longest; of equal ones the first.
+        computed: computed.into_iter().max_by_key(|&(rank, ps)| (ps, std::cmp::Reverse(rank))),
+        path_ps,
     };
     Ok(Some((done, path)))
-}
-
-/// The rank that computed longest on a path; of equal ones the first.
-fn longest_computing(path: &[Stretch]) -> Option<(u32, u64)> {
-    let mut by_rank = BTreeMap::<u32, u64>::new();
-    path.iter().filter(|s| s.cause == Cause::Compute).for_each(|s| *by_rank.entry(s.rank).or_default() += s.to - s.from);
-    by_rank.into_iter().max_by_key(|&(rank, ps)| (ps, std::cmp::Reverse(rank)))
 }
 
 fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tables: &mut Tables) -> Result<(), RecordError> {
@@ -261,11 +279,13 @@ fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tabl
         if a.outcome.ranks[at][rank as usize].log.iterations.len() <= iteration as usize {
             continue;
         }
-        for (op, o) in (0..).zip(&program.ops) {
-            let x = a.times(at, job, rank, iteration, op);
+        let first = iteration as usize * program.len() as usize;
+        let log = &a.outcome.ranks[at][rank as usize].log;
+        let times = log.ops.range(first, first + program.len() as usize);
+        for ((op, o), x) in (0..).zip(program.ops()).zip(times) {
             let ended = x.ended.0 < u64::MAX;
             let flow = |from: u32, op: u32| {
-                let message = job.graph.programs[from as usize].message[op as usize];
+                let message = job.graph.programs[from as usize].message(op);
                 (message != xoff_jobs::NONE).then(|| job.flow(iteration, message) as u64)
             };
             let (work, peer, bytes, flow) = match o.work {

@@ -70,6 +70,12 @@ const JOB: &[ParamSpec] = &[
     ),
     ParamSpec::new("htsim_start", Kind::Choice(&["us", "ps"]), "us", "htsim: unit of start times; programs differ", ""),
     ParamSpec::optional("simai", Kind::Text, "a workload text of SimAI with its operations, instead of collectives", "SimAI"),
+    ParamSpec::optional(
+        "stream",
+        Kind::Flag,
+        "operations and messages of all jobs lie in a temporary file, and what is over leaves memory: for traces larger than memory; same results",
+        "",
+    ),
     ParamSpec::new("compute", Kind::Span, "0us", "computing of every rank after the last collective of an iteration", ""),
     ParamSpec::new("send_overhead", Kind::Span, "0us", "time for which a rank is busy with a message before it hands it over", "LogP: o"),
     ParamSpec::new("receive_overhead", Kind::Span, "0us", "time for which a rank is busy with a message that has arrived", "LogP: o"),

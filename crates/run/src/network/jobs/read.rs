@@ -10,16 +10,24 @@ use xoff_params::{ParamError, Values, memory};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::{NodeKind, Topology};
+use xoff_units::paged::{Items, PageFile};
 use xoff_units::{Bytes, Rate, Span, Time};
 use xoff_workload::Flows;
 use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::random::{Purpose, below, entity, stream};
 
 use super::keys;
-use super::traces::read_trace;
+use super::traces::{graph, read_trace};
 
 /// Messages that a run can have.
 const FLOWS_MAX: u64 = 1 << 28;
+/// Operations of a streamed job: some hundred bytes of its file each.
+const STREAMED_OPS_MAX: u64 = 1 << 31;
+
+fn ops_max(graph: &Graph) -> u64 {
+    if graph.pages().is_some() { STREAMED_OPS_MAX } else { OPS_MAX }
+}
+
 /// Defaults of the way within a node.
 const NODE_RATE: Rate = Rate(3_200_000_000_000);
 const NODE_LATENCY: Span = Span(936_250);
@@ -52,8 +60,17 @@ pub(in crate::network) fn read_jobs(
     let mut complete = true;
     let mut drafts: Vec<Draft> = Vec::new();
     let mut sections = doc.open_all(&keys::job());
+    // Flows are numbered through all jobs: either none of them is streamed, or all are.
+    let streamed = sections.iter_mut().any(|s| s.take(|s| Ok(s.given("stream") && s.flag("stream")?)) == Some(true));
+    let pages = match streamed.then(page_file).transpose() {
+        Ok(pages) => pages,
+        Err(problem) => {
+            doc.push(problem.at(doc.source().place(0..0)));
+            return None;
+        }
+    };
     for (nth, section) in sections.iter_mut().enumerate() {
-        match section.take(|s| read_job(s, topology, (seed, nth), folder)) {
+        match section.take(|s| read_job(s, topology, (seed, nth), folder, pages.as_ref())) {
             Some(draft) if drafts.iter().any(|d| d.job.name == draft.job.name) => {
                 section.refuse(&ParamError::new("name", format!("there are two jobs '{}'", draft.job.name), "give each a name of its own"));
                 complete = false;
@@ -98,8 +115,21 @@ pub(in crate::network) fn read_jobs(
         doc.push(problem.at(doc.source().place(0..0)));
         return None;
     }
+    if let Some(e) = pages.and_then(|p| p.failed()) {
+        let what = format!("operations of jobs cannot be written to '{}': {e}", std::env::temp_dir().display());
+        doc.push(Problem::new(what, "make room there, or name another folder by TMPDIR").at(doc.source().place(0..0)));
+        return None;
+    }
     flows.add_jobs(jobs);
     Some(())
+}
+
+/// A temporary file for what does not fit into memory. It has no name, and is gone with this process.
+fn page_file() -> Result<PageFile, Problem> {
+    tempfile::tempfile().map(PageFile::new).map_err(|e| {
+        let what = format!("no temporary file can be made in '{}': {e}", std::env::temp_dir().display());
+        Problem::new(what, "a streamed job needs one; name another folder by TMPDIR")
+    })
 }
 
 fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamError> {
@@ -175,9 +205,15 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
     Ok(hosts)
 }
 
-fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), folder: &Path) -> Result<Draft, ParamError> {
+fn read_job(
+    s: &mut Section<'_>,
+    topology: &Topology,
+    (seed, nth): (u64, usize),
+    folder: &Path,
+    pages: Option<&PageFile>,
+) -> Result<Draft, ParamError> {
     let name = s.text_opt("name")?.unwrap_or_else(|| format!("job{nth}"));
-    let trace = read_trace(s, folder)?;
+    let trace = read_trace(s, folder, pages)?;
     let hosts = placed(s, topology, (seed, nth), trace.as_ref().map(Graph::ranks))?;
     // What would mean nothing is refused; the resolved scenario has its default.
     let strided = s.text("placement")? == "strided";
@@ -236,9 +272,10 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
         priority: priority as u8,
         overheads: Overheads { send: s.span("send_overhead")?, receive: s.span("receive_overhead")?, gap: s.span("gap")? },
         inner: (node_ranks > 1).then_some(Inner { ranks: node_ranks, rate, latency }),
-        messages: Vec::new(),
+        messages: Items::default(),
         first_flow: 0,
         pace,
+        sends: Vec::new(),
     };
     let compute = s.span("compute")?;
     let (ready, comm) = (vec![Vec::new(); ranks], vec![NONE; ranks]);
@@ -246,14 +283,18 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
     if from_trace && compute > Span::ZERO {
         return Err(ParamError::new("compute", "a job with a trace computes as that has it", "leave it out"));
     }
-    let graph = trace.unwrap_or_else(|| Graph::new(ranks));
+    let graph = trace.unwrap_or_else(|| graph(ranks, pages));
     if from_trace && graph.ops() == 0 {
         let key = ["goal", "msccl", "chakra", "htsim", "simai"].into_iter().find(|k| s.given(k)).unwrap_or("name");
         return Err(ParamError::new(key, "there is no operation in it", "a trace says what its ranks compute, send and receive"));
     }
-    if graph.ops() * job.iterations as u64 > OPS_MAX {
+    if graph.ops() * job.iterations as u64 > ops_max(&graph) {
         let what = format!("{} operations in each of {} iterations", graph.ops(), job.iterations);
-        return Err(ParamError::new("iterations", what, format!("at most {OPS_MAX}: the times of all of them are kept")));
+        let hint = match graph.pages() {
+            Some(_) => format!("at most {STREAMED_OPS_MAX}"),
+            None => format!("at most {OPS_MAX}, whose times are all kept; stream = true keeps none in memory"),
+        };
+        return Err(ParamError::new("iterations", what, hint));
     }
     fits(&graph, &job, "iterations")?;
     Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
@@ -263,9 +304,13 @@ fn read_job(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize),
 pub(super) fn room(graph: &Graph, more: u64, iterations: u64) -> Result<(), (String, String)> {
     let ops = graph.ops().saturating_add(more);
     let each = if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") };
-    if ops.saturating_mul(iterations) > OPS_MAX {
+    let most = ops_max(graph);
+    if ops.saturating_mul(iterations) > most {
         let what = format!("up to {ops} operations in each of {each}");
-        return Err((what, format!("at most {OPS_MAX}, whose times are kept: fewer ranks, iterations, channels or chunks")));
+        return Err((what, format!("at most {most}, whose times are kept: fewer ranks, iterations, channels or chunks")));
+    }
+    if graph.pages().is_some() {
+        return Ok(()); // they go to a file
     }
     let needed = Bytes(graph.bytes(iterations).saturating_add(Graph::bytes_of(more, iterations)));
     // That much is there anywhere.
@@ -288,7 +333,7 @@ fn fits(graph: &Graph, job: &Job, key: &'static str) -> Result<(), ParamError> {
             Err(ParamError::new(
                 key,
                 what,
-                format!("{available} are available: fewer iterations, channels or chunks, or a part of the trace"),
+                format!("{available} are available: stream = true keeps them in a file; or fewer iterations, channels or chunks"),
             ))
         }
         _ => Ok(()),
@@ -502,11 +547,13 @@ fn finish(mut d: Draft) -> Result<Job, ParamError> {
     }
     let o = d.job.overheads;
     if o.send > Span::ZERO || o.receive > Span::ZERO {
-        for op in d.graph.programs.iter_mut().flat_map(|p| &mut p.ops) {
+        for p in &mut d.graph.programs {
             // An operation of GOAL has its cpu.
-            if !matches!(op.work, Work::Compute(_)) && op.stream == Op::FREE {
-                op.stream = MESSAGING;
-            }
+            p.change_ops(|op| {
+                if !matches!(op.work, Work::Compute(_)) && op.stream == Op::FREE {
+                    op.stream = MESSAGING;
+                }
+            });
         }
     }
     if d.from_trace {

@@ -20,9 +20,13 @@ pub enum RankState {
 /// `log` is the rank's own.
 pub fn rank_states(job: &Job, log: &Log, rank: u32, iteration: u32, now: Time) -> Vec<(u64, u64, RankState)> {
     let program = &job.graph.programs[rank as usize];
-    let Some(times) = log.ops.chunks_exact(program.ops.len().max(1)).nth(iteration as usize) else { return Vec::new() };
+    let (first, ops) = (iteration as usize * program.len() as usize, program.len() as usize);
+    if log.ops.len() < first + ops {
+        return Vec::new();
+    }
     let of = |computes: bool| {
-        let mine = program.ops.iter().zip(times).filter(|(op, t)| matches!(op.work, Work::Compute(_)) == computes && t.begun < now);
+        let times = log.ops.range(first, first + ops);
+        let mine = program.ops().zip(times).filter(|(op, t)| matches!(op.work, Work::Compute(_)) == computes && t.begun < now);
         joined(mine.map(|(_, t)| (t.begun.0, t.ended.min(now).0)).collect())
     };
     let (compute, comm) = (of(true), of(false));
@@ -77,14 +81,15 @@ mod tests {
             priority: 0,
             overheads: xoff_jobs::Overheads::default(),
             inner: None,
-            messages: vec![],
+            messages: Default::default(),
+            sends: vec![],
             first_flow: 0,
             pace: vec![],
         };
         let none = xoff_jobs::NONE;
         let times =
             |&(a, b): &(u64, u64)| OpTimes { begun: Time(a), handed: Time(a), ended: Time(b), cause: none, from: none, from_op: none };
-        let log = Log { ops: spans.iter().map(times).collect(), iterations: vec![(Time::ZERO, None)] };
+        let log = Log { ops: xoff_units::paged::Items::Kept(spans.iter().map(times).collect()), iterations: vec![(Time::ZERO, None)] };
         let states = rank_states(&job, &log, 0, 0, Time(50));
         use RankState::{Compute, Exposed, Overlap};
         assert_eq!(states, [(0, 5, Compute), (5, 10, Overlap), (10, 15, Exposed), (20, 30, Compute), (40, 50, Exposed)]);

@@ -1,7 +1,5 @@
 //! The straggler of an iteration: the message of its critical path that lost most time, and what it met on its path.
 
-use std::collections::BTreeMap;
-
 use xoff_jobs::Job;
 use xoff_record::{Cause, StragglerAnswer};
 use xoff_sim::{FlowRecord, Outcome};
@@ -38,26 +36,54 @@ pub struct Straggler {
     hosts: (u32, u32),
 }
 
-impl Accounts<'_> {
-    /// That of a critical path; `None`: no message that goes through the network is on it.
-    pub fn straggler(&self, job: &Job, path: &[Stretch]) -> Option<Straggler> {
-        // By flow: begin, end, lost to pauses, rate control and queues.
-        let mut all = BTreeMap::<u32, (u64, u64, [u64; 3])>::new();
-        for (flow, s) in path.iter().filter_map(|s| Some((s.flow?, s))) {
-            let x = all.entry(flow).or_insert((s.from, s.to, [0; 3]));
-            (x.0, x.1) = (x.0.min(s.from), x.1.max(s.to));
-            for (cause, lost) in [Cause::Pause, Cause::RateLimit, Cause::Queueing].into_iter().zip(&mut x.2) {
-                *lost += if s.cause == cause { s.to - s.from } else { 0 };
-            }
+/// A message on a critical path, and what it lost there.
+#[derive(Clone, Copy)]
+pub(super) struct OnPath {
+    flow: u32,
+    from: u64,
+    to: u64,
+    /// To pauses, rate control and queues [ps].
+    lost: [u64; 3],
+}
+
+/// Messages of a critical path, of which the one that lost most is kept. The stretches of a message follow each other on it.
+#[derive(Default)]
+pub(super) struct Stragglers {
+    most: Option<OnPath>,
+    last: Option<OnPath>,
+}
+
+impl Stragglers {
+    /// The next stretch of the path.
+    pub fn add(&mut self, s: &Stretch) {
+        let Some(flow) = s.flow else { return };
+        if self.last.is_none_or(|l| l.flow != flow) {
+            self.most = self.longest();
+            self.last = Some(OnPath { flow, from: s.from, to: s.to, lost: [0; 3] });
         }
-        let (flow, (from_ps, to_ps, lost)) = all.into_iter().max_by_key(|(_, (_, to, lost))| (lost.iter().sum::<u64>(), *to))?;
-        let m = job.messages[job.of_flow(flow).1 as usize];
-        let f = &self.outcome.flows[flow as usize];
+        let Some(last) = &mut self.last else { return };
+        (last.from, last.to) = (last.from.min(s.from), last.to.max(s.to));
+        for (cause, lost) in [Cause::Pause, Cause::RateLimit, Cause::Queueing].into_iter().zip(&mut last.lost) {
+            *lost += if s.cause == cause { s.to - s.from } else { 0 };
+        }
+    }
+
+    /// The one that lost most; where none lost any, the last one.
+    pub fn longest(&self) -> Option<OnPath> {
+        self.most.into_iter().chain(self.last).max_by_key(|x| (x.lost.iter().sum::<u64>(), x.to, x.flow))
+    }
+}
+
+impl Accounts<'_> {
+    /// That of a critical path.
+    pub fn straggler(&self, job: &Job, OnPath { flow, from: from_ps, to: to_ps, lost }: OnPath) -> Straggler {
+        let m = job.message(job.of_flow(flow).1);
+        let f = &self.outcome.flow(flow);
         let paused = |(n, p)| ((n, p), self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, from_ps, to_ps));
         let ports = self.path(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
         // Of equal ones the first on the path.
         let paused = ports.into_iter().map(paused).filter(|p| p.1 > 0).rev().max_by_key(|p| p.1);
-        Some(Straggler {
+        Straggler {
             flow,
             from_rank: m.from,
             to_rank: m.to,
@@ -68,7 +94,7 @@ impl Accounts<'_> {
             queueing_ps: lost[2],
             paused,
             hosts: (f.flow.src, f.flow.dst),
-        })
+        }
     }
 }
 
@@ -128,13 +154,13 @@ pub fn shared(s: &NetworkScenario, o: &Outcome, flow: u32, (from, to): (u64, u64
     let ideals = Ideals::new(s, o.now);
     let numbers = PortNumbers::new(&s.topology);
     let path = |f: &FlowRecord| ideals.path(ideals.epoch(f.flow.start), &f.flow);
-    let own = o.flows.get(flow as usize)?;
+    let own = &(u64::from(flow) < o.flows_total()).then(|| o.flow(flow))?;
     let (ports, src) = (path(own)?, own.flow.src);
     // Flows with as much of their bytes as of their time was meanwhile.
     let mut with: Vec<Vec<(u64, u32)>> = vec![Vec::new(); ports.len()];
     let mut place = vec![None; numbers.len()];
     ports.iter().enumerate().for_each(|(at, &(n, p))| place[numbers.of(n, p) as usize] = Some(at));
-    for (other, f) in (0..).zip(&o.flows) {
+    for (other, f) in (0..).zip(o.all_flows()) {
         let until = f.received.map_or(o.now.0, |r| r.0);
         // One that has not begun has no time.
         let together = until.min(to).saturating_sub(f.flow.start.0.max(from));
@@ -143,7 +169,7 @@ pub fn shared(s: &NetworkScenario, o: &Outcome, flow: u32, (from, to): (u64, u64
         }
         let size = if f.flow.size == UNLIMITED { f.delivered } else { f.flow.size };
         let bytes = (u128::from(size) * u128::from(together) / u128::from((until - f.flow.start.0).max(1))) as u64;
-        for at in path(f).unwrap_or_default().iter().filter_map(|&(n, p)| place[numbers.of(n, p) as usize]) {
+        for at in path(&f).unwrap_or_default().iter().filter_map(|&(n, p)| place[numbers.of(n, p) as usize]) {
             with[at].push((bytes, other));
         }
     }

@@ -10,8 +10,11 @@ use crate::network::NetworkScenario;
 /// Whether the application waits for itself, and not for the network: every message that was sent is there, no rank computes or sends, and one
 /// waits for a message. Before a run that is found out for all jobs but those whose receives take any source or tag.
 pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) -> Option<StuckAnswer> {
-    let mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
-    let under_way = o.flows[mine].iter().any(|f| f.flow.start < Time::NEVER && f.received.is_none());
+    let mut mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
+    let under_way = mine.any(|flow| {
+        let f = o.flow(flow as u32);
+        f.flow.start < Time::NEVER && f.received.is_none()
+    });
     // A message within a node that has left may be on its way.
     let inside = job.sends_inside() && o.now >= s.until;
     if under_way || inside {
@@ -25,8 +28,9 @@ pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) 
         }
         ranks += 1;
         let program = &job.graph.programs[rank as usize];
-        let times = log.log.ops.chunks_exact(program.ops.len().max(1)).nth(iteration)?;
-        let open = (0u32..).zip(program.ops.iter().zip(times)).filter(|(_, (_, t))| t.begun < Time::NEVER && t.ended == Time::NEVER);
+        let ops = program.len() as usize;
+        let times = log.log.ops.range(iteration * ops, (iteration + 1) * ops);
+        let open = (0u32..).zip(program.ops().zip(times)).filter(|(_, (_, t))| t.begun < Time::NEVER && t.ended == Time::NEVER);
         for (operation, (x, t)) in open {
             match x.work {
                 Work::Receive { from, tag, .. } if t.from == NONE => {
@@ -44,15 +48,17 @@ pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) 
 pub(super) fn mismatches(o: &Outcome, (at, job): (usize, &Job)) -> (u64, Option<MismatchAnswer>) {
     let (mut count, mut first) = (0, None::<(Time, MismatchAnswer)>);
     for (rank, log) in (0u32..).zip(&o.ranks[at]) {
-        let ops = &job.graph.programs[rank as usize].ops;
-        for (iteration, times) in (0u32..).zip(log.log.ops.chunks_exact(ops.len().max(1))) {
-            for (operation, (x, t)) in (0u32..).zip(ops.iter().zip(times)) {
-                let &OpTimes { handed, from, from_op, .. } = t;
+        let program = &job.graph.programs[rank as usize];
+        let ops = program.len() as usize;
+        for (nth, iteration) in (0..log.log.iterations.len()).zip(0u32..) {
+            let times = log.log.ops.range(nth * ops, (nth + 1) * ops);
+            for (operation, (x, t)) in (0u32..).zip(program.ops().zip(times)) {
+                let OpTimes { handed, from, from_op, .. } = t;
                 let Work::Receive { bytes, .. } = x.work else { continue };
                 if from == NONE {
                     continue;
                 }
-                let Work::Send { bytes: sent_bytes, .. } = job.graph.programs[from as usize].ops[from_op as usize].work else { continue };
+                let Work::Send { bytes: sent_bytes, .. } = job.graph.programs[from as usize].op(from_op).work else { continue };
                 if sent_bytes != bytes {
                     count += 1;
                     if first.as_ref().is_none_or(|f| handed < f.0) {

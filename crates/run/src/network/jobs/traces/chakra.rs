@@ -14,19 +14,23 @@
 
 mod format;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::io::BufRead;
 use std::path::Path;
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use xoff_jobs::{Algorithm, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, read};
-use xoff_units::{Bytes, Span};
+use xoff_units::paged::{Items, PageFile};
+use xoff_units::{Bytes, Span, flat};
 
+use super::labels::Stretches;
+use super::lines::Whole;
 use crate::network::jobs::read::room;
 
-use format::{Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, kind_of};
+use format::{Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, called, kind_of};
 
 /// A file holds no more [bytes].
 const FILE_MAX: Bytes = Bytes(4 << 30);
@@ -59,25 +63,46 @@ pub(in crate::network::jobs) struct Chakra {
 const ACCELERATOR: u16 = 0;
 const PROCESSOR: u16 = 1;
 
-/// An operation of a rank in the graph.
+/// A node in the graph: its operation, or the first and last one of its collective.
+#[derive(Clone, Debug)]
 struct Placed {
-    node: Node,
+    id: u64,
     begin: u32,
     end: u32,
 }
+flat!(Placed { id: u64, begin: u32, end: u32 });
 
 /// A rank while it is put together.
 #[derive(Default)]
 struct Rank {
-    nodes: Vec<Placed>,
+    nodes: Items<Placed>,
+    /// Nodes by their identities.
+    ids: Stretches,
+    /// By node, where they are in memory.
+    names: Vec<Box<str>>,
+    /// What it waits for: a node, and the identity of another one.
+    dependencies: Items<(u32, u64)>,
     /// By operation of the graph: its node.
-    owner: Vec<u32>,
+    owner: Items<u32>,
+    /// Collectives as their nodes describe them.
+    described: BTreeMap<u32, Node>,
     /// By process group: the collectives in which it takes part, as places in `nodes`.
     collectives: BTreeMap<Vec<u32>, Vec<u32>>,
 }
 
+/// Attributes of a collective that are asked for when all ranks have been read.
+const DESCRIBE: [&str; 3] = ["comm_type", "comm_size", "root_rank"];
+
+impl Rank {
+    /// What a node is called; where names are not kept, by its identity alone.
+    fn called(&self, node: u32) -> String {
+        let name = self.names.get(node as usize).map_or("", |n| n);
+        called(self.nodes.get(node as usize).id, name)
+    }
+}
+
 /// Reads the files `PREFIX.0.et`, `PREFIX.1.et` and so on.
-pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakra, Problem> {
+pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&PageFile>) -> Result<Chakra, Problem> {
     let file = |rank: u32| {
         let mut name = prefix.as_os_str().to_owned();
         name.push(format!(".{rank}.et"));
@@ -102,12 +127,13 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakr
         return Err(Problem::new(what, "their product is the number of ranks"));
     }
     let groups = groups(o, ranks)?;
-    let mut t = Trace { ranks: Vec::new(), graph: Graph::new(ranks as usize), groups, o, untimed: 0, memory: 0, alone: 0 };
+    let mut t = Trace { ranks: Vec::new(), graph: super::graph(ranks as usize, pages), groups, o, untimed: 0, memory: 0, alone: 0 };
     for rank in 0..ranks {
-        let bytes = read::bytes(&file(rank), FILE_MAX)?;
+        let whole = Whole::open(&file(rank))?;
         let mut at = String::new();
-        let read = t.read_rank(rank, &bytes, &mut at);
+        let read = t.read_rank(rank, whole.reader()?, &mut at);
         read.map_err(|(what, hint)| Problem::new(format!("{}: {at}{what}", file(rank).display()), hint))?;
+        whole.is_unchanged()?;
     }
     let named = |(rank, node, (what, hint)): (u32, Option<String>, Bad)| {
         let node = node.map_or(String::new(), |n| format!("{n}: "));
@@ -116,9 +142,9 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options) -> Result<Chakr
     t.add_collectives().map_err(named)?;
     t.add_dependencies().map_err(named)?;
     t.graph.finish();
-    let called = |rank: u32, op: u32| t.of_op(rank, op).map_or_else(|| format!("operation {op}"), Node::called);
+    let called = |rank: u32, op: u32| t.of_op(rank, op).unwrap_or_else(|| format!("operation {op}"));
     if let Err(f) = t.graph.check(&called) {
-        return Err(named((f.rank, t.of_op(f.rank, f.op).map(Node::called), (f.what, f.hint))));
+        return Err(named((f.rank, t.of_op(f.rank, f.op), (f.what, f.hint))));
     }
     let mut warnings = Vec::new();
     if t.alone > 0 {
@@ -205,39 +231,50 @@ struct Trace<'o> {
 }
 
 impl Trace<'_> {
-    /// The node that an operation belongs to.
-    fn of_op(&self, rank: u32, op: u32) -> Option<&Node> {
+    /// What the node is called that an operation belongs to.
+    fn of_op(&self, rank: u32, op: u32) -> Option<String> {
         let r = self.ranks.get(rank as usize)?;
-        r.owner.get(op as usize).and_then(|&n| r.nodes.get(n as usize)).map(|p| &p.node)
+        ((op as usize) < r.owner.len()).then(|| r.called(r.owner.get(op as usize)))
     }
 
     /// Notes whose the newest operations of a rank are.
     fn owned(&mut self, rank: u32, node: u32) {
-        let ops = self.graph.programs[rank as usize].ops.len();
-        self.ranks[rank as usize].owner.resize(ops, node);
+        let ops = self.graph.programs[rank as usize].len() as usize;
+        let owner = &mut self.ranks[rank as usize].owner;
+        (owner.len()..ops).for_each(|_| owner.push(node));
     }
 
     /// Reads a file; `at` is where in it an error lies.
-    fn read_rank(&mut self, rank: u32, bytes: &[u8], at: &mut String) -> Result<(), Bad> {
-        self.ranks.push(Rank::default());
-        let mut messages = Messages::of(bytes);
+    fn read_rank(&mut self, rank: u32, file: impl BufRead, at: &mut String) -> Result<(), Bad> {
+        let rank_of = match self.graph.pages() {
+            Some(p) => Rank {
+                nodes: p.list(|_| Placed { id: 0, begin: NONE, end: NONE }),
+                dependencies: p.list(|_| (0, 0)),
+                owner: p.list(|_| 0),
+                ..Rank::default()
+            },
+            None => Rank::default(),
+        };
+        self.ranks.push(rank_of);
+        let mut messages = Messages::of(file);
         if messages.next::<GlobalMetadata>("GlobalMetadata")?.is_none() {
             return bad("there is nothing in it", "it begins with GlobalMetadata");
         }
-        let mut ids = HashMap::new();
         loop {
             let nth = self.ranks[rank as usize].nodes.len();
             *at = format!("after {nth} nodes: ");
             let Some(node) = messages.next::<Node>("node")? else { return Ok(()) };
             *at = format!("{}: ", node.called());
-            if let Some(first) = ids.insert(node.id, nth) {
+            let ids = &mut self.ranks[rank as usize].ids;
+            if !ids.insert(node.id, nth as u32) {
+                let first = ids.get(node.id).unwrap_or(0);
                 return bad(format!("its id stands a second time: node number {first} has it too"), "give each node an id of its own");
             }
             self.add(rank, node)?;
         }
     }
 
-    fn add(&mut self, rank: u32, node: Node) -> Result<(), Bad> {
+    fn add(&mut self, rank: u32, mut node: Node) -> Result<(), Bad> {
         let ranks = self.graph.ranks();
         let nth = self.ranks[rank as usize].nodes.len() as u32;
         let on_processor = node.attribute("is_cpu_op").is_some_and(|a| a.flag == Some(true) || a.integer().is_some_and(|n| n != 0));
@@ -275,7 +312,19 @@ impl Trace<'_> {
             other => return bad(format!("there is no node of type {other}"), "expected 1 to 7, as et_def.proto has them"),
         };
         let op = self.graph.add(rank, work, stream);
-        self.ranks[rank as usize].nodes.push(Placed { node, begin: op, end: op });
+        let (keeps_names, control) = (self.graph.pages().is_none(), self.o.control_dependencies);
+        let r = &mut self.ranks[rank as usize];
+        r.nodes.push(Placed { id: node.id, begin: op, end: op });
+        let waits_for = node.data.iter().chain(node.control.iter().filter(|_| control));
+        waits_for.for_each(|&id| r.dependencies.push((nth, id)));
+        if keeps_names {
+            r.names.push(node.name.as_str().into());
+        }
+        if node.kind == COLLECTIVE {
+            node.attributes.retain(|a| DESCRIBE.contains(&a.name.as_str()));
+            let Node { id, name, kind, attributes, .. } = node;
+            r.described.insert(nth, Node { id, name, kind, attributes, ..Node::default() });
+        }
         self.owned(rank, nth);
         Ok(())
     }
@@ -326,7 +375,7 @@ impl Trace<'_> {
             let most = all.iter().map(Vec::len).max().unwrap_or(0);
             for nth in 0..most {
                 let have = all.iter().position(|c| c.len() > nth).unwrap_or(0);
-                let first = &self.ranks[group[have] as usize].nodes[all[have][nth] as usize].node;
+                let first = &self.ranks[group[have] as usize].described[&all[have][nth]];
                 if let Some(lacks) = all.iter().position(|c| c.len() <= nth) {
                     let what =
                         format!("rank {} has {} collectives of this group, and this is number {}", group[lacks], all[lacks].len(), nth + 1);
@@ -334,7 +383,7 @@ impl Trace<'_> {
                 }
                 let c = self.collective(&group, first).map_err(|e| (group[0], Some(first.called()), e))?;
                 for (&rank, places) in group.iter().zip(&all) {
-                    let node = &self.ranks[rank as usize].nodes[places[nth] as usize].node;
+                    let node = &self.ranks[rank as usize].described[&places[nth]];
                     let other = self.collective(&group, node).map_err(|e| (rank, Some(node.called()), e))?;
                     if (other.kind, other.bytes, other.root) != (c.kind, c.bytes, c.root) {
                         let what = format!(
@@ -358,12 +407,12 @@ impl Trace<'_> {
 
     fn add_collective(&mut self, group: &[u32], all: &[Vec<u32>], nth: usize, c: &Collective) {
         let before: Vec<u32> =
-            group.iter().zip(all).map(|(&rank, places)| self.ranks[rank as usize].nodes[places[nth] as usize].begin).collect();
+            group.iter().zip(all).map(|(&rank, places)| self.ranks[rank as usize].nodes.get(places[nth] as usize).begin).collect();
         // Of one rank there is nothing to exchange.
         self.alone += u64::from(group.len() == 1);
         let ends = if group.len() == 1 { before.clone() } else { c.add_to(&mut self.graph, &before) };
         for ((&rank, places), end) in group.iter().zip(all).zip(ends) {
-            self.ranks[rank as usize].nodes[places[nth] as usize].end = end;
+            self.ranks[rank as usize].nodes.update(places[nth] as usize, |p| p.end = end);
             self.owned(rank, places[nth]);
         }
     }
@@ -397,17 +446,12 @@ impl Trace<'_> {
 
     fn add_dependencies(&mut self) -> Result<(), (u32, Option<String>, Bad)> {
         for (rank, r) in (0..).zip(&self.ranks) {
-            let ids: HashMap<u64, usize> = r.nodes.iter().enumerate().map(|(nth, p)| (p.node.id, nth)).collect();
-            for p in &r.nodes {
-                let control: &[u64] = if self.o.control_dependencies { &p.node.control } else { &[] };
-                for id in p.node.data.iter().chain(control) {
-                    let Some(&before) = ids.get(id) else {
-                        let what = format!("it depends on node {id}, which is not in the file");
-                        return Err((rank, Some(p.node.called()), (what, "name a node of the same rank".into())));
-                    };
-                    debug_assert!(r.nodes[before].end != NONE);
-                    self.graph.after(rank, p.begin, r.nodes[before].end);
-                }
+            for (nth, id) in r.dependencies.iter() {
+                let Some(before) = r.ids.get(id) else {
+                    let what = format!("it depends on node {id}, which is not in the file");
+                    return Err((rank, Some(r.called(nth)), (what, "name a node of the same rank".into())));
+                };
+                self.graph.after(rank, r.nodes.get(nth as usize).begin, r.nodes.get(before as usize).end);
             }
         }
         Ok(())

@@ -11,17 +11,20 @@
 //! ```
 //!
 //! A send is over when its last frame goes on the wire, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic` chooses among the
-//! queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read.
+//! queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read. Read line by line, also from gzip, where a job is streamed.
 
-use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use xoff_jobs::{BYTES_MAX, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
+use xoff_units::paged::PageFile;
 
-use super::{RANKS_MAX, Trace};
+use super::labels::Labels;
+use super::lines::{Lines, line_of, problem_in};
+use super::{Places, RANKS_MAX, Trace};
 
 /// Words of a line with their places.
 struct Words<'t> {
@@ -115,82 +118,129 @@ impl<'t> Words<'t> {
 }
 
 /// A rank that is being read.
-struct Block<'t> {
+struct Block {
     rank: u32,
-    labels: HashMap<&'t str, u32>,
-    opened: Range<usize>,
+    labels: Labels,
+    /// Where it began, with the number of its line.
+    opened: (u64, Range<usize>),
+}
+
+/// A file while it is read.
+struct File {
+    trace: Option<Trace>,
+    block: Option<Block>,
+    /// Ranks before it have been read.
+    least: u32,
+    /// Of operations, while there is none.
+    places: Option<Places>,
+    pages: Option<PageFile>,
 }
 
 /// Reads a file.
 pub(in crate::network::jobs) fn read(source: Arc<Source>) -> Result<Trace, Problems> {
-    let text = source.text().to_owned();
-    match lines(&text, &source) {
-        Ok(trace) => Ok(trace),
+    let text = source.text();
+    let mut file = File { trace: None, block: None, least: 0, places: Some(Places::Text(source.clone(), Vec::new())), pages: None };
+    let all = |file: &mut File| {
+        let mut offset = 0;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            file.line(line, offset, number)?;
+            offset += line.len();
+        }
+        file.end(text.len()).map_err(|(_, bad)| bad)
+    };
+    match all(&mut file) {
+        Ok(()) => file.trace.ok_or_else(Problems::default),
         Err((place, what, hint)) => Err(Problem::new(what, hint).at(source.place(place)).into()),
     }
 }
 
-fn lines(text: &str, source: &Arc<Source>) -> Result<Trace, Bad> {
-    let (mut trace, mut block, mut least, mut offset): (Option<Trace>, Option<Block>, u32, usize) = (None, None, 0, 0);
-    for line in text.split_inclusive('\n') {
+/// Reads a file line by line, with its operations in pages.
+pub(in crate::network::jobs) fn read_streamed(path: &Path, pages: &PageFile) -> Result<Trace, Problems> {
+    let mut lines = Lines::open(path)?;
+    let places = Some(Places::Lines(path.to_owned(), Vec::new()));
+    let mut file = File { trace: None, block: None, least: 0, places, pages: Some(pages.clone()) };
+    let mut number = 0;
+    while let Some(line) = lines.next()? {
+        number += 1;
+        if let Err((place, what, hint)) = file.line(line, 0, number) {
+            return Err(lines.problem(place, what, hint));
+        }
+    }
+    match file.end(0) {
+        Ok(()) => file.trace.ok_or_else(Problems::default),
+        Err((Some(number), (place, what, hint))) => Err(problem_in(path, number, &line_of(path, number), place, what, hint)),
+        Err((None, (_, what, hint))) => Err(lines.problem_at_end(what, hint)),
+    }
+}
+
+impl File {
+    /// Reads a line that begins at `offset`.
+    fn line(&mut self, line: &str, offset: usize, number: u64) -> Result<(), Bad> {
         let mut w = Words::of(line, offset);
-        offset += line.len();
-        let Some((first, place)) = w.all.first().cloned() else { continue };
-        let Some(t) = &mut trace else {
+        let Some((first, place)) = w.all.first().cloned() else { return Ok(()) };
+        let Some(t) = &mut self.trace else {
             w.word("num_ranks")?;
             let ranks = w.number("the number of ranks")?;
             if !(1..=RANKS_MAX).contains(&ranks) {
                 return bad(w.line, format!("{ranks} ranks"), &format!("expected 1 to {RANKS_MAX}"));
             }
             w.end("num_ranks")?;
-            trace = Some(Trace::new(ranks as usize, source.clone()));
-            continue;
+            self.trace = self.places.take().map(|places| Trace::new(ranks as usize, places, self.pages.as_ref()));
+            return Ok(());
         };
-        match (&mut block, first) {
+        match (&mut self.block, first) {
             (None, "rank") => {
                 w.at = 1;
                 let ranks = t.graph.ranks();
-                let number = w.number("the number of a rank")?;
-                if number >= ranks as u64 {
-                    return bad(w.line, format!("there is no rank {number}"), &format!("num_ranks is {ranks}: 0 to {}", ranks - 1));
+                let number_of_rank = w.number("the number of a rank")?;
+                if number_of_rank >= ranks as u64 {
+                    return bad(w.line, format!("there is no rank {number_of_rank}"), &format!("num_ranks is {ranks}: 0 to {}", ranks - 1));
                 }
-                if (number as u32) < least {
-                    return bad(w.line, format!("rank {number} after rank {}", least - 1), "ranks ascend");
+                let rank = number_of_rank as u32;
+                if rank < self.least {
+                    return bad(w.line, format!("rank {rank} after rank {}", self.least - 1), "ranks ascend");
                 }
                 w.word("{")?;
                 w.end("rank")?;
-                least = number as u32 + 1;
-                block = Some(Block { rank: number as u32, labels: HashMap::new(), opened: w.line });
+                self.least = rank + 1;
+                self.block = Some(Block { rank, labels: Labels::default(), opened: (number, w.line) });
             }
             (None, word) => return bad(place, format!("'{word}' outside of a rank"), "expected 'rank N {'"),
             (Some(_), "}") => {
                 w.at = 1;
                 w.end("rank")?;
-                block = None;
+                self.block = None;
             }
-            (Some(b), _) => statement(t, b, w)?,
+            (Some(b), _) => statement(t, b, w, number)?,
         }
+        Ok(())
     }
-    if let Some(b) = block {
-        return bad(b.opened, format!("rank {} has no end", b.rank), "the file ends before its '}'");
-    }
-    match trace {
-        Some(t) if least < t.graph.ranks() => {
-            bad(text.len()..text.len(), format!("the file ends before rank {least}"), "num_ranks counts those with an empty block too")
+
+    /// The file ends at `offset`. What is wrong has the number of its line, if that is not the last one.
+    fn end(&self, offset: usize) -> Result<(), (Option<u64>, Bad)> {
+        if let Some(b) = &self.block {
+            let (number, place) = b.opened.clone();
+            return bad(place, format!("rank {} has no end", b.rank), "the file ends before its '}'").map_err(|e| (Some(number), e));
         }
-        Some(t) => Ok(t),
-        None => bad(0..0, "there is nothing in it", "it begins with num_ranks N"),
+        match &self.trace {
+            Some(t) if self.least < t.graph.ranks() => {
+                let what = format!("the file ends before rank {}", self.least);
+                bad(offset..offset, what, "num_ranks counts those with an empty block too").map_err(|e| (None, e))
+            }
+            Some(_) => Ok(()),
+            None => bad(0..0, "there is nothing in it", "it begins with num_ranks N").map_err(|e| (Some(1), e)),
+        }
     }
 }
 
-fn statement<'t>(t: &mut Trace, b: &mut Block<'t>, mut w: Words<'t>) -> Result<(), Bad> {
+fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<(), Bad> {
     let (mut word, mut place) = w.next("an operation")?;
     if let Some(word) = w.all.get(1).map(|x| x.0).filter(|x| matches!(*x, "requires" | "irequires")) {
         w.at = 2;
         let (other, other_place) = w.next("a label")?;
         w.end("requires")?;
         let find = |label: &str, place: Range<usize>| match b.labels.get(label) {
-            Some(&op) => Ok(op),
+            Some(op) => Ok(op),
             None => {
                 bad(place, format!("there is no label '{label}' before it in rank {}", b.rank), "labels are defined before they are used")
             }
@@ -209,7 +259,7 @@ fn statement<'t>(t: &mut Trace, b: &mut Block<'t>, mut w: Words<'t>) -> Result<(
         if !starts || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return bad(place, format!("'{name}' is no label"), "a letter, then letters, digits and _");
         }
-        if b.labels.contains_key(name) {
+        if b.labels.get(name).is_some() {
             return bad(place, format!("the label '{name}' stands twice in rank {}", b.rank), "give each operation its own");
         }
         label = Some(name);
@@ -249,7 +299,7 @@ fn statement<'t>(t: &mut Trace, b: &mut Block<'t>, mut w: Words<'t>) -> Result<(
         _ => return bad(place, format!("there is no operation '{word}'"), "expected send, recv, calc, requires or irequires"),
     };
     w.end(word)?;
-    let op = t.add(b.rank, work, stream, w.line);
+    let op = t.add_on(b.rank, work, stream, (w.line, line));
     if let Some(label) = label {
         b.labels.insert(label, op);
     }

@@ -19,6 +19,7 @@ use xoff_import::formats::htsim::{Connections, TriggerKind, connections};
 use xoff_jobs::{Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
+use xoff_units::paged::PageFile;
 
 use super::{RANKS_MAX, Trace};
 
@@ -39,6 +40,7 @@ struct Activation {
 pub(in crate::network::jobs) fn read(
     source: Arc<Source>,
     unit: StartUnit,
+    pages: Option<&PageFile>,
     warnings: &mut Vec<(String, String)>,
 ) -> Result<Trace, Problems> {
     let all = connections(&source, unit).map_err(Problems::from)?;
@@ -47,7 +49,7 @@ pub(in crate::network::jobs) fn read(
         let what = format!("{} nodes, and a host is a rank", all.nodes);
         return Err(Problem::new(what, format!("expected at most {RANKS_MAX}")).at(source.place(0..0)).into());
     }
-    let mut t = Trace::new(all.nodes as usize, source.clone());
+    let mut t = Trace::of(all.nodes as usize, source.clone(), pages);
     match add(&mut t, &all, warnings) {
         Ok(()) => Ok(t),
         Err((place, what, hint)) => Err(Problem::new(what, hint).at(source.place(place)).into()),

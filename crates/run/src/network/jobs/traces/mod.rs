@@ -3,61 +3,106 @@
 mod chakra;
 mod goal;
 mod htsim;
+mod labels;
+mod lines;
 mod msccl;
 mod simai;
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use xoff_import::StartUnit;
 use xoff_jobs::collectives::ALGORITHMS;
-use xoff_jobs::{Collective, Graph, Kind};
+use xoff_jobs::{Collective, Graph, Kind, Pages};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::document::Section;
 use xoff_scenario::{Problem, Problems, Source};
+use xoff_units::paged::{Items, PageFile};
 
 /// Ranks of a file at most: it says how many there are before it says anything of them.
 const RANKS_MAX: u64 = 1 << 24;
 
+/// Where operations stand in their file.
+pub(super) enum Places {
+    /// A text in memory, with a part of it by rank and operation.
+    Text(Arc<Source>, Vec<Vec<Range<usize>>>),
+    /// A file, with the number of a line by rank and operation.
+    Lines(PathBuf, Vec<Items<u64>>),
+}
+
 /// Operations that have been read, and where each stands in its file.
 pub(super) struct Trace {
     pub graph: Graph,
-    pub source: Arc<Source>,
-    /// By rank and operation.
-    pub places: Vec<Vec<Range<usize>>>,
+    places: Places,
+}
+
+/// A graph in memory, or in pages.
+pub(super) fn graph(ranks: usize, pages: Option<&PageFile>) -> Graph {
+    match pages {
+        Some(file) => Graph::paged(ranks, Pages::new(file.clone(), ranks)),
+        None => Graph::new(ranks),
+    }
 }
 
 impl Trace {
-    pub fn new(ranks: usize, source: Arc<Source>) -> Trace {
-        Trace { graph: Graph::new(ranks), source, places: vec![Vec::new(); ranks] }
+    /// Of a text.
+    pub fn of(ranks: usize, source: Arc<Source>, pages: Option<&PageFile>) -> Trace {
+        Trace::new(ranks, Places::Text(source, Vec::new()), pages)
+    }
+
+    pub fn new(ranks: usize, mut places: Places, pages: Option<&PageFile>) -> Trace {
+        let graph = graph(ranks, pages);
+        match &mut places {
+            Places::Text(_, all) => all.resize(ranks, Vec::new()),
+            Places::Lines(_, all) => all.extend((0..ranks).map(|_| graph.pages().map_or_else(Items::default, |p| p.list(|_| 0)))),
+        }
+        Trace { graph, places }
     }
 
     /// Adds an operation that stands there.
     pub fn add(&mut self, rank: u32, work: xoff_jobs::Work, stream: u16, place: Range<usize>) -> u32 {
-        self.places[rank as usize].push(place);
+        self.add_on(rank, work, stream, (place, 0))
+    }
+
+    /// Adds an operation that stands there, on the line of this number.
+    pub fn add_on(&mut self, rank: u32, work: xoff_jobs::Work, stream: u16, (place, line): (Range<usize>, u64)) -> u32 {
+        match &mut self.places {
+            Places::Text(_, all) => all[rank as usize].push(place),
+            Places::Lines(_, all) => all[rank as usize].push(line),
+        }
         self.graph.add(rank, work, stream)
     }
 
     /// Puts the graph in order and goes through it: the first thing that keeps it from its end, with its place.
     pub fn check(mut self) -> Result<Graph, Problems> {
         self.graph.finish();
-        let line = |rank: u32, op: u32| {
-            let (line, _) = self.source.position(self.places[rank as usize][op as usize].start);
-            format!("line {line}")
+        let line = |rank: u32, op: u32| match &self.places {
+            Places::Text(source, all) => format!("line {}", source.position(all[rank as usize][op as usize].start).0),
+            Places::Lines(_, all) => format!("line {}", all[rank as usize].get(op as usize)),
         };
         match self.graph.check(&line) {
             Ok(()) => Ok(self.graph),
             Err(f) => {
-                let place = self.source.place(self.places[f.rank as usize][f.op as usize].clone());
-                Err(Problem::new(format!("rank {}: {}", f.rank, f.what), f.hint).at(place).into())
+                let what = format!("rank {}: {}", f.rank, f.what);
+                Err(match &self.places {
+                    Places::Text(source, all) => {
+                        Problem::new(what, f.hint).at(source.place(all[f.rank as usize][f.op as usize].clone())).into()
+                    }
+                    Places::Lines(path, all) => {
+                        let number = all[f.rank as usize].get(f.op as usize);
+                        let text = lines::line_of(path, number);
+                        let begin = text.len() - text.trim_start().len();
+                        lines::problem_in(path, number, &text, begin..text.len(), what, f.hint)
+                    }
+                })
             }
         }
     }
 }
 
 /// The operations of a file, if one is named.
-pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Graph>, ParamError> {
+pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&PageFile>) -> Result<Option<Graph>, ParamError> {
     const FORMATS: [&str; 5] = ["goal", "msccl", "chakra", "htsim", "simai"];
     let mut named = Vec::new();
     for key in FORMATS {
@@ -84,29 +129,32 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path) -> Result<Option<Gr
     let path = folder.join(name);
     let read = |parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| Source::read(&path).and_then(parse).and_then(Trace::check);
     let graph = match key {
-        "goal" => read(&goal::read),
+        "goal" => match pages {
+            Some(pages) => goal::read_streamed(&path, pages).and_then(Trace::check),
+            None => read(&goal::read),
+        },
         "htsim" => {
             let unit = if s.text("htsim_start")? == "ps" { StartUnit::Ps } else { StartUnit::Us };
             let mut warnings = Vec::new();
-            let graph = Source::read(&path).and_then(|source| htsim::read(source, unit, &mut warnings)).and_then(Trace::check);
+            let graph = Source::read(&path).and_then(|source| htsim::read(source, unit, pages, &mut warnings)).and_then(Trace::check);
             warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("htsim", what, hint)));
             graph
         }
         "simai" => {
             let node = s.count("node_ranks")?.min(u32::MAX.into()) as u32;
             let mut warnings = Vec::new();
-            let graph = Source::read(&path).and_then(|source| simai::read(&source, node, &mut warnings));
+            let graph = Source::read(&path).and_then(|source| simai::read(&source, node, pages, &mut warnings));
             warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("simai", what, hint)));
             graph
         }
         "msccl" => match s.bytes_opt("message_size")? {
             None => return Err(ParamError::new("message_size", "missing", "chunks of the algorithm are parts of it")),
             Some(size) if size.0 == 0 => return Err(ParamError::new("message_size", "0", "expected a size above zero")),
-            Some(size) => read(&|source| msccl::read(&source, size.0)),
+            Some(size) => read(&|source| msccl::read(&source, size.0, pages)),
         },
         _ => {
             let options = chakra_options(s, folder)?;
-            chakra::read(&path, &options).map_err(Problems::from).map(|c| {
+            chakra::read(&path, &options, pages).map_err(Problems::from).map(|c| {
                 c.warnings.iter().for_each(|(what, hint)| s.warn(&ParamError::new("chakra", what, hint)));
                 c.graph
             })

@@ -15,6 +15,7 @@ use roxmltree::{Document, Node};
 use xoff_jobs::{BYTES_MAX, NONE, Op, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
+use xoff_units::paged::PageFile;
 
 use super::Trace;
 
@@ -52,17 +53,17 @@ struct Block {
 }
 
 /// Reads a file, for messages of so many bytes.
-pub(in crate::network::jobs) fn read(source: &Arc<Source>, size: u64) -> Result<Trace, Problems> {
+pub(in crate::network::jobs) fn read(source: &Arc<Source>, size: u64, pages: Option<&PageFile>) -> Result<Trace, Problems> {
     let report = |(place, what, hint): Bad| Problems::from(Problem::new(what, hint).at(source.place(place)));
     let doc = Document::parse(source.text()).map_err(|e| {
         let pos = e.pos();
         let line: usize = source.text().split_inclusive('\n').take(pos.row as usize - 1).map(str::len).sum();
         report((line..line, format!("it is no XML: {e}"), "an algorithm as msccl-tools writes it".into()))
     })?;
-    algorithm(&doc, source, size).map_err(report)
+    algorithm(&doc, source, size, pages).map_err(report)
 }
 
-fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64) -> Result<Trace, Bad> {
+fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64, pages: Option<&PageFile>) -> Result<Trace, Bad> {
     let algo = doc.root_element();
     if algo.tag_name().name() != "algo" {
         return bad(&algo, format!("<{}> is no algorithm", algo.tag_name().name()), "expected <algo>");
@@ -72,7 +73,7 @@ fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64) -> Result<Trac
         return bad(&algo, format!("{gpus} GPUs and {chunks} chunks"), "expected 2 or more GPUs and 1 or more chunks");
     }
     let chunk = size.div_ceil(chunks as u64);
-    let mut trace = Trace::new(gpus as usize, source.clone());
+    let mut trace = Trace::of(gpus as usize, source.clone(), pages);
     let mut seen = vec![false; gpus as usize];
     for gpu in algo.children().filter(Node::is_element) {
         let id = number(&gpu, "id")?;

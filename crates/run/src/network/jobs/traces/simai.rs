@@ -17,6 +17,7 @@ use std::sync::Arc;
 use xoff_jobs::{BYTES_MAX, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source, suggest};
 use xoff_units::Span;
+use xoff_units::paged::PageFile;
 
 use crate::network::jobs::read::room;
 
@@ -82,10 +83,15 @@ struct Layer {
 }
 
 /// Reads a file; what is known of it beside its operations is added to `warnings`.
-pub(in crate::network::jobs) fn read(source: &Arc<Source>, node: u32, warnings: &mut Vec<(String, String)>) -> Result<Graph, Problems> {
+pub(in crate::network::jobs) fn read(
+    source: &Arc<Source>,
+    node: u32,
+    pages: Option<&PageFile>,
+    warnings: &mut Vec<(String, String)>,
+) -> Result<Graph, Problems> {
     let problem = |(place, what, hint): Bad| Problems::from(Problem::new(what, hint).at(source.place(place)));
     let (shape, layers) = parse(source.text()).map_err(problem)?;
-    let (graph, alone) = build(shape, &layers, node).map_err(problem)?;
+    let (graph, alone) = build(shape, &layers, node, pages).map_err(problem)?;
     if alone > 0 {
         let what = format!("{alone} collectives are among one rank each");
         warnings.push((what, "nothing is sent for them".into()));
@@ -227,9 +233,9 @@ fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
 }
 
 /// The operations, and how many collectives are of one rank.
-fn build(shape: Shape, layers: &[Layer], node: u32) -> Result<(Graph, u64), Bad> {
+fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) -> Result<(Graph, u64), Bad> {
     let n = shape.ranks as usize;
-    let mut graph = Graph::new(n);
+    let mut graph = super::graph(n, pages);
     let computing = layers.iter().flat_map(|l| &l.parts).filter(|p| p.time > Span::ZERO).count();
     if let (Some(first), Err((what, hint))) = (layers.first(), room(&graph, (computing as u64).saturating_mul(n as u64), 1)) {
         return Err((first.place.clone(), what, hint));

@@ -156,8 +156,13 @@ impl Node {
     }
 
     pub fn called(&self) -> String {
-        if self.name.is_empty() { format!("node {}", self.id) } else { format!("node {} '{}'", self.id, self.name) }
+        called(self.id, &self.name)
     }
+}
+
+/// What a node is called in messages.
+pub(super) fn called(id: u64, name: &str) -> String {
+    if name.is_empty() { format!("node {id}") } else { format!("node {id} '{name}'") }
 }
 
 /// What a collective computes, by its `comm_type`.
@@ -185,8 +190,8 @@ pub(super) struct Messages<'f> {
 }
 
 impl<'f> Messages<'f> {
-    pub fn of(file: &'f [u8]) -> Messages<'f> {
-        let zipped = file.starts_with(&[0x1f, 0x8b]);
+    pub fn of(mut file: impl BufRead + 'f) -> Messages<'f> {
+        let zipped = file.fill_buf().is_ok_and(|head| head.starts_with(&[0x1f, 0x8b]));
         let from: Box<dyn BufRead> = if zipped { Box::new(std::io::BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
         Messages { from, buffer: Vec::new() }
     }
