@@ -68,11 +68,11 @@ struct Written {
 impl Serialize for Machine {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let Machine {
-            job: _,     // does not change
-            rank: _,    // the same
-            streamed: _, // such a rank is not looked at
+            job: _,       // does not change
+            rank: _,      // the same
+            streamed: _,  // such a rank is not looked at
             looked_at: _, // all of them, between events
-            skipped: _, // where its log stands, and when it ends, which bounds how often a state may recur
+            skipped: _,   // where its log stands, and when it ends, which bounds how often a state may recur
             log,
             iteration,
             done,

@@ -71,8 +71,7 @@ fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
         let mut arrives = std::collections::HashMap::new();
         for r in 0..n {
             let ready = |op: usize| {
-                let all =
-                    (0..graph.programs[r].len()).filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)));
+                let all = (0..graph.programs[r].len()).filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)));
                 all.map(|b| before[r][b as usize]).max().unwrap_or(0)
             };
             let mut sends: Vec<(u64, usize)> = (0..graph.programs[r].len() as usize)

@@ -442,7 +442,8 @@ fn bad_jobs_are_refused_with_their_places() {
         ("hosts = []\n", "size = \"1MB\"\n", "the list is empty"),
         ("slow_hosts = []\n", "size = \"1MB\"\n", "the list is empty"),
         ("", "size = \"1MB\"\ngroups = []\n", "the list is empty"),
-        ("", "size = \"1MB\"\ngroups = [\"\"]\n", "the list is empty"),
+        ("", "size = \"1MB\"\ngroups = [\"\"]\n", "text number 1 of the list is empty"),
+        ("", "size = \"1MB\"\ngroups = [\"0-1\", \"\"]\n", "text number 2 of the list is empty"),
         ("", "size = \"1MB\"\nchunk = \"0B\"\n", "pieces of no bytes"),
         ("message_size = \"1MB\"\n", "size = \"1MB\"\n", "it belongs to msccl"),
     ] {

@@ -54,13 +54,18 @@ impl Memory {
             let on_wire = u64::try_from(bytes).unwrap_or(u64::MAX) / mtu.0.max(1);
             frames = on_wire.saturating_add(1).saturating_mul(2 * BYTES_PER_FRAME).saturating_add(frames);
         }
-        let per_flow = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
         Memory {
             network: Bytes(network),
             routes: Bytes(Routes::bytes_while_built(t)),
-            flows: Bytes(flows as u64 * per_flow),
+            flows: Memory::of_flows(flows as u64, threads),
             frames: Bytes(frames),
         }
+    }
+
+    /// Of flows in a run on so many threads: they are listed before it begins.
+    pub fn of_flows(flows: u64, threads: u64) -> Bytes {
+        let each = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
+        Bytes(flows.saturating_mul(each))
     }
 
     /// All of it.

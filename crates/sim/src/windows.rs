@@ -492,4 +492,17 @@ mod tests {
         let after_burst: Vec<usize> = (0..10).map(|_| turn(switch, 3)).collect();
         assert_eq!(after_burst, [1024, 512, 256, 128, 64, 32, 16, 8, 4, 4]);
     }
+
+    /// A unit that is idle and busy by turns takes a small list for each burst, and it comes back as a large one.
+    #[test]
+    fn lists_do_not_become_more_with_every_burst() {
+        let mut spare = Spare::new(2);
+        for turn in 0..10_000 {
+            let mut list = spare.take(turn % 2);
+            let events = if turn / 2 % 12 == 0 { 1000 } else { 3 };
+            (0..events).for_each(|_| list.push(Event::NONE));
+            spare.give(turn % 2, list);
+        }
+        assert!(spare.by_size.iter().all(|lists| lists.len() <= 2));
+    }
 }

@@ -4,7 +4,8 @@
 xoff.jobs = (data, { at, go, choose, portName, network }) => {
   const { el, time, percent, count, colour, rem, onTheme, save, csv, tools, table, quoted, largest } = xoff;
   const { nodes } = data;
-  const STATES = [["computing", "green"], ["computing, messages under way", "sky"], ["exposed communication", "vermilion"]];
+  // Exposed communication is hatched, so that it is like no colour of the critical path, whoever looks at it.
+  const STATES = [["computing", "green"], ["computing, messages under way", "sky"], ["exposed communication", "blue", true]];
   const CAUSES = ["green", "grey", "grey", "blue", "sky", "vermilion", "purple", "orange"];
   const ROWS_MAX = 128;
   let job = data.jobs[0];
@@ -58,6 +59,26 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     for (let t = Math.ceil(seen[0] / by) * by; t <= seen[1]; t += by) out.push(t);
     return out;
   };
+  // Stripes from the lower left to the upper right, half of the area.
+  const HATCH = 6;
+  const hatching = (c, ink, ratio) => {
+    const side = Math.round(HATCH * ratio);
+    const tile = el("canvas", { width: side, height: side });
+    const t = tile.getContext("2d");
+    t.strokeStyle = ink;
+    t.lineWidth = side / (2 * Math.SQRT2);
+    for (const shift of [-side, 0, side]) {
+      t.beginPath();
+      t.moveTo(shift - side, 2 * side);
+      t.lineTo(shift + 2 * side, -side);
+      t.stroke();
+    }
+    const pattern = c.createPattern(tile, "repeat");
+    // A tile has pixels of the screen.
+    pattern.setTransform(new DOMMatrix().scale(1 / ratio));
+    return pattern;
+  };
+  const boxOf = ([, name, hatched]) => (hatched ? `background:repeating-linear-gradient(135deg,var(--${name}) 0 2px,transparent 2px 4px);border:1px solid var(--${name})` : `background:var(--${name})`);
   const draw = () => {
     const s = sizes();
     const bottom = rowTop(rows.length, s);
@@ -83,7 +104,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
       c.fillStyle = fill;
       c.fillRect(a, y, Math.max(0.6, b - a), high);
     };
-    const fills = STATES.map((state) => colour(state[1]));
+    const fills = STATES.map(([, name, hatched]) => (hatched ? hatching(c, colour(name), ratio) : colour(name)));
     rows.forEach((r, k) => {
       const y = rowTop(k, s);
       label(`${r} ${host(r)}`, y, s.row);
@@ -257,7 +278,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
       const [low, behind] = within(r, seen);
       return Array.from({ length: behind - low }, (_, i) => [r, job.from[low + i], job.to[low + i], STATES[job.state[low + i]][0]]);
     })));
-  const legend = el("div.legend", {}, STATES.map(([word, c]) => el("span", {}, el("i.box", { style: `background:var(--${c})` }), ` ${word}`)), el("span", {}, "nothing: idle"));
+  const legend = el("div.legend", {}, STATES.map((state) => el("span", {}, el("i.box", { style: boxOf(state) }), ` ${state[0]}`)), el("span", {}, "nothing: idle"));
   const moves = [["◀", () => turn(iteration - 1), "Iteration before"], ["▶", () => turn(iteration + 1), "Next iteration"], ["longest", () => turn(job.longest ?? 0), "Longest iteration"], ["all", all, "All iterations"]];
   const element = el("div", {},
     el("div.bar", {}, jobsBar, el("label", {}, "Iteration ", picker, many), tools(moves), el("label", {}, "Ranks ", choosing), tools([["PNG", image], ["CSV", stretches]])),

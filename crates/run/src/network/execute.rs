@@ -160,7 +160,19 @@ impl NetworkScenario {
         let tables = Tables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         world.record_to(Box::new(TableRecorder::new(tables, ports.len()).keeping_pauses(self.flows.jobs.as_deref()).with_tap(tap)));
         let (here, clocks) = (of.outside, Clocks::start());
-        Ok(Running { scenario: self, world, sink, ports, here, clocks, checkpoints: None, again: None, page: None, without_page: false, course: None })
+        Ok(Running {
+            scenario: self,
+            world,
+            sink,
+            ports,
+            here,
+            clocks,
+            checkpoints: None,
+            again: None,
+            page: None,
+            without_page: false,
+            course: None,
+        })
     }
 
     /// Runs from start to end without a caller to report to.
@@ -325,7 +337,9 @@ impl<'s> Running<'s> {
             None => scenario.checkpoint.map(|_| "no checkpoints were written: the results have no folder (run.checkpoint)".to_owned()),
         });
         if without_page {
-            of_all.warnings.push("no report.html was written: it would hold all messages, and those of a streamed job are not kept".to_owned());
+            of_all
+                .warnings
+                .push("no report.html was written: it would hold all messages, and those of a streamed job are not kept".to_owned());
         }
         let manifest = Manifest {
             // Whoever repeats the run may do so from elsewhere.

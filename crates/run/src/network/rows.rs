@@ -1,16 +1,16 @@
 //! Rows that are known only at the end: flows, deadlocks and the counters of ports.
 
+use xoff_jobs::Pages;
 use xoff_mech::detection::Mark;
 use xoff_record::{
     Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow, Tables,
 };
-use xoff_jobs::Pages;
 use xoff_sim::Outcome;
 use xoff_topology::PortNumbers;
 use xoff_units::{Span, Time};
 
 use super::NetworkScenario;
-use super::sorted::Sorted;
+use super::sorted::{Sorted, key, of_key};
 use crate::network::ideal::Ideals;
 
 /// Slowdowns of flows, in whatever number.
@@ -26,13 +26,13 @@ impl Slowdowns {
 
     /// That of a flow, or a lower bound of one that has not ended.
     fn add(&mut self, slowdown: f64, is_bound: bool) {
-        self.values.push(slowdown);
+        self.values.push(key(slowdown));
         self.censored += u64::from(is_bound);
     }
 
     fn sum_up(self) -> Option<Slowdown> {
         let flows = self.values.len();
-        Slowdown::of_sorted(flows, self.censored, self.values.into_sorted())
+        Slowdown::of_sorted(flows, self.censored, self.values.into_sorted().map(of_key))
     }
 }
 

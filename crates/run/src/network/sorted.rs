@@ -1,4 +1,4 @@
-//! Numbers in order, in whatever number: where they do not fit into memory, stretches of them are put in order and then merged.
+//! Numbers in order, however many: where they do not fit into memory, stretches of them are put in order and then merged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,19 +13,20 @@ const STRETCH: usize = 1 << 20;
 pub(super) struct Sorted {
     pages: Option<Pages>,
     /// The stretch at hand, or all of them.
-    here: Vec<f64>,
-    /// Those before it, in order, as bits that sort as the numbers do.
+    here: Vec<u64>,
+    /// Those before it, in order.
     stretches: Vec<Items<u64>>,
     many: u64,
 }
 
 /// Bits that have the order of the numbers.
-fn key(n: f64) -> u64 {
+pub(super) fn key(n: f64) -> u64 {
     let bits = n.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-fn of_key(key: u64) -> f64 {
+/// The number of such bits.
+pub(super) fn of_key(key: u64) -> f64 {
     f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
 }
 
@@ -41,32 +42,32 @@ impl Sorted {
     }
 
     /// Another one.
-    pub fn push(&mut self, number: f64) {
+    pub fn push(&mut self, number: u64) {
         self.here.push(number);
         self.many += 1;
         if let Some(pages) = self.pages.as_ref().filter(|_| self.here.len() == STRETCH) {
-            self.here.sort_unstable_by(f64::total_cmp);
+            self.here.sort_unstable();
             let mut stretch = pages.list_of(2, |_| 0);
-            self.here.drain(..).for_each(|n| stretch.push(key(n)));
+            self.here.drain(..).for_each(|n| stretch.push(n));
             self.stretches.push(stretch);
         }
     }
 
     /// All of them, the smallest first.
-    pub fn into_sorted(mut self) -> impl Iterator<Item = f64> {
-        self.here.sort_unstable_by(f64::total_cmp);
-        self.stretches.push(Items::Kept(self.here.drain(..).map(key).collect()));
+    pub fn into_sorted(mut self) -> impl Iterator<Item = u64> {
+        self.here.sort_unstable();
+        self.stretches.push(Items::Kept(std::mem::take(&mut self.here)));
         let stretches = self.stretches;
         let mut next: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
         for (nth, stretch) in stretches.iter().enumerate().filter(|s| !s.1.is_empty()) {
             next.push(Reverse((stretch.get(0), nth, 0)));
         }
         std::iter::from_fn(move || {
-            let Reverse((key, nth, at)) = next.pop()?;
+            let Reverse((number, nth, at)) = next.pop()?;
             if at + 1 < stretches[nth].len() {
                 next.push(Reverse((stretches[nth].get(at + 1), nth, at + 1)));
             }
-            Some(of_key(key))
+            Some(number)
         })
     }
 }
@@ -87,9 +88,9 @@ mod tests {
             .collect();
         let sorted = |pages: Option<&Pages>| {
             let mut all = Sorted::new(pages);
-            numbers.iter().for_each(|&n| all.push(n));
+            numbers.iter().for_each(|&n| all.push(key(n)));
             assert_eq!(all.len(), numbers.len() as u64);
-            all.into_sorted().collect::<Vec<f64>>()
+            all.into_sorted().map(of_key).collect::<Vec<f64>>()
         };
         let (kept, paged) = (sorted(None), sorted(Some(&Pages::new(file.clone(), 1))));
         assert!(kept.is_sorted() && kept.len() == numbers.len() && file.bytes() > 8 * STRETCH as u64);

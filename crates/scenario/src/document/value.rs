@@ -81,7 +81,13 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
         },
         Kind::Text => text.map_or_else(wrong_type, plain),
         Kind::Texts => match &entry.item {
-            Item::List(items) => list(items).map_or_else(wrong_type, Ok),
+            Item::List(items) => match items.iter().position(|i| matches!(&i.item, Item::Text(s) if s.is_empty())) {
+                // In the form that `list` has it would not be there.
+                Some(nth) => {
+                    Err((format!("text number {} of the list is empty", nth + 1), "leave it out, or say what it stands for".into()))
+                }
+                None => list(items).map_or_else(wrong_type, Ok),
+            },
             // `--set names=a` is a list of one.
             Item::Text(s) if entry.setting.is_some() => s.split('\n').map(plain).collect::<Result<Vec<_>, _>>().map(|all| all.join("\n")),
             _ => wrong_type(),

@@ -22,6 +22,7 @@ use xoff_units::paged::{Flat, Items};
 use xoff_units::{Bytes, Time};
 
 use super::answer::CAUSES;
+use super::computed::Computed;
 use crate::network::NetworkScenario;
 use crate::network::ideal::Ideals;
 
@@ -44,9 +45,6 @@ pub struct Stretch {
     /// The message; `None`: it is about none that goes through the network.
     pub flow: Option<u32>,
 }
-
-/// Stretches of time that do not overlap, in order [ps].
-type Intervals = Vec<(u64, u64)>;
 
 impl Stretch {
     /// None yet.
@@ -79,7 +77,7 @@ pub(super) struct Accounts<'s> {
     /// By source, destination, source port and epoch of the routes.
     paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
     /// When streams computed, by rank and stream, in the iteration of a job that was asked about last [ps].
-    computed: RefCell<((usize, u32), HashMap<(u32, u16), Intervals>)>,
+    computed: RefCell<((usize, u32), HashMap<(u32, u16), Computed>)>,
     /// Rate control or a window may hold flows back.
     limited: bool,
 }
@@ -266,10 +264,9 @@ impl<'s> Accounts<'s> {
             let of_stream = computed.1.entry((rank, stream)).or_insert_with(|| {
                 let computing = (0..).zip(program.ops()).filter(|(_, o)| o.stream == stream && matches!(o.work, Work::Compute(_)));
                 let times = computing.map(|(op, _)| self.times(at, job, rank, iteration, op)).filter(|x| x.ended < Time::NEVER);
-                joined(times.map(|x| (x.begun.0, x.ended.0)).collect())
+                Computed::new(times.map(|x| (x.begun.0, x.ended.0)), job.graph.pages())
             });
-            let first = of_stream.partition_point(|x| x.1 <= from);
-            all.extend(of_stream[first..].iter().take_while(|x| x.0 < until).map(|x| (x.0.max(from), x.1.min(until))));
+            all = of_stream.between(from, until);
         }
         let (mut pieces, mut t) = (Vec::new(), from);
         for (a, b) in all {

@@ -2,8 +2,10 @@
 
 mod account;
 mod answer;
+mod computed;
 pub(crate) mod keys;
 mod read;
+mod room;
 mod states;
 mod straggler;
 mod traces;

@@ -4,29 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use xoff_jobs::collectives::{ALGORITHMS, KINDS, Kind};
-use xoff_jobs::{Collective, Graph, Inner, Job, NONE, OPS_MAX, Op, Overheads, Work};
+use xoff_jobs::{Collective, Graph, Inner, Job, NONE, Op, Overheads, Work};
 use xoff_params::suggest::nearest;
-use xoff_params::{ParamError, Values, memory};
+use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::paged::{Items, PageFile};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Rate, Span, Time};
 use xoff_workload::Flows;
 use xoff_workload::flow::PAIRS_MAX;
 use xoff_workload::random::{Purpose, below, entity, stream};
 
-use super::keys;
 use super::traces::{graph, read_trace};
+use super::{keys, room};
 
 /// Messages that a run can have.
 const FLOWS_MAX: u64 = 1 << 28;
-/// Operations of a streamed job: some hundred bytes of its file each.
-const STREAMED_OPS_MAX: u64 = 1 << 31;
-
-fn ops_max(graph: &Graph) -> u64 {
-    if graph.pages().is_some() { STREAMED_OPS_MAX } else { OPS_MAX }
-}
 
 /// Defaults of the way within a node.
 const NODE_RATE: Rate = Rate(3_200_000_000_000);
@@ -93,6 +87,9 @@ pub(in crate::network) fn read_jobs(
     let mut jobs = Vec::new();
     for (draft, section) in drafts.into_iter().zip(&mut sections) {
         let mut job = section.take(|_| finish(draft))?;
+        if let Some(warning) = section.take(|_| room::of_job(&job))? {
+            section.warn(&warning);
+        }
         // Its phases have the labels after its own.
         job.label = flows.labels.len() as u32;
         if job.start >= end {
@@ -288,56 +285,8 @@ fn read_job(
         let key = ["goal", "msccl", "chakra", "htsim", "simai"].into_iter().find(|k| s.given(k)).unwrap_or("name");
         return Err(ParamError::new(key, "there is no operation in it", "a trace says what its ranks compute, send and receive"));
     }
-    if graph.ops() * job.iterations as u64 > ops_max(&graph) {
-        let what = format!("{} operations in each of {} iterations", graph.ops(), job.iterations);
-        let hint = match graph.pages() {
-            Some(_) => format!("at most {STREAMED_OPS_MAX}"),
-            None => format!("at most {OPS_MAX}, whose times are all kept; stream = true keeps none in memory"),
-        };
-        return Err(ParamError::new("iterations", what, hint));
-    }
-    fits(&graph, &job, "iterations")?;
+    room::of_trace(&graph, iterations)?;
     Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
-}
-
-/// Is there room in a job for so many operations more? What there is not, and a hint.
-pub(super) fn room(graph: &Graph, more: u64, iterations: u64) -> Result<(), (String, String)> {
-    let ops = graph.ops().saturating_add(more);
-    let each = if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") };
-    let most = ops_max(graph);
-    if ops.saturating_mul(iterations) > most {
-        let what = format!("up to {ops} operations in each of {each}");
-        return Err((what, format!("at most {most}, whose times are kept: fewer ranks, iterations, channels or chunks")));
-    }
-    if graph.pages().is_some() {
-        return Ok(()); // they go to a file
-    }
-    let needed = Bytes(graph.bytes(iterations).saturating_add(Graph::bytes_of(more, iterations)));
-    // That much is there anywhere.
-    let available = (needed.0 > 1 << 28).then(memory::available).flatten();
-    match available {
-        Some(available) if needed > available => Err((
-            format!("up to {ops} operations in each of {each} need about {needed}"),
-            format!("{available} are available: fewer ranks, iterations, channels or chunks"),
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses a job whose operations alone will not fit into memory.
-fn fits(graph: &Graph, job: &Job, key: &'static str) -> Result<(), ParamError> {
-    let needed = Bytes(graph.bytes(job.iterations.into()));
-    match memory::available() {
-        Some(available) if needed > available => {
-            let what = format!("{} operations in each of {} iterations need about {needed}", graph.ops(), job.iterations);
-            Err(ParamError::new(
-                key,
-                what,
-                format!("{available} are available: stream = true keeps them in a file; or fewer iterations, channels or chunks"),
-            ))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.
@@ -498,10 +447,10 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
         };
         collective.check().map_err(|(key, what, hint)| ParamError::new(if key == "ranks" { "groups" } else { key }, what, hint))?;
         // Before it is put together: among many ranks that alone may take more than there is.
-        room(&draft.graph, collective.ops_at_most(), draft.job.iterations.into())
+        room::for_more(&draft.graph, collective.ops_at_most(), draft.job.iterations.into())
             .map_err(|(what, hint)| ParamError::new("size", what, hint))?;
         draft.add(&collective, compute, overlap);
-        fits(&draft.graph, &draft.job, "size")?;
+        room::of_graph(&draft.graph, draft.job.iterations.into(), "size")?;
     }
     Ok(())
 }

@@ -98,6 +98,9 @@ impl Accounts<'_> {
     }
 }
 
+/// What finds the cause.
+const WHY: &str = ". Why: xoff explain DIR --straggler";
+
 impl Straggler {
     /// For the manifest.
     pub(super) fn answer(&self, s: &NetworkScenario) -> StragglerAnswer {
@@ -144,7 +147,8 @@ impl Straggler {
             let flows = if with.len() == 1 { "flow" } else { "flows" };
             text += &format!("; it shared {} with {} {flows} of other hosts", s.topology.port_name(port.0, port.1), with.len());
         }
-        text + ". Why: xoff explain DIR --straggler"
+        // It repeats the run, and asks for messages that a streamed job does not keep.
+        text + if s.is_streamed() { "" } else { WHY }
     }
 }
 

@@ -28,9 +28,11 @@ use xoff_units::{Bytes, Span, flat};
 
 use super::labels::Stretches;
 use super::lines::Whole;
-use crate::network::jobs::read::room;
+use crate::network::jobs::room;
 
-use format::{Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, called, kind_of};
+use format::{
+    Bad, COLLECTIVE, COMPUTE, GlobalMetadata, MEMORY_LOAD, MEMORY_STORE, METADATA, Messages, Node, RECEIVE, SEND, bad, called, kind_of,
+};
 
 /// A file holds no more [bytes].
 const FILE_MAX: Bytes = Bytes(4 << 30);
@@ -398,7 +400,7 @@ impl Trace<'_> {
                         return Err((rank, Some(node.called()), (what, "all members run the same collective with the same size".into())));
                     }
                 }
-                room(&self.graph, c.ops_at_most(), 1).map_err(|e| (group[0], Some(first.called()), e))?;
+                room::for_more(&self.graph, c.ops_at_most(), 1).map_err(|e| (group[0], Some(first.called()), e))?;
                 self.add_collective(&group, &all, nth, &c);
             }
         }

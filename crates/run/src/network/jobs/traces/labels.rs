@@ -82,10 +82,12 @@ mod tests {
     #[test]
     fn labels_are_distinguished_and_those_that_count_up_take_one_entry() {
         let mut l = Labels::default();
-        for (op, label) in ["l1", "l01", "l", "m1", "l2", "l9", "l18446744073709551615", "l99999999999999999999", "l001"].iter().enumerate() {
+        for (op, label) in ["l1", "l01", "l", "m1", "l2", "l9", "l18446744073709551615", "l99999999999999999999", "l001"].iter().enumerate()
+        {
             assert!(l.insert(label, op as u32), "{label}");
         }
-        for (op, label) in ["l1", "l01", "l", "m1", "l2", "l9", "l18446744073709551615", "l99999999999999999999", "l001"].iter().enumerate() {
+        for (op, label) in ["l1", "l01", "l", "m1", "l2", "l9", "l18446744073709551615", "l99999999999999999999", "l001"].iter().enumerate()
+        {
             assert_eq!(l.get(label), Some(op as u32), "{label}");
             assert!(!l.insert(label, 77), "{label}");
         }

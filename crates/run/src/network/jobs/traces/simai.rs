@@ -19,7 +19,7 @@ use xoff_scenario::{Problem, Problems, Source, suggest};
 use xoff_units::Span;
 use xoff_units::paged::PageFile;
 
-use crate::network::jobs::read::room;
+use crate::network::jobs::room;
 
 const POLICY: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD";
 const COMPUTING: u16 = 0;
@@ -237,7 +237,7 @@ fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) ->
     let n = shape.ranks as usize;
     let mut graph = super::graph(n, pages);
     let computing = layers.iter().flat_map(|l| &l.parts).filter(|p| p.time > Span::ZERO).count();
-    if let (Some(first), Err((what, hint))) = (layers.first(), room(&graph, (computing as u64).saturating_mul(n as u64), 1)) {
+    if let (Some(first), Err((what, hint))) = (layers.first(), room::for_more(&graph, (computing as u64).saturating_mul(n as u64), 1)) {
         return Err((first.place.clone(), what, hint));
     }
     let (mut at, mut alone) = (vec![NONE; n], 0u64);
@@ -260,7 +260,7 @@ fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) ->
             let before: Vec<u32> = group.iter().map(|&r| at[r as usize]).collect();
             let c = Collective { name: format!("{} {word}[{nth}]", layer.name), node, ..Collective::new(kind, bytes, group.clone()) };
             c.check().map_err(|(_, what, hint)| (layer.place.clone(), what, hint))?;
-            room(graph, c.ops_at_most(), 1).map_err(|(what, hint)| (layer.place.clone(), what, hint))?;
+            room::for_more(graph, c.ops_at_most(), 1).map_err(|(what, hint)| (layer.place.clone(), what, hint))?;
             for (&rank, end) in group.iter().zip(c.add_to(graph, &before)) {
                 ends[rank as usize] = end;
             }

@@ -1,0 +1,87 @@
+//! Is there room for a job? What a run keeps of it is known before its operations and messages are listed.
+
+use xoff_jobs::{Graph, Job, OPS_MAX};
+use xoff_params::{ParamError, memory};
+use xoff_sim::Memory;
+use xoff_units::Bytes;
+
+/// Operations of a streamed job: some hundred bytes of its file each.
+const STREAMED_OPS_MAX: u64 = 1 << 31;
+/// From here on a user is warned of what a job takes before it runs.
+const LARGE: Bytes = Bytes(1_000_000_000);
+
+fn ops_max(graph: &Graph) -> u64 {
+    if graph.pages().is_some() { STREAMED_OPS_MAX } else { OPS_MAX }
+}
+
+fn each_of(iterations: u64) -> String {
+    if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") }
+}
+
+/// Is there room in a job for so many operations more? What there is not, and a hint.
+pub(super) fn for_more(graph: &Graph, more: u64, iterations: u64) -> Result<(), (String, String)> {
+    let ops = graph.ops().saturating_add(more);
+    let each = each_of(iterations);
+    let most = ops_max(graph);
+    if ops.saturating_mul(iterations) > most {
+        let what = format!("up to {ops} operations in each of {each}");
+        return Err((what, format!("at most {most}, whose times are kept: fewer ranks, iterations, channels or chunks")));
+    }
+    if graph.pages().is_some() {
+        return Ok(()); // they go to a file
+    }
+    let needed = Bytes(graph.bytes(iterations).saturating_add(Graph::bytes_of(more, iterations)));
+    // That much is there anywhere.
+    let available = (needed.0 > 1 << 28).then(memory::available).flatten();
+    match available {
+        Some(available) if needed > available => Err((
+            format!("up to {ops} operations in each of {each} need about {needed}"),
+            format!("{available} are available: fewer ranks, iterations, channels or chunks"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a trace with too many operations, or more than there is memory for.
+pub(super) fn of_trace(graph: &Graph, iterations: u64) -> Result<(), ParamError> {
+    if graph.ops().saturating_mul(iterations) <= ops_max(graph) {
+        return of_graph(graph, iterations, "iterations");
+    }
+    let what = format!("{} operations in each of {}", graph.ops(), each_of(iterations));
+    let hint = match graph.pages() {
+        Some(_) => format!("at most {STREAMED_OPS_MAX}"),
+        None => format!("at most {OPS_MAX}, whose times are all kept; stream = true keeps none in memory"),
+    };
+    Err(ParamError::new("iterations", what, hint))
+}
+
+/// Refuses operations for which there is no memory, at a key.
+pub(super) fn of_graph(graph: &Graph, iterations: u64, key: &'static str) -> Result<(), ParamError> {
+    fits(Bytes(graph.bytes(iterations)), key, || format!("{} operations in each of {}", graph.ops(), each_of(iterations)))
+}
+
+/// Refuses a job for which there is no memory: its messages in all iterations are flows, which are listed before a run that streams none.
+/// Returns a warning where they take much.
+pub(super) fn of_job(job: &Job) -> Result<Option<ParamError>, ParamError> {
+    if job.is_streamed() {
+        return Ok(None);
+    }
+    let iterations = job.iterations.into();
+    let needed = Bytes(job.bytes().saturating_add(Memory::of_flows(job.flows(), 1).0));
+    let all = || format!("{} operations and {} messages in each of {}", job.graph.ops(), job.messages.len(), each_of(iterations));
+    fits(needed, "iterations", all)?;
+    let what = || format!("{} take about {needed} of memory, from before the run", all());
+    let hint = "stream = true makes a message when it is sent, without fast-forward and report.html; or fewer iterations";
+    Ok((needed >= LARGE).then(|| ParamError::new("iterations", what(), hint)))
+}
+
+fn fits(needed: Bytes, key: &'static str, what: impl Fn() -> String) -> Result<(), ParamError> {
+    match memory::available() {
+        Some(available) if needed > available => Err(ParamError::new(
+            key,
+            format!("{} need about {needed}", what()),
+            format!("{available} are available: stream = true keeps them in a file; or fewer iterations, channels or chunks"),
+        )),
+        _ => Ok(()),
+    }
+}
