@@ -73,7 +73,7 @@ impl Flat for Op {
                 (2 | u8::from(from.is_none()) << 2 | u8::from(tag.is_none()) << 3, from.unwrap_or(0), bytes, tag.unwrap_or(0), 0)
             }
         };
-        ((((kind, peer), (size, tag)), (channel, self.stream))).put(to);
+        (((kind, peer), (size, tag)), (channel, self.stream)).put(to);
     }
     fn take(from: &[u8]) -> Self {
         type Flattened = (((u8, u32), (u64, u64)), (u16, u16));

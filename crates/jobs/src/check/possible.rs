@@ -33,6 +33,9 @@ struct Coming {
     ended: BTreeMap<Kind, usize>,
 }
 
+/// How many messages of a kind there are, and the rank and operation of the last one.
+type Sent = (usize, (u32, u32));
+
 impl Graph {
     /// Does a receive take messages of any source or tag?
     pub fn takes_any(&self) -> bool {
@@ -81,7 +84,7 @@ impl Graph {
     fn counts_fit(&self) -> Result<(), Fault> {
         let ranks = self.programs.len();
         // By rank and kind: messages, with the send of the last one, and receives, with the last one.
-        let mut sent: Vec<BTreeMap<Kind, (usize, (u32, u32))>> = vec![BTreeMap::new(); ranks];
+        let mut sent: Vec<BTreeMap<Kind, Sent>> = vec![BTreeMap::new(); ranks];
         let mut received: Vec<BTreeMap<Kind, (usize, u32)>> = vec![BTreeMap::new(); ranks];
         for (rank, p) in (0u32..).zip(&self.programs) {
             for (op, o) in (0u32..).zip(p.ops()) {
