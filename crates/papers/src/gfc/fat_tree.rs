@@ -5,7 +5,7 @@ use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
 use xoff_units::Span;
 
-use super::schemes::{FIFO, ROUND_ROBIN, SLACK, Scheme, standstill};
+use super::schemes::{FIFO, ROUND_ROBIN, SLACK, STANDSTILL, Scheme, standstill};
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
 
@@ -78,7 +78,7 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
         runs[2].outcome.deadlocks.len(),
         mean(&runs[2].rates_at_end(END)),
         gentle.title,
-        runs[3].standing_still(Span::from_ms(1)),
+        runs[3].standing_still(STANDSTILL),
         mean(&runs[3].rates_at_end(END))
     )];
     let runs = [(format!("{}, order of arrival", stops.title), dead), (format!("{}, round robin", gentle.title), alive)];

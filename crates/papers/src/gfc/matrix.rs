@@ -8,13 +8,13 @@ use super::schemes::{SCHEMES, Scheme};
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 /// Thresholds: name, buffer of GFC (B_m + 2 MTU), settings for all, settings by flow control.
-struct Set {
-    name: &'static str,
-    slack: &'static str,
-    settings: &'static [&'static str],
+pub(super) struct Set {
+    pub(super) name: &'static str,
+    pub(super) slack: &'static str,
+    pub(super) settings: &'static [&'static str],
 }
 
-const SETS: [Set; 3] = [
+pub(super) const SETS: [Set; 3] = [
     Set { name: "testbed", slack: "1003KB", settings: &[] },
     Set {
         name: "simulations",
@@ -33,15 +33,15 @@ const SETS: [Set; 3] = [
     // PFC pauses far below C tau = 112.5 KB, so that it under-runs; GFC as in the testbed.
     Set { name: "testbed, XOFF 30 KB", slack: "1003KB", settings: &["flow_control.pfc.xoff=30KB", "flow_control.pfc.xon=27KB"] },
 ];
-const DISCIPLINES: [&str; 4] = ["fifo", "round-robin", "drr", "input-fifo"];
+pub(super) const DISCIPLINES: [&str; 4] = ["fifo", "round-robin", "drr", "input-fifo"];
 /// Those that give every input its turn at an output.
 const FAIR: [usize; 2] = [1, 2];
 /// An input is read one frame at a time, so that a frame that may not go holds up those behind it.
-const INPUT_FIFO: usize = 3;
+pub(super) const INPUT_FIFO: usize = 3;
 /// Uniform addition to the processing delay [us], quick and full.
 const JITTERS: (&[u64], &[u64]) = (&[0, 40], &[0, 10, 40]);
 /// Host i starts i times this later [us].
-const OFFSETS: [u64; 3] = [0, 100, 3000];
+pub(super) const OFFSETS: [u64; 3] = [0, 100, 3000];
 
 /// One run.
 struct Job {

@@ -11,6 +11,7 @@ mod fig20;
 mod h1;
 pub mod large_scale;
 mod matrix;
+mod repair;
 mod ring;
 mod ring_hosts;
 pub(crate) mod schemes;
@@ -40,6 +41,7 @@ pub const GFC: &[Item] = &[
     item!("gfc", "fig10", fig10::run),
     item!("gfc", "matrix", matrix::run),
     item!("gfc", "ring-hosts", ring_hosts::run),
+    item!("gfc", "repair", repair::run),
     item!("gfc", "fig12", fig12::run),
     item!("gfc", "fig13", fig13::run),
     item!("gfc", "fig14", fig14::run),

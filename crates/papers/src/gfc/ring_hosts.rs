@@ -9,7 +9,7 @@ use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
 use xoff_units::Span;
 
-use super::schemes::{SCHEMES, standstill};
+use super::schemes::{SCHEMES, STANDSTILL, standstill};
 use crate::lab;
 use crate::{Check, Context, Findings, ReproduceError};
 
@@ -42,7 +42,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             words.push(format!(
                 "{}: {} of {} flows stand still, the slowest has {} in the last 10 ms",
                 scheme.title,
-                run.standing_still(Span::from_ms(1)),
+                run.standing_still(STANDSTILL),
                 rates.len(),
                 lab::rate(slowest)
             ));

@@ -11,6 +11,7 @@ mod fig11;
 mod fig15;
 mod fig2;
 mod lemma_packets;
+mod path_orders;
 mod reassembly;
 mod run;
 mod section_4;
@@ -52,6 +53,7 @@ pub const REQUEST_GRANT: &[Item] = &[
     item!("request-grant", "elements", elements::run),
     item!("request-grant", "stages", spray::run_stages),
     item!("request-grant", "spray", spray::run),
+    item!("request-grant", "path-orders", path_orders::run),
     item!("request-grant", "compare-incast", comparison::run_incast),
     item!("request-grant", "compare-hotspots", comparison::run_hotspots),
 ];

@@ -17,7 +17,11 @@ mod tcd;
 use crate::Item;
 
 /// Gentle flow control: what its testbed showed.
-pub const GFC: &[Item] = &[item!("gfc/testbed", "fig09", gfc::run_fig09), item!("gfc/testbed", "fig10", gfc::run_fig10)];
+pub const GFC: &[Item] = &[
+    item!("gfc/testbed", "fig09", gfc::run_fig09),
+    item!("gfc/testbed", "fig10", gfc::run_fig10),
+    item!("gfc/testbed", "repair", gfc::run_repair),
+];
 
 /// Ternary congestion detection: what its testbed showed.
 pub const TCD: &[Item] = &[item!("tcd/testbed", "fig11", tcd::run)];

@@ -2,18 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 use xoff_run::NetworkScenario;
-use xoff_sim::{Ended, Lone, Outcome, Probes, Selection, World, ideal_time};
+use xoff_sim::{Ended, FlowRecord, Lone, Outcome, Probes, Selection, World, ideal_time};
 use xoff_topology::{FlowKey, Topology, trace_path};
+use xoff_units::{Span, Time};
 
+use crate::gfc::schemes::{STANDSTILL, WITH_REPAIR};
 use crate::{ReproduceError, lab};
 
 use super::meter::{Measured, Meter, Sums, WINDOW};
 use super::network::{Network, RoutingRule};
+use super::sizes::LONG_US;
 
 /// The scenario of every run; a job changes what [`Job`] names.
 pub const SCENARIO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/gfc/tab1.toml"));
 
-/// The four flow controls of the paper.
+/// The four flow controls of the paper, and ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
@@ -25,25 +28,29 @@ pub enum Scheme {
     GfcBuffer,
     /// Time-based Gentle Flow Control.
     GfcTime,
+    /// Buffer-based Gentle Flow Control whose entry ports slow down first: ours.
+    Repaired,
 }
 
 impl Scheme {
     /// In the order of figures.
     pub const ALL: [Scheme; 4] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime];
+    /// The same and ours.
+    pub const WITH_REPAIR: [Scheme; 5] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime, Scheme::Repaired];
 
     /// Its name in scenario files.
     pub fn name(self) -> &'static str {
-        ["pfc", "cbfc", "gfc-buffer", "gfc-time"][self as usize]
+        ["pfc", "cbfc", "gfc-buffer", "gfc-time", "gfc-buffer"][self as usize]
     }
 
     /// As the paper writes it.
     pub fn title(self) -> &'static str {
-        ["PFC", "CBFC", "Buffer-based GFC", "Time-based GFC"][self as usize]
+        WITH_REPAIR[self as usize].title
     }
 
     /// Whether it only slows down and never stops.
     pub fn is_gentle(self) -> bool {
-        matches!(self, Scheme::GfcBuffer | Scheme::GfcTime)
+        WITH_REPAIR[self as usize].gentle
     }
 }
 
@@ -71,13 +78,28 @@ impl Egress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
-    /// Does it deadlock? Each run stops at the first deadlock, and so does the series of runs.
+    /// Does it deadlock, or do flows stand still for good? Each run stops at the first deadlock, and the series of runs at the first of both.
     Deadlock,
     /// How does it perform? Each run goes on to its end.
     Performance,
     /// How many messages does it send? As `Performance`, with every message counted.
     Messages,
 }
+
+/// What a host waits for before its next flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NextAfter {
+    /// The last one has arrived: a closed loop, as the paper describes it.
+    Delivery,
+    /// Its last frame has left, so that flows pile up where the network holds them back.
+    Sent,
+}
+
+/// Before the end of a run: when what has arrived is noted. No byte since the first: a flow stands still; since the second: it waits.
+const NOTED: [Span; 2] = [STANDSTILL, Span::from_ms(1)];
+/// How long a search goes on with a repetition in which flows stand still under GFC: do they still when it is over? [us]
+const GOES_ON_US: u64 = LONG_US;
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,6 +116,10 @@ pub struct Job {
     pub scheme: Scheme,
     /// Hysteresis of buffer-based GFC [bytes].
     pub hysteresis: u32,
+    /// Least time between two messages of buffer-based GFC [ns].
+    pub spacing_ns: u32,
+    /// When the next flow of a host starts.
+    pub next_after: NextAfter,
     /// Largest flow [bytes]; 0: as the distribution has it.
     pub size_max: u64,
     /// Length of a run [us].
@@ -121,6 +147,13 @@ pub struct Run {
     pub fct_ps: (f64, f64),
     /// Flows that were started.
     pub flows: u64,
+    /// Flows that stand still: begun, not complete, not a byte in the last 5 ms; if no deadlock cut the run short.
+    pub still: u64,
+    /// The same with 1 ms in place of 5.
+    pub waiting: u64,
+    /// In a search, under GFC: flows that stand still and have not a byte until 60 ms either, when the repetition goes on that long.
+    #[serde(default)]
+    pub for_good: u64,
     /// Frames dropped.
     pub dropped: u64,
     /// Promises broken.
@@ -152,6 +185,16 @@ impl Runs {
     pub fn deadlock(&self) -> Option<&Run> {
         self.runs.iter().find(|r| r.deadlock_ns.is_some())
     }
+
+    /// Whether flows stood still in a run without a deadlock.
+    pub fn stands_still(&self) -> bool {
+        self.runs.iter().any(|r| r.deadlock_ns.is_none() && r.still > 0)
+    }
+
+    /// Whether they did for good.
+    pub fn for_good(&self) -> bool {
+        self.runs.iter().any(|r| r.for_good > 0)
+    }
 }
 
 impl Job {
@@ -159,8 +202,14 @@ impl Job {
     pub fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Runs>, ReproduceError> {
         let mut runs = Runs::default();
         for repetition in self.first..self.first + self.repetitions {
-            let Some(run) = self.one(repetition, stop)? else { return Ok(None) };
-            let found = run.deadlock_ns.is_some();
+            let Some(mut run) = self.one(repetition, NOTED, stop)? else { return Ok(None) };
+            if self.aim == Aim::Deadlock && self.scheme.is_gentle() && run.still > 0 {
+                let long = Job { aim: Aim::Performance, duration_us: GOES_ON_US, ..self.clone() };
+                let since = STANDSTILL + Span::from_us(GOES_ON_US.saturating_sub(self.duration_us));
+                let Some(later) = long.one(repetition, [since, since], stop)? else { return Ok(None) };
+                run.for_good = later.still;
+            }
+            let found = run.deadlock_ns.is_some() || run.for_good > 0;
             runs.runs.push(run);
             if found && self.aim == Aim::Deadlock {
                 break;
@@ -185,12 +234,18 @@ impl Job {
             format!("switch.discipline={}", self.egress.name()),
             format!("flow_control.kind={}", self.scheme.name()),
             format!("flow_control.gfc-buffer.hysteresis={}B", self.hysteresis),
+            format!("flow_control.gfc-buffer.spacing={}ns", self.spacing_ns),
+            format!("workload[0].next_after={}", if self.next_after == NextAfter::Sent { "sent" } else { "delivery" }),
             format!("run.duration={}us", self.duration_us),
             format!("run.stop_on_deadlock={}", self.aim == Aim::Deadlock),
             format!("run.seed={}", self.traffic_seed(repetition)),
         ];
         let cap = if self.size_max == 0 { u64::MAX >> 8 } else { self.size_max };
         settings.push(format!("workload[0].size_max={cap}B"));
+        if self.scheme == Scheme::Repaired {
+            // Half of a switch's ports lead down.
+            settings.push(format!("flow_control.gfc-buffer.entry_ports={}", n.k / 2));
+        }
         settings
     }
 
@@ -199,7 +254,7 @@ impl Job {
         lab::load("tab1.toml", SCENARIO, &self.settings(repetition))
     }
 
-    fn one(&self, repetition: u32, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
+    fn one(&self, repetition: u32, noted: [Span; 2], stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {
         let scenario = self.scenario(repetition)?;
         let mut model = scenario.model();
         // The seed of the run is that of the traffic. The routes belong to the network: every repetition has the same.
@@ -209,7 +264,17 @@ impl Job {
         let mut world = World::build(t, scenario.flows.clone(), &mut model)?;
         drop(model);
         world.record_to(Box::new(Meter::new(t)));
-        let ended = world.drive(scenario.until, |_| !stop());
+        // What had arrived some time before the end shows which flows stand still.
+        let mut ended = Ended::TimeUp;
+        let before = noted.map(|least| {
+            if ended == Ended::TimeUp {
+                ended = world.drive(Time(scenario.until.0.saturating_sub(least.0)), |_| !stop());
+            }
+            (world.now(), world.flows_now())
+        });
+        if ended == Ended::TimeUp {
+            ended = world.drive(scenario.until, |_| !stop());
+        }
         if ended == Ended::Interrupted {
             return Ok(None);
         }
@@ -217,6 +282,9 @@ impl Job {
         let (outcome, recorder) = world.finish(ended);
         let meter = recorder.and_then(|r| r.into_any().downcast::<Meter>().ok()).expect("the world returns the recorder it was given");
         let mut run = self.summary(repetition, t, &outcome);
+        if run.deadlock_ns.is_none() || self.aim != Aim::Deadlock {
+            [run.still, run.waiting] = before.map(|(at, flows)| standing_still(at, &flows, &outcome.flows));
+        }
         run.measured = meter.finish(outcome.now, self.aim == Aim::Messages);
         if ended == Ended::Quiet {
             pad(&mut run, t, self.duration_us);
@@ -252,12 +320,21 @@ impl Job {
             slowdown,
             fct_ps,
             flows: outcome.flows.len() as u64,
+            still: 0,
+            waiting: 0,
+            for_good: 0,
             dropped: xoff_run::verdict::losses(outcome).total(),
             violations: outcome.violations_total,
             frame_hops: outcome.data_frame_hops,
             measured: Measured::default(),
         }
     }
+}
+
+/// Flows that had begun by then, are not complete, and of which no byte has arrived since.
+fn standing_still(since: Time, before: &[FlowRecord], now: &[FlowRecord]) -> u64 {
+    let waits = |(b, n): &(&FlowRecord, &FlowRecord)| b.flow.start < since && n.received.is_none() && n.delivered == b.delivered;
+    before.iter().zip(now).filter(waits).count() as u64
 }
 
 /// Windows of zero up to the planned end.

@@ -25,11 +25,15 @@ pub mod tab1;
 #[cfg(test)]
 mod tests;
 
+pub use job::Scheme;
 pub use sizes::{DURATION_US, Effort, LONG_US, SIZE_MAX, Sizes};
-pub use study::{Case, LargeScale, Messages, Parts, Search};
+pub use study::{Case, Chatter, LargeScale, Messages, Parts, Search};
 
 /// Assumption behind a deadlock.
 use super::schemes::FIFO;
+
+/// Assumption behind another choice of a path.
+const ECMP: &str = "of several shortest paths each flow takes one by hash (the paper says shortest path first); links of hosts never fail";
 
 /// Assumption behind the choice of a path.
 const LOWEST_ID: &str = "of several shortest paths the one through the next hop of the lowest number is taken (the paper says shortest path first); links of hosts never fail";

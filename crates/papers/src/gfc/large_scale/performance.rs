@@ -5,9 +5,10 @@ use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, 
 use super::job::{Run, Scheme};
 use super::meter::{Sums, WINDOW};
 use super::sizes::Sizes;
-use super::study::{Case, LargeScale, Parts};
-use super::{FIFO, LOWEST_ID};
-use crate::gfc::schemes::SCHEMES;
+use super::study::{Case, FREE_MORE, LargeScale, Parts};
+use super::{ECMP, FIFO, LOWEST_ID};
+use crate::gfc::schemes::WITH_REPAIR;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// Windows at the end of a run that show what is left: 5 ms.
@@ -27,6 +28,10 @@ struct Pooled {
     tail_deadlocked: Sums,
     /// Runs in which a port stood still.
     standstill: u64,
+    /// Runs in which a flow had not a byte for 1 ms and until the end, and for 5 ms: it stood still.
+    still: (u64, u64),
+    /// Mean rate per server [bit/s] and mean slowdown of each run.
+    each: Vec<(f64, f64)>,
     /// Runs with a deadlock.
     deadlocks: u64,
     /// Flows started and complete.
@@ -58,26 +63,41 @@ impl Pooled {
             self.deadlocks += 1;
         }
         self.standstill += (run.measured.standstill_ports > 0) as u64;
+        self.still = (self.still.0 + (run.waiting > 0) as u64, self.still.1 + (run.still > 0) as u64);
+        self.each.push((run.measured.throughput.mean(), run.slowdown.mean()));
         self.ms += run.measured.series_kbps.len() as f64 * WINDOW.as_secs_f64() * 1e3;
         self.flows = (self.flows.0 + run.flows, self.flows.1 + run.slowdown.n);
     }
 }
 
-/// The four flow controls of each size.
-type BySize = Vec<(u32, [Pooled; 4])>;
+/// The four flow controls of the paper, and ours, of each size.
+type BySize = Vec<(u32, [Pooled; 5])>;
 
 /// Sizes for which there are cases, with the four flow controls pooled.
 fn by_size(cases: &[Case]) -> BySize {
     let mut sizes: Vec<u32> = cases.iter().map(|c| c.network.k).collect();
     sizes.dedup();
-    let of = |k: u32| Scheme::ALL.map(|s| Pooled::of(cases.iter().filter(|c| c.network.k == k), s));
+    let of = |k: u32| Scheme::WITH_REPAIR.map(|s| Pooled::of(cases.iter().filter(|c| c.network.k == k), s));
     sizes.into_iter().map(|k| (k, of(k))).filter(|(_, p)| p[0].runs > 0).collect()
 }
 
-/// Largest over smallest, minus one.
-fn spread(values: [f64; 4]) -> f64 {
-    let (low, high) = values.iter().fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(*v), h.max(*v)));
-    high / low - 1.0
+/// The paper's four: the one with the largest mean over the one with the smallest, network by network, minus one.
+fn spread(p: &[Pooled; 5], of: fn(&(f64, f64)) -> f64) -> Mean {
+    let values = Scheme::ALL.map(|s| p[s as usize].each.iter().map(of).collect::<Vec<f64>>());
+    let mean = |v: &&Vec<f64>| Mean::of(v.iter().copied()).mean;
+    let largest = values.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)));
+    let smallest = values.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)));
+    Mean::ratio(largest.expect("four"), smallest.expect("four")).plus(-1.0)
+}
+
+/// Mean rate of each run over a rate.
+fn over(p: &Pooled, rate: f64) -> Mean {
+    Mean::of(p.each.iter().map(|e| e.0 / rate))
+}
+
+/// How many networks stand for the paper's 100.
+fn sample(k: u32, p: &[Pooled; 5]) -> String {
+    format!("k = {k}, {} networks", p[0].runs)
 }
 
 fn study(cx: &Context) -> Result<LargeScale, ReproduceError> {
@@ -103,19 +123,14 @@ fn rate(v: f64) -> String {
 pub fn throughput(study: &LargeScale) -> Findings {
     let mut f = Findings::default();
     let (free, stuck) = (by_size(&study.free), by_size(&study.stuck));
+    let ecmp = study.free_more.first().map_or(Vec::new(), |cases| by_size(cases));
+    for (name, sizes, assumption) in [("no cycle", &free, LOWEST_ID), ("no cycle, ECMP", &ecmp, ECMP)] {
+        for (k, p) in sizes {
+            let what = format!("{}, {name}: largest over smallest mean throughput of the four, minus 1", sample(*k, p));
+            f.checks.push(Check::mean(what, Unit::Fraction, spread(p, |e| e.0), -0.02, 0.02).claimed().assuming(assumption));
+        }
+    }
     for (k, p) in &free {
-        let means = p.each_ref().map(|p| p.throughput.mean());
-        f.checks.push(
-            Check::new(
-                format!("k = {k}, no cycle: largest over smallest mean throughput of the four, minus 1"),
-                Unit::Fraction,
-                spread(means),
-                0.0,
-                0.02,
-            )
-            .claimed()
-            .assuming(LOWEST_ID),
-        );
         for (gentle, other) in [(Scheme::GfcBuffer, Scheme::Pfc), (Scheme::GfcTime, Scheme::Cbfc)] {
             let ratio = p[gentle as usize].throughput.deviation() / p[other as usize].throughput.deviation();
             f.checks.push(
@@ -136,10 +151,8 @@ pub fn throughput(study: &LargeScale) -> Findings {
         for scheme in Scheme::ALL {
             let (own, free) = (&p[scheme as usize], &base.1[scheme as usize]);
             if scheme.is_gentle() {
-                let what = format!("k = {k}, deadlock cases: throughput of {} over that without a cycle", scheme.title());
-                f.checks.push(
-                    Check::new(what, Unit::None, own.throughput.mean() / free.throughput.mean(), 0.95, 1.05).claimed().assuming(FIFO),
-                );
+                let what = format!("k = {k}, {} deadlock cases: throughput of {} over that without a cycle", own.runs, scheme.title());
+                f.checks.push(Check::mean(what, Unit::None, over(own, free.throughput.mean()), 0.95, 1.05).claimed().assuming(FIFO));
             } else if own.tail_deadlocked.n > 0 {
                 let what = format!("k = {k}, deadlock cases: throughput of {} in the last 5 ms over that without a cycle", scheme.title());
                 f.checks.push(
@@ -157,7 +170,7 @@ pub fn throughput(study: &LargeScale) -> Findings {
             })
             .collect::<Vec<_>>()
             .join(". ")
-            + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC).";
+            + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC, and buffer-based GFC with entry ports).";
     explain_throughput(&stuck, &round_robin, &mut f);
     f.why.extend(
         [("arrival order", &study.stuck), ("round robin", &study.stuck_round_robin)]
@@ -166,7 +179,7 @@ pub fn throughput(study: &LargeScale) -> Findings {
     );
     let figure = throughput_figure(&free, &stuck, &round_robin);
     f.figures.push(figure);
-    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &round_robin)]));
+    f.tables.push(table(study, &[("No cycle", &free), ("Deadlock cases", &stuck), ("Deadlock cases, round robin", &round_robin)]));
     f
 }
 
@@ -203,7 +216,7 @@ fn coincidence(name: &str, cases: &[Case]) -> Option<String> {
     })
 }
 
-fn explain_throughput(stuck: &[(u32, [Pooled; 4])], round_robin: &[(u32, [Pooled; 4])], f: &mut Findings) {
+fn explain_throughput(stuck: &[(u32, [Pooled; 5])], round_robin: &[(u32, [Pooled; 5])], f: &mut Findings) {
     for (k, p) in stuck {
         let of = |s: Scheme| (&p[s as usize].standstill, rate(p[s as usize].tail.mean()));
         let ((b, b_rate), (t, t_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
@@ -230,24 +243,20 @@ pub fn slowdown(study: &LargeScale) -> Findings {
     let mut f = Findings::default();
     let (free, stuck) = (by_size(&study.free), by_size(&study.stuck));
     let mut words = Vec::new();
+    let ecmp = study.free_more.first().map_or(Vec::new(), |cases| by_size(cases));
+    for (k, p) in &ecmp {
+        let what = format!("{}, no cycle, ECMP: largest over smallest mean slowdown of the four, minus 1", sample(*k, p));
+        f.checks.push(Check::mean(what, Unit::Fraction, spread(p, |e| e.1), -0.05, 0.05).claimed().assuming(ECMP));
+    }
     for (k, p) in &free {
         let means = p.each_ref().map(|p| p.slowdown.mean());
-        f.checks.push(
-            Check::new(
-                format!("k = {k}, no cycle: largest over smallest mean slowdown of the four, minus 1"),
-                Unit::Fraction,
-                spread(means),
-                0.0,
-                0.05,
-            )
-            .claimed()
-            .assuming(LOWEST_ID),
-        );
+        let what = format!("{}, no cycle: largest over smallest mean slowdown of the four, minus 1", sample(*k, p));
+        f.checks.push(Check::mean(what, Unit::Fraction, spread(p, |e| e.1), -0.05, 0.05).claimed().assuming(LOWEST_ID));
         words.push(format!("k = {k}: {}", means.map(|m| format!("{m:.1}")).join(", ")));
         let fill = p.each_ref().map(|p| Unit::Bytes.format(p.ingress.mean()));
         f.why.push(format!(
             "k = {k}: three flows in four fit into three frames, so that the mean slowdown is the time one frame waits. It follows the mean fill of the ingress buffers in use: {} \
-             (PFC, CBFC, buffer-based GFC, time-based GFC). Time-based GFC slows down from 159 KB on, the others hold their queues near 280 KB.",
+             (PFC, CBFC, buffer-based GFC, time-based GFC, buffer-based GFC with entry ports). Time-based GFC slows down from 159 KB on, entry ports by the queue at the egress, the others from 280 KB on.",
             fill.join(", ")
         ));
     }
@@ -271,7 +280,10 @@ pub fn slowdown(study: &LargeScale) -> Findings {
             }
         }
     }
-    f.measured = format!("Mean slowdown without a cycle, PFC, CBFC, buffer-based GFC, time-based GFC: {}.", words.join("; "));
+    f.measured = format!(
+        "Mean slowdown without a cycle, PFC, CBFC, buffer-based GFC, time-based GFC, buffer-based GFC with entry ports: {}.",
+        words.join("; ")
+    );
     let smallest = |k: u32| {
         let p = free.iter().find(|(size, _)| *size == k).map(|(_, p)| p.each_ref().map(|p| p.slowdown.mean()));
         p.map_or(f64::NAN, |m| m.into_iter().fold(f64::INFINITY, f64::min))
@@ -283,21 +295,24 @@ pub fn slowdown(study: &LargeScale) -> Findings {
         .panel(bars("(b) Deadlock cases: flows completed", &stuck, Axis::new("Share of the flows started", Unit::Fraction), |p| Bar::new(p.flows.1 as f64 / p.flows.0 as f64)))
         .columns(2);
     f.figures.push(figure);
-    f.tables.push(table(&[("No cycle", &free), ("Deadlock cases", &stuck)]));
+    f.tables.push(table(study, &[("No cycle", &free), ("Deadlock cases", &stuck)]));
     f
 }
 
-fn bars(title: &str, sizes: &[(u32, [Pooled; 4])], y: Axis, bar: impl Fn(&Pooled) -> Bar) -> Panel {
+fn bars(title: &str, sizes: &[(u32, [Pooled; 5])], y: Axis, bar: impl Fn(&Pooled) -> Bar) -> Panel {
     bars_by(title, sizes, y, |_, p| bar(p))
 }
 
-fn bars_by(title: &str, sizes: &[(u32, [Pooled; 4])], y: Axis, bar: impl Fn(u32, &Pooled) -> Bar) -> Panel {
-    let group = |s: Scheme| BarGroup::new(s.title(), sizes.iter().map(|(k, p)| bar(*k, &p[s as usize]))).colour(SCHEMES[s as usize].colour);
+fn bars_by(title: &str, sizes: &[(u32, [Pooled; 5])], y: Axis, bar: impl Fn(u32, &Pooled) -> Bar) -> Panel {
+    let group =
+        |s: Scheme| BarGroup::new(s.title(), sizes.iter().map(|(k, p)| bar(*k, &p[s as usize]))).colour(WITH_REPAIR[s as usize].colour);
     let labels = sizes.iter().map(|(k, _)| format!("k = {k}"));
-    Panel::new(title, Axis::new("", Unit::None), y).mark(Mark::bars(labels, Scheme::ALL.map(group)))
+    Panel::new(title, Axis::new("", Unit::None), y).mark(Mark::bars(labels, Scheme::WITH_REPAIR.map(group)))
 }
 
-fn table(parts: &[(&str, &BySize)]) -> Table {
+fn table(study: &LargeScale, parts: &[(&str, &BySize)]) -> Table {
+    let more: Vec<(&str, BySize)> = FREE_MORE.iter().zip(&study.free_more).map(|(m, cases)| (m.2, by_size(cases))).collect();
+    let parts = parts.iter().copied().chain(more.iter().map(|(name, sizes)| (*name, sizes)));
     let columns = [
         "Networks",
         "Flow control",
@@ -308,25 +323,28 @@ fn table(parts: &[(&str, &BySize)]) -> Table {
         "Total time over ideal",
         "Mean fill",
         "Deadlocks",
-        "Standstill",
+        "Ports at a standstill",
+        "Flows without a byte for 1 ms and 5 ms",
     ];
-    let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 8])).caption(
-        "Throughput per server; slowdown over complete flows, each counted once, and weighted by its shortest possible time; mean fill of ingress buffers in use; runs with a deadlock; runs in which a port was allowed less than one frame in 5 ms for 5 ms.",
+    let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 9])).caption(
+        "Throughput per server; slowdown over complete flows, each counted once, and weighted by its shortest possible time; mean fill of ingress buffers in use; runs with a deadlock; runs in which a port was allowed less than one frame in 5 ms for 5 ms; runs in which a flow had no byte for 1 ms, and for 5 ms, and until the end: the latter is a standstill. Mean rate and slowdown of a run with their 95 % intervals.",
     );
     for (name, sizes) in parts {
         for (k, pooled) in sizes.iter() {
-            for (scheme, p) in Scheme::ALL.iter().zip(pooled) {
-                let row: [Cell; 10] = [
+            for (scheme, p) in Scheme::WITH_REPAIR.iter().zip(pooled) {
+                let mean = |of: fn(&(f64, f64)) -> f64| Mean::of(p.each.iter().map(of));
+                let row: [Cell; 11] = [
                     format!("{name}, k = {k} ({})", p.runs).into(),
                     scheme.title().into(),
-                    rate(p.throughput.mean()).into(),
+                    mean(|e| e.0).words(rate).into(),
                     rate(p.throughput.deviation()).into(),
                     rate(p.tail.mean()).into(),
-                    format!("{:.1}", p.slowdown.mean()).into(),
+                    mean(|e| e.1).words(|v| format!("{v:.1}")).into(),
                     format!("{:.2}", p.fct_ps.0 / p.fct_ps.1).into(),
                     Unit::Bytes.format(p.ingress.mean()).into(),
                     p.deadlocks.into(),
                     p.standstill.into(),
+                    format!("{} and {}", p.still.0, p.still.1).into(),
                 ];
                 t.push(row);
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::job::Egress;
+use super::job::{Egress, NextAfter};
 use super::network::RoutingRule;
 use crate::Mode;
 
@@ -15,6 +15,8 @@ pub struct Effort {
     pub rule: RoutingRule,
     /// Order across ingresses.
     pub egress: Egress,
+    /// When the next flow of a host starts.
+    pub next_after: NextAfter,
     /// Largest flow [bytes]; 0: as the distribution has it.
     pub size_max: u64,
     /// Length of a run [us].
@@ -23,7 +25,7 @@ pub struct Effort {
     pub networks: usize,
     /// Repetitions under PFC and CBFC.
     pub repetitions: u32,
-    /// Repetitions under both kinds of GFC.
+    /// Repetitions under GFC, of all kinds.
     pub gentle_repetitions: u32,
 }
 
@@ -36,8 +38,10 @@ pub struct Sizes {
     pub headline: Vec<Effort>,
     /// Searches under other rules, done last.
     pub further: Vec<Effort>,
-    /// Performance in networks without a cycle: k and number of networks.
+    /// Performance in networks without a cycle, 20 ms each: k and number of networks.
     pub free: Vec<(u32, usize)>,
+    /// The same under the other settings of [`FREE_MORE`](super::study::FREE_MORE).
+    pub free_more: Vec<(u32, usize)>,
     /// Performance in deadlock cases, at most so many per k.
     pub stuck: usize,
     /// Messages: k, networks, length of a run [us].
@@ -55,6 +59,23 @@ pub const DURATION_US: u64 = 20_000;
 pub const LONG_US: u64 = 60_000;
 
 impl Sizes {
+    /// A tenth of the work that takes long: of networks, not of repetitions, which make a case; the filter whole, which says which networks
+    /// there are.
+    pub fn tenth(&self) -> Sizes {
+        // Of all that have a cycle: some 110 at k = 4.
+        let some = |n: usize| if n == usize::MAX { 10 } else { n.div_ceil(10) };
+        let search = |e: &Effort| Effort { networks: some(e.networks), ..*e };
+        let networks = |all: &[(u32, usize)]| all.iter().map(|&(k, n)| (k, some(n))).collect();
+        Sizes {
+            headline: self.headline.iter().map(search).collect(),
+            further: self.further.iter().map(search).collect(),
+            free: networks(&self.free),
+            free_more: networks(&self.free_more),
+            messages: self.messages.iter().map(|&(k, n, us)| (k, some(n), us)).collect(),
+            ..self.clone()
+        }
+    }
+
     /// The sizes of a mode.
     pub fn of(mode: Mode) -> Sizes {
         use RoutingRule::{Ecmp, LowestId, PerEdge};
@@ -62,6 +83,7 @@ impl Sizes {
             k,
             rule,
             egress: Egress::Fifo,
+            next_after: NextAfter::Delivery,
             size_max: SIZE_MAX,
             duration_us: DURATION_US,
             networks,
@@ -71,35 +93,37 @@ impl Sizes {
         match mode {
             Mode::Quick => Sizes {
                 scales: vec![(4, 1000), (8, 1000), (16, 200)],
-                headline: vec![search(4, LowestId, usize::MAX, 5, 1), search(8, LowestId, 4, 1, 1), search(16, LowestId, 1, 1, 0)],
+                headline: vec![search(4, LowestId, usize::MAX, 5, 5), search(8, LowestId, 2, 1, 1), search(16, LowestId, 1, 1, 0)],
                 further: vec![],
-                free: vec![(4, 4), (8, 1)],
+                free: vec![(4, 8), (8, 1)],
+                free_more: vec![(4, 4)],
                 stuck: 4,
                 messages: vec![(8, 1, 10_000)],
                 limit: None,
             },
             Mode::Full => {
-                let four = search(4, LowestId, 30, 5, 1);
+                let four = search(4, LowestId, 30, 5, 5);
                 Sizes {
                     scales: vec![(4, 10_000), (8, 10_000), (16, 10_000)],
                     headline: vec![
-                        search(4, LowestId, usize::MAX, 6, 1),
-                        search(8, LowestId, 40, 2, 1),
-                        search(16, LowestId, usize::MAX, 2, 1),
+                        search(4, LowestId, usize::MAX, 100, 100),
+                        search(8, LowestId, 4, 100, 10),
+                        search(16, LowestId, usize::MAX, 100, 10),
                     ],
                     further: vec![
+                        Effort { next_after: NextAfter::Sent, ..four },
                         Effort { egress: Egress::RoundRobin, ..four },
-                        Effort { duration_us: 5 * DURATION_US, ..search(8, LowestId, 16, 1, 0) },
-                        search(4, PerEdge, 50, 5, 1),
-                        Effort { size_max: 0, ..four },
-                        search(4, Ecmp, 30, 3, 1),
-                        search(8, PerEdge, 10, 2, 1),
-                        search(8, Ecmp, 5, 1, 1),
+                        search(4, PerEdge, 30, 5, 5),
+                        search(4, Ecmp, 20, 5, 5),
+                        search(8, PerEdge, 4, 25, 5),
+                        search(8, Ecmp, 3, 10, 2),
+                        search(16, PerEdge, 4, 100, 10),
                     ],
-                    free: vec![(4, 20), (8, 4), (16, 1)],
+                    free: vec![(4, 100), (8, 4), (16, 1)],
+                    free_more: vec![(4, 100), (8, 2)],
                     stuck: 12,
-                    messages: vec![(8, 2, 20_000), (16, 1, 5_000)],
-                    limit: Some(Duration::from_secs(1800)),
+                    messages: vec![(8, 4, 20_000), (16, 1, 5_000)],
+                    limit: Some(Duration::from_secs(1200)),
                 }
             }
         }

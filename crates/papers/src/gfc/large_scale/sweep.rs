@@ -14,7 +14,7 @@ use xoff_params::{ParamError, suggest};
 use xoff_report::{Section, Unit};
 use xoff_sweep::{Cell, Column, Done, Kind, Measured, Ran, Shard, Study, Value, Work};
 
-use super::job::{Aim, Egress, Job, Runs, Scheme};
+use super::job::{Aim, Egress, Job, NextAfter, Runs, Scheme};
 use super::network::{Filtered, Network, RoutingRule};
 use super::sizes::{DURATION_US, Effort, SIZE_MAX, Sizes};
 use super::study::{Case, LargeScale, Search};
@@ -31,7 +31,11 @@ const COLUMNS: [Column; 8] = [
     column("disconnected", "those in which some hosts cannot reach each other; they are left out", none),
     column("cyclic", "those with a cyclic buffer dependency; each is simulated, several times", none),
     column("deadlocks", "networks in which any repetition deadlocked", cases),
-    column("standstills", "networks in which a port was allowed less than one frame in 5 ms, without a deadlock", cases),
+    column(
+        "standstills",
+        "networks in which a flow of any repetition stood still: no byte in the last 5 ms and until the end, without a deadlock",
+        cases,
+    ),
     column("lost_frames", "frames that did not arrive, in all runs", none),
     column("violations", "checks violated, in all runs", none),
     column("frame_hops", "data frames that crossed a link, counted per link, in all runs", none),
@@ -67,6 +71,7 @@ fn effort(k: u32) -> Effort {
         k,
         rule: RoutingRule::LowestId,
         egress: Egress::Fifo,
+        next_after: NextAfter::Delivery,
         size_max: SIZE_MAX,
         duration_us: DURATION_US,
         networks: usize::MAX,
@@ -108,6 +113,8 @@ impl Table1 {
                 egress: effort.egress,
                 scheme,
                 hysteresis: 3000,
+                spacing_ns: 0,
+                next_after: effort.next_after,
                 size_max: effort.size_max,
                 duration_us: effort.duration_us,
                 first: FIRST,
@@ -143,8 +150,7 @@ impl Work for Table1 {
         };
         let all = || kept.runs.iter().flat_map(|(_, r)| &r.runs);
         let deadlocks = kept.runs.iter().filter(|(_, r)| r.deadlock().is_some()).count() as u64;
-        let stands = |r: &super::job::Run| r.deadlock_ns.is_none() && r.measured.standstill_ports > 0;
-        let standstills = kept.runs.iter().filter(|(_, r)| r.runs.iter().any(stands)).count() as u64;
+        let standstills = kept.runs.iter().filter(|(_, r)| r.stands_still()).count() as u64;
         let values: [(&str, u64); 8] = [
             ("networks_examined", kept.filtered.networks.into()),
             ("disconnected", kept.filtered.disconnected.into()),
@@ -173,7 +179,7 @@ impl Work for Table1 {
 fn study(cells: &[(Cell, Option<Shard>)]) -> LargeScale {
     let kept = cells.iter().filter_map(|(_, s)| serde_json::from_value::<Kept>(s.as_ref()?.measured.more.clone()).ok());
     let mut blocks: BTreeMap<(u32, u32), Filtered> = BTreeMap::new();
-    let mut runs: BTreeMap<Network, [Option<Runs>; 4]> = BTreeMap::new();
+    let mut runs: BTreeMap<Network, [Option<Runs>; 5]> = BTreeMap::new();
     for kept in kept {
         for (number, done) in kept.runs {
             runs.entry(Network { k: kept.k, number }).or_default()[kept.scheme as usize] = Some(done);
@@ -257,10 +263,12 @@ mod tests {
             egress: Egress::Fifo,
             scheme: Scheme::Pfc,
             hysteresis: 3000,
+            spacing_ns: 0,
+            next_after: NextAfter::Delivery,
             size_max: SIZE_MAX,
             duration_us: DURATION_US,
             first: 1000,
-            repetitions: 6,
+            repetitions: 100,
         };
         let case = &search.cases[0];
         assert_eq!(case.of(Scheme::Pfc), job(case.network.number).run(&|| false).unwrap().as_ref());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::job::{Aim, Egress, Job, Scheme};
+use super::job::{Aim, Egress, Job, NextAfter, Scheme};
 use super::network::{Network, RoutingRule};
 use super::*;
 use crate::{Context, Mode, ReproduceError};
@@ -19,6 +19,7 @@ fn small() -> Sizes {
         k: 4,
         rule: RoutingRule::LowestId,
         egress: Egress::Fifo,
+        next_after: NextAfter::Delivery,
         size_max: SIZE_MAX,
         duration_us: 5000,
         networks: 3,
@@ -30,6 +31,7 @@ fn small() -> Sizes {
         headline: vec![search],
         further: vec![],
         free: vec![(4, 1)],
+        free_more: vec![],
         stuck: 1,
         messages: vec![(4, 1, 2000)],
         limit: None,
@@ -44,7 +46,7 @@ fn study(out: &Path, threads: usize) -> LargeScale {
 fn neither_threads_nor_an_interruption_change_a_result() {
     let (one, three, torn) = (folder("one"), folder("three"), folder("torn"));
     let whole = study(&one, 1);
-    assert!(whole.headline[0].cases.len() == 3 && whole.free.len() == 1 && whole.messages.len() == 2);
+    assert!(whole.headline[0].cases.len() == 3 && whole.free.len() == 1 && whole.messages.len() == 3);
     assert!(whole == study(&three, 3), "threads change a result");
 
     let looks = AtomicUsize::new(0);
@@ -90,6 +92,8 @@ fn case(scheme: Scheme, egress: Egress) -> Job {
         egress,
         scheme,
         hysteresis: 3000,
+        spacing_ns: 0,
+        next_after: NextAfter::Sent,
         size_max: SIZE_MAX,
         duration_us: 20_000,
         first: 1000,
