@@ -1,5 +1,7 @@
 //! The machine of a rank on the ideal network of LogGP: LogGOPSim's published figures, and a second implementation of the model.
 
+mod support;
+
 use std::sync::Arc;
 
 use xoff_jobs::collectives::{ALGORITHMS, KINDS};
@@ -7,7 +9,7 @@ use xoff_jobs::loggp::{LogGp, run};
 use xoff_jobs::{Collective, Graph, Job, Kind, NONE, Overheads, Work};
 use xoff_units::{Span, Time};
 
-const NET: LogGp = LogGp { latency: Span::from_ns(2500), gap: Span::from_ns(1000), gap_per_byte: Span::from_ns(6) };
+use support::NET;
 
 fn job(mut graph: Graph, o: Span) -> Arc<Job> {
     if o > Span::ZERO {
@@ -15,27 +17,7 @@ fn job(mut graph: Graph, o: Span) -> Arc<Job> {
             p.change_ops(|o| o.stream = if matches!(o.work, Work::Compute(_)) { o.stream } else { 0 });
         }
     }
-    graph.finish();
-    graph.check(&|rank, op| format!("{rank}.{op}")).expect("a job that comes to its end");
-    let ranks = graph.ranks();
-    let mut job = Job {
-        name: "test".into(),
-        label: 0,
-        hosts: (0..ranks).collect(),
-        graph: Arc::new(graph),
-        iterations: 1,
-        start: Time::ZERO,
-        queue_pairs: 1,
-        priority: 0,
-        overheads: Overheads { send: o, receive: o, gap: Span::ZERO },
-        inner: None,
-        messages: Default::default(),
-        first_flow: 0,
-        pace: vec![1000; ranks as usize],
-        sends: Vec::new(),
-    };
-    job.number();
-    Arc::new(job)
+    support::job(graph, |job| job.overheads = Overheads { send: o, receive: o, gap: Span::ZERO })
 }
 
 fn collective(c: &Collective) -> Graph {

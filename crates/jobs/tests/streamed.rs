@@ -1,14 +1,16 @@
 //! A job whose operations are in a file does what it does with them in memory.
 
+mod support;
+
 use std::fs::File;
 use std::sync::Arc;
 
-use xoff_jobs::loggp::{LogGp, run};
+use xoff_jobs::loggp::run;
 use xoff_jobs::{Graph, Job, Op, Overheads, Pages, Work};
+use xoff_units::Span;
 use xoff_units::paged::PageFile;
-use xoff_units::{Span, Time};
 
-const NET: LogGp = LogGp { latency: Span::from_ns(2500), gap: Span::from_ns(1000), gap_per_byte: Span::from_ns(6) };
+use support::NET;
 
 fn file(name: &str) -> PageFile {
     let path = std::env::temp_dir().join(format!("xoff-streamed-{}-{name}", std::process::id()));
@@ -49,29 +51,11 @@ fn random(mut graph: Graph, ranks: u32, rounds: u32, any: bool) -> Graph {
     graph
 }
 
-fn job(mut graph: Graph, streamed: bool) -> Arc<Job> {
-    graph.finish();
-    graph.check(&|rank, op| format!("{rank}.{op}")).expect("a job that comes to its end");
-    let ranks = graph.ranks();
-    let mut job = Job {
-        name: "test".into(),
-        label: 0,
-        hosts: (0..ranks).collect(),
-        graph: Arc::new(graph),
-        iterations: 2,
-        start: Time::ZERO,
-        queue_pairs: 2,
-        priority: 0,
-        overheads: Overheads { send: Span::from_ns(100), receive: Span::from_ns(50), gap: Span::from_ns(40) },
-        inner: None,
-        messages: Default::default(),
-        first_flow: 0,
-        pace: vec![1000; ranks as usize],
-        sends: Vec::new(),
-    };
-    job.number();
+fn job(graph: Graph, streamed: bool) -> Arc<Job> {
+    let overheads = Overheads { send: Span::from_ns(100), receive: Span::from_ns(50), gap: Span::from_ns(40) };
+    let job = support::job(graph, |job| (job.iterations, job.queue_pairs, job.overheads) = (2, 2, overheads));
     assert_eq!(job.is_streamed(), streamed);
-    Arc::new(job)
+    job
 }
 
 #[test]

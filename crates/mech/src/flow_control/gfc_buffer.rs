@@ -384,6 +384,12 @@ mod tests {
         Occupancy { bytes: Bytes(bytes), ..Occupancy::default() }
     }
 
+    /// GFC section 6.2.2, without anything of ours.
+    fn plain() -> Params {
+        let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
+        Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing: Span::ZERO, entry: None }
+    }
+
     /// GFC section 6.2.2: B 300 KB, B_1 281 KB, steps of 19 KB / 2^n.
     #[test]
     fn stage_table_of_the_simulations() {
@@ -410,15 +416,7 @@ mod tests {
 
     #[test]
     fn rising_is_immediate_and_falling_waits_for_the_hysteresis() {
-        let p = Params {
-            bm: Bytes::from_kb(300),
-            b1: Bytes::from_kb(281),
-            hysteresis: Bytes(3000),
-            rate_unit: Rate(8000),
-            repeat: Span::ZERO,
-            spacing: Span::ZERO,
-            entry: None,
-        };
+        let p = Params { hysteresis: Bytes(3000), ..plain() };
         let mut r = StageReceiver::new(&p, C);
         let len = Bytes(1500);
         assert_eq!(r.on_arrival(Time(1), &occupancy(280_500), len), None);
@@ -432,15 +430,7 @@ mod tests {
 
     #[test]
     fn without_hysteresis_both_directions_are_literal() {
-        let p = Params {
-            bm: Bytes::from_kb(300),
-            b1: Bytes::from_kb(281),
-            hysteresis: Bytes::ZERO,
-            rate_unit: Rate(8000),
-            repeat: Span::ZERO,
-            spacing: Span::ZERO,
-            entry: None,
-        };
+        let p = plain();
         let mut r = StageReceiver::new(&p, C);
         assert_eq!(r.on_arrival(Time(1), &occupancy(281_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
         assert_eq!(r.on_departure(Time(2), &occupancy(280_999), Bytes(1500)), Some(Message::Stage(Stage(0))));
@@ -449,9 +439,7 @@ mod tests {
     /// A lost stage, or a lost end of it, comes again after the interval.
     #[test]
     fn the_stage_is_repeated_at_intervals() {
-        let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
-        let p =
-            Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::from_us(5), spacing: Span::ZERO, entry: None };
+        let p = Params { repeat: Span::from_us(5), ..plain() };
         let (mut r, us) = (StageReceiver::new(&p, C), Time::from_us);
         assert_eq!(r.next_wake(), None, "both ends begin at stage 0");
         assert_eq!(r.on_arrival(us(1), &occupancy(282_000), Bytes(1500)), Some(Message::Stage(Stage(1))));
@@ -465,9 +453,7 @@ mod tests {
     /// At most one message per 7 us: the stage that holds when the time is over is sent, none if it is the announced one.
     #[test]
     fn messages_keep_a_distance_and_the_latest_stage_wins() {
-        let (bm, b1) = (Bytes::from_kb(300), Bytes::from_kb(281));
-        let spacing = Span::from_us(7);
-        let p = Params { bm, b1, hysteresis: Bytes::ZERO, rate_unit: Rate(8000), repeat: Span::ZERO, spacing, entry: None };
+        let p = Params { spacing: Span::from_us(7), ..plain() };
         let (mut r, us, len) = (StageReceiver::new(&p, C), Time::from_us, Bytes(1500));
         let stage = |k| Some(Message::Stage(Stage(k)));
         assert_eq!(r.on_arrival(us(1), &occupancy(282_000), len), stage(1));
@@ -484,15 +470,7 @@ mod tests {
 
     #[test]
     fn the_sender_obeys_the_stage() {
-        let p = Params {
-            bm: Bytes::from_kb(300),
-            b1: Bytes::from_kb(281),
-            hysteresis: Bytes::ZERO,
-            rate_unit: Rate(8000),
-            repeat: Span::ZERO,
-            spacing: Span::ZERO,
-            entry: None,
-        };
+        let p = plain();
         let mut s = StageSender::new(&p, C);
         s.on_message(Time::ZERO, Message::Stage(Stage(1)));
         assert_eq!(s.rate(Time::ZERO), Rate::from_gbps(5));

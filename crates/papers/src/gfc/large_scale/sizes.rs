@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::job::{Egress, NextAfter};
-use super::network::RoutingRule;
+use super::job::{Aim, Egress, Job, NextAfter, Scheme};
+use super::network::{Network, RoutingRule};
 use crate::Mode;
 
 /// How often a routing rule is tried.
@@ -27,6 +27,32 @@ pub struct Effort {
     pub repetitions: u32,
     /// Repetitions under GFC, of all kinds.
     pub gentle_repetitions: u32,
+}
+
+impl Effort {
+    /// Repetitions under a flow control.
+    pub fn repetitions_of(&self, scheme: Scheme) -> u32 {
+        if scheme.is_gentle() { self.gentle_repetitions } else { self.repetitions }
+    }
+
+    /// Some repetitions of a network that look for a deadlock.
+    pub fn job(&self, network: Network, scheme: Scheme, first: u32, repetitions: u32) -> Job {
+        let &Effort { k: _, rule, egress, next_after, size_max, duration_us, .. } = self;
+        Job {
+            aim: Aim::Deadlock,
+            network,
+            rule,
+            egress,
+            scheme,
+            hysteresis: 3000,
+            spacing_ns: 0,
+            next_after,
+            size_max,
+            duration_us,
+            first,
+            repetitions,
+        }
+    }
 }
 
 /// How much is done.

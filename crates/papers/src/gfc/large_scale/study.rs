@@ -249,7 +249,7 @@ fn search(
     let what = format!("search k = {}, {}, {}", effort.k, effort.rule.name(), effort.egress.name());
     let mut cases: Vec<Case> =
         numbers.iter().map(|&n| Case { network: Network { k: effort.k, number: n }, runs: Default::default() }).collect();
-    let all = |scheme: Scheme| if scheme.is_gentle() { effort.gentle_repetitions } else { effort.repetitions };
+    let all = |scheme: Scheme| effort.repetitions_of(scheme);
     let found = |r: &Runs| r.deadlock().is_some() || r.for_good();
     // Some networks after others, each as often as it takes: what is done when the time is up are fewer networks.
     let blocks = cases.len().div_ceil(NETWORKS);
@@ -262,20 +262,8 @@ fn search(
                 for scheme in group.iter().copied().filter(|s| first < all(*s)) {
                     if case.of(scheme).map_or(first == 0, |r| r.runs.len() == first as usize && !found(r)) {
                         places.push((at, scheme as usize));
-                        jobs.push(Job {
-                            aim: Aim::Deadlock,
-                            network: case.network,
-                            rule: effort.rule,
-                            egress: effort.egress,
-                            scheme,
-                            hysteresis: 3000,
-                            spacing_ns: 0,
-                            next_after: effort.next_after,
-                            size_max: effort.size_max,
-                            duration_us: effort.duration_us,
-                            first: first_repetition(cx) + first,
-                            repetitions: CHUNK.min(all(scheme) - first),
-                        });
+                        let (from, repetitions) = (first_repetition(cx) + first, CHUNK.min(all(scheme) - first));
+                        jobs.push(effort.job(case.network, scheme, from, repetitions));
                     }
                 }
             }

@@ -106,20 +106,7 @@ impl Table1 {
         let effort = effort(k);
         let mut runs = Vec::new();
         for &number in filtered.cyclic(effort.rule) {
-            let job = Job {
-                aim: Aim::Deadlock,
-                network: Network { k, number },
-                rule: effort.rule,
-                egress: effort.egress,
-                scheme,
-                hysteresis: 3000,
-                spacing_ns: 0,
-                next_after: effort.next_after,
-                size_max: effort.size_max,
-                duration_us: effort.duration_us,
-                first: FIRST,
-                repetitions: if scheme.is_gentle() { effort.gentle_repetitions } else { effort.repetitions },
-            };
+            let job = effort.job(Network { k, number }, scheme, FIRST, effort.repetitions_of(scheme));
             match job.run(stop).map_err(|e| e.to_string())? {
                 Some(done) => runs.push((number, done)),
                 None => return Ok(None),
