@@ -1,0 +1,133 @@
+//! What a run comes to: the partitions put together, and the counters that are asked for before that too.
+
+use super::on_processes::Sums;
+use super::*;
+use crate::outcome::{Outcome, PortTotals};
+
+impl World {
+    /// Ends the run: final look, counters, flows.
+    pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
+        let (now, of_run) = (self.now, self.now());
+        let fast_forwarded = self.fast_forwarded();
+        self.partitions.iter_mut().for_each(|p| p.core.clock.reach(EventKey { time: now, rank: u64::MAX }));
+        if self.deadlock_interval.0 > 0 && self.deadlocks.is_empty() {
+            self.look_for_deadlocks();
+        }
+        self.audit();
+        std::mem::take(&mut self.held).into_iter().for_each(|sample| self.record(sample.row()));
+        self.put_in_order(); // stops that have expired since the last event
+        let mut ports = self.port_totals();
+        let mut ranks = self.take_ranks();
+        let (leapt, jobs) = (std::mem::take(&mut self.leaps), self.jobs.clone());
+        let mut begun = self.partitions.iter().map(|p| p.starts.begun).sum();
+        let events = self.events();
+        let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
+        let mut flow_collisions = switches.map(|s| s.collisions()).sum();
+        let mut pools = self.pool_uses();
+        let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
+        let mut seen = partitions.next().expect("a world has a partition");
+        let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
+        let mut storms = seen.storms.take();
+        let (mut counts, mut records) = (seen.counts, seen.flows.records);
+        for mut other in partitions {
+            counts.add(&other.counts);
+            seen.cnms.extend(other.cnms);
+            records.add(&other.flows.records);
+            checks.push(other.checks);
+            storms.extend(other.storms.take());
+        }
+        let (mut flows, messages) = records.into_parts();
+        if self.others.exist() {
+            let cnms = &mut seen.cnms;
+            let all = Sums {
+                ports: &mut ports,
+                begun: &mut begun,
+                flow_collisions: &mut flow_collisions,
+                pools: &mut pools,
+                counts: &mut counts,
+                flows: &mut flows,
+                cnms,
+            };
+            all.join(&mut self.others);
+            checks = self.others.at_first(checks);
+            storms = self.others.at_first(storms);
+        }
+        if self.outside {
+            // A flow may have begun elsewhere, by another clock.
+            let known = |f: &FlowRecord| f.flow.start <= of_run || f.delivered > 0;
+            begun = flows.iter().rposition(known).map_or(0, |last| last + 1);
+        }
+        match &jobs {
+            Some(jobs) if !leapt.is_empty() => {
+                leaps::unfold_flows(&leapt, jobs, &mut flows);
+                leaps::unfold_ranks(&leapt, jobs, &mut ranks);
+            }
+            Some(_) => {}
+            None => flows.truncate(begun),
+        }
+        storms.sort_by_key(Storm::order);
+        let (violations, violations_total) = Checks::merged(checks);
+        let outcome = Outcome {
+            ended,
+            now: of_run,
+            events,
+            fast_forwarded,
+            frame_hops: counts.frame_hops,
+            data_frame_hops: counts.data_frame_hops,
+            dropped_frames: counts.lost.dropped().total(),
+            lost_frames: counts.lost.on_links().total(),
+            lost: counts.lost,
+            lossless: self.layout.lossless,
+            rate_changes: counts.rate_changes,
+            retry: counts.retry,
+            retransmission_timeouts: counts.retransmission_timeouts,
+            delivered_frames: counts.delivered,
+            flows,
+            messages,
+            ranks,
+            completions: self.completions,
+            queue_counts: seen.histogram.map(|h| h.kept).unwrap_or_default(),
+            deadlocks: self.deadlocks,
+            storms,
+            ports,
+            pools,
+            cnms: seen.cnms,
+            flow_collisions,
+            violations,
+            violations_total,
+        };
+        (outcome, self.recorder)
+    }
+
+    /// The most that was held up to now in the pools of each switch of this process that has any.
+    pub fn pool_uses(&self) -> BTreeMap<u32, Vec<PoolUse>> {
+        let nodes = self.partitions.iter().flat_map(|p| (0u32..).zip(&p.nodes));
+        let uses = nodes.filter_map(|(n, node)| if let Node::Switch(s) = node { Some((n, s.pool_uses())) } else { None });
+        uses.filter(|(_, uses)| !uses.is_empty()).collect()
+    }
+
+    /// Counters by node and port up to now; each port is counted where its node is.
+    pub fn port_totals(&self) -> Vec<Vec<PortTotals>> {
+        let classes = self.layout.classes.len() as u8;
+        let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
+        for (at, &(node, port)) in self.layout.ports.places().iter().enumerate() {
+            let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
+            let mut totals = partition.core.totals_of(at);
+            for class in 0..classes as usize {
+                let (paused, held) = partition.core.monitor.open_stops(at * classes as usize + class, self.now);
+                (totals.pause_ps_total, totals.hold_ps_total) = (totals.pause_ps_total + paused, totals.hold_ps_total + held);
+            }
+            if let Node::Switch(s) = &partition.nodes[node as usize] {
+                for class in 0..classes {
+                    let (ingress, egress) = s.highest(port, class);
+                    totals.ingress_bytes_max = totals.ingress_bytes_max.max(ingress);
+                    totals.egress_bytes_max = totals.egress_bytes_max.max(egress);
+                }
+            }
+            all.resize_with(node as usize + 1, Vec::new);
+            all[node as usize].push(totals);
+        }
+        all.resize_with(self.layout.ports.first().len(), Vec::new);
+        all
+    }
+}
