@@ -15,7 +15,6 @@ use super::*;
 use crate::flows::Seen;
 use crate::monitor::Counts;
 use crate::outcome::{PortCnms, PortTotals};
-use crate::outcome::PortTotals;
 use crate::pack::Pack;
 use crate::processes::Processes;
 use xoff_node::PoolUse;
