@@ -43,14 +43,13 @@ pub const ROUND_ROBIN: &str = "the egress serves its ingresses in turn (the pape
 /// Why GFC's buffer is larger than B_m.
 pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theorems are about a fluid, frames are not divisible";
 
-/// How long a flow has had no byte when it stands still. Not 1 ms: behind a hotspot flows wait that long under PFC too, without any cycle
-/// (Fig. 16 counts them).
-pub const STANDSTILL: Span = Span::from_ms(5);
+/// How long a flow has had no byte when it stands still.
+pub const STANDSTILL: Span = Span::from_ms(1);
 
 /// What GFC must not do. A deadlock is no check on it: it holds no port, so that no cycle of ports can wait for ever, whatever becomes of
 /// the flows.
 pub fn standstill(name: &str, runs: &[&Observed]) -> Check {
-    let what = format!("{name}: flows that stand still, not a byte for 5 ms and until the end");
+    let what = format!("{name}: flows that stand still, not a byte for 1 ms and until the end");
     Check::none(what, "flows", runs.iter().map(|r| r.standing_still(STANDSTILL)).sum()).claimed()
 }
 

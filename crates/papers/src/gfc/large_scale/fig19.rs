@@ -70,9 +70,7 @@ pub fn findings(study: &LargeScale) -> Findings {
                 .paper(0.004)
                 .assuming(SPACING),
         );
-        // A message at each end of a window comes on top of what the window holds.
-        let most = bound + Messages::share(1.0);
-        f.checks.push(Check::new(format!("k = {k}: largest"), Unit::Fraction, m.max(), 0.0, most).paper(0.0049).assuming(SPACING));
+        f.checks.push(Check::new(format!("k = {k}: largest"), Unit::Fraction, m.max(), 0.0, bound).paper(0.0049).assuming(SPACING));
     }
     let percent = |v| Unit::Fraction.format(v);
     let words = study.messages.iter().map(|m| {

@@ -6,7 +6,7 @@ use xoff_sim::{Ended, FlowRecord, Lone, Outcome, Probes, Selection, World, ideal
 use xoff_topology::{FlowKey, Topology, trace_path};
 use xoff_units::{Span, Time};
 
-use crate::gfc::schemes::{STANDSTILL, WITH_REPAIR};
+use crate::gfc::schemes::WITH_REPAIR;
 use crate::{ReproduceError, lab};
 
 use super::meter::{Measured, Meter, Sums, WINDOW};
@@ -97,7 +97,10 @@ pub enum NextAfter {
 }
 
 /// Before the end of a run: when what has arrived is noted. No byte since the first: a flow stands still; since the second: it waits.
-const NOTED: [Span; 2] = [STANDSTILL, Span::from_ms(1)];
+const NOTED: [Span; 2] = [STANDSTILL, crate::gfc::schemes::STANDSTILL];
+/// How long a flow of these networks has had no byte when it stands still. Not 1 ms, as in the other entries: behind a hotspot flows wait that long
+/// under PFC too, without any cycle (Fig. 16 counts them).
+const STANDSTILL: Span = Span::from_ms(5);
 /// How long a search goes on with a repetition in which flows stand still under GFC: do they still when it is over? [us]
 const GOES_ON_US: u64 = LONG_US;
 

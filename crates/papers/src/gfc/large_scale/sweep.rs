@@ -14,7 +14,7 @@ use xoff_params::{ParamError, suggest};
 use xoff_report::{Section, Unit};
 use xoff_sweep::{Cell, Column, Done, Kind, Measured, Ran, Shard, Study, Value, Work};
 
-use super::job::{Aim, Egress, Job, NextAfter, Runs, Scheme};
+use super::job::{Egress, NextAfter, Runs, Scheme};
 use super::network::{Filtered, Network, RoutingRule};
 use super::sizes::{DURATION_US, Effort, SIZE_MAX, Sizes};
 use super::study::{Case, LargeScale, Search};
@@ -229,6 +229,7 @@ mod tests {
 
     use xoff_sweep::Plan;
 
+    use super::super::job::{Aim, Job};
     use super::*;
 
     /// What a cell finds is what the reproduction finds: its filter, its jobs, its numbers.
