@@ -107,6 +107,19 @@ fn one_name_has_one_colour_in_all_panels() {
     assert_eq!(paths(&figure.to_svg(), Colour::Vermilion).len(), 2);
 }
 
+/// A series that was given another colour in each panel has that colour in the legend of that panel.
+#[test]
+fn a_legend_has_the_colour_that_its_panel_draws() {
+    let line = |colour| panel(Mark::line("series", [(0.0, 2.0), (1.0, 2.0)]).colour(colour));
+    let svg = Figure::new("figure").columns(2).panel(line(Colour::Blue)).panel(line(Colour::Purple)).to_svg();
+    let drawn = |colour: Colour| {
+        let document = parsed(&svg);
+        document.descendants().filter(|n| n.attribute("stroke") == Some(colour.hex())).count()
+    };
+    // The line, and its sample.
+    assert_eq!((drawn(Colour::Blue), drawn(Colour::Purple)), (2, 2));
+}
+
 #[test]
 fn automatic_colours_avoid_chosen_ones() {
     let figure = figure(Mark::line("first", [(0.0, 1.0), (1.0, 1.0)]));

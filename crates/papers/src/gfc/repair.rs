@@ -246,14 +246,17 @@ fn matrix(grid: &[Tried]) -> Table {
 fn figure(jobs: &[Job], runs: &[Observed]) -> Figure {
     let mut figure = Figure::new("Buffer-based GFC by the paper's rule and with entry ports")
         .caption("Rate of flow 1, logarithmic: one host a switch in order of arrival; two hosts a switch in order of arrival and in turn.")
-        .columns(3);
+        .columns(2);
     for (title, start) in [
         ("Ring, order of arrival", "ring, fifo, "),
-        ("Two hosts, order of arrival", "two hosts, fifo"),
-        ("Two hosts, round robin", "two hosts, round-robin"),
+        ("Two hosts a switch, order of arrival", "two hosts, fifo"),
+        ("Two hosts a switch, round robin", "two hosts, round-robin"),
     ] {
-        let mut panel = Panel::new(title, Axis::new("Time", Unit::Picoseconds), Axis::new("Rate of flow 1", Unit::BitsPerSecond).log());
-        for (j, run) in jobs.iter().zip(runs).filter(|(j, _)| j.name.starts_with(start) && !j.name.contains("thresholds")) {
+        let of = || jobs.iter().zip(runs).filter(|(j, _)| j.name.starts_with(start) && !j.name.contains("thresholds"));
+        let until = of().map(|(_, run)| lab::ps(run.outcome.now)).fold(0.0, f64::max);
+        let time = Axis::new("Time", Unit::Picoseconds).range(0.0, until);
+        let mut panel = Panel::new(title, time, Axis::new("Rate of flow 1", Unit::BitsPerSecond).log());
+        for (j, run) in of() {
             let points: lab::Points = run.flow_rate(0, RateSource::Measured).into_iter().filter(|p| p.1 > 0.0).collect();
             panel = panel.mark(Mark::line(j.scheme.title, points).colour(j.scheme.colour));
         }

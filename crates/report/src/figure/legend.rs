@@ -40,23 +40,23 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
     let mut out: Vec<Entry> = Vec::new();
     for mark in &panel.marks {
         match mark {
-            Mark::Line { name, points, dashed, second, .. } => {
-                let colour = colours.of(name).hex();
+            Mark::Line { name, points, dashed, second, colour, .. } => {
+                let colour = own(*colour, colours.of(name));
                 let swatch = Swatch::Line { colour, dash: colours.dash(name, *dashed), width: "2" };
                 out.push(Entry { swatch, label: series_label(name, points.is_empty(), *second) });
             }
-            Mark::Points { name, points, second, .. } => {
-                let swatch = Swatch::Dot(colours.of(name).hex());
+            Mark::Points { name, points, second, colour } => {
+                let swatch = Swatch::Dot(own(*colour, colours.of(name)));
                 out.push(Entry { swatch, label: series_label(name, points.is_empty(), *second) });
             }
-            Mark::Cdf { name, samples, dashed, .. } => {
-                let colour = colours.of(name).hex();
+            Mark::Cdf { name, samples, dashed, colour } => {
+                let colour = own(*colour, colours.of(name));
                 let swatch = Swatch::Line { colour, dash: colours.dash(name, *dashed), width: "2" };
                 out.push(Entry { swatch, label: series_label(name, samples.is_empty(), false) });
             }
             Mark::Bars { groups, reference, .. } => {
                 out.extend(groups.iter().map(|group| {
-                    let swatch = Swatch::Box { fill: colours.of(&group.name).hex(), opacity: "1" };
+                    let swatch = Swatch::Box { fill: own(group.colour, colours.of(&group.name)), opacity: "1" };
                     Entry { swatch, label: series_label(&group.name, group.bars.is_empty(), false) }
                 }));
                 out.push(Entry { swatch: Swatch::Diamond, label: reference.clone() });
@@ -70,7 +70,7 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
                 out.push(Entry { swatch, label: label.clone() });
             }
             Mark::Lanes { groups, .. } => out.extend(groups.iter().map(|group| {
-                let fill = group.colour.unwrap_or_else(|| colours.of(&group.name)).hex();
+                let fill = own(group.colour, colours.of(&group.name));
                 Entry { swatch: Swatch::Box { fill, opacity: "1" }, label: series_label(&group.name, group.stretches.is_empty(), false) }
             })),
             Mark::Heatmap { legend, .. } => out.extend(legend.iter().map(|(tone, label): &(Tone, String)| Entry {
@@ -81,6 +81,11 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
     }
     out.retain(|entry| !entry.label.is_empty());
     out
+}
+
+/// The colour that a mark is drawn in: the one it was given, in this panel.
+fn own(given: Option<super::Colour>, automatic: super::Colour) -> &'static str {
+    given.unwrap_or(automatic).hex()
 }
 
 /// The mark of a bar's reference value: hollow, so that it reads on a bar and on the page.
