@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xoff_units::paged::Items;
 use xoff_units::{Bytes, Rate, Span, Time, flat};
 
-use crate::graph::{Graph, NONE, Work};
+use crate::graph::{Graph, NONE, Pages, Work};
 use crate::machine::SPAN_MAX;
 
 /// What a host spends on messages besides the wire.
@@ -187,9 +187,14 @@ impl Jobs {
         ((flow - self.jobs[at].first_flow) as u64 <= self.jobs[at].flows().saturating_sub(1) && self.jobs[at].flows() > 0).then_some(at)
     }
 
-    /// Are their operations and messages in a file, and not in memory? Those of all or of none are.
+    /// The file in which their operations and messages are, if not in memory. Those of all or of none are.
+    pub fn pages(&self) -> Option<&Pages> {
+        self.jobs.iter().find_map(|j| j.graph.pages())
+    }
+
+    /// Are their operations and messages in a file?
     pub fn are_streamed(&self) -> bool {
-        self.jobs.iter().any(|j| j.is_streamed())
+        self.pages().is_some()
     }
 
     /// Messages of all jobs and iterations.

@@ -37,9 +37,7 @@ pub(crate) struct Records {
 impl Records {
     /// Of these flows, and of the messages of streamed jobs, which have the numbers after them.
     pub fn new(listed: Vec<FlowRecord>, jobs: Option<&Arc<Jobs>>) -> Records {
-        let streamed = jobs.filter(|j| j.are_streamed());
-        let pages = streamed.and_then(|j| j.jobs.first()?.graph.pages());
-        let messages = streamed.zip(pages).map(|(jobs, pages)| {
+        let messages = jobs.and_then(|j| Some((j, j.pages()?))).map(|(jobs, pages)| {
             // Every rank stands somewhere else in its own, as a sender and as a receiver of others.
             let (page, most) = (pages.page / 4, 16 * jobs.ranks() + 16);
             let (from, jobs) = (listed.len() as u64, jobs.clone());

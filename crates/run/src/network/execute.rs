@@ -236,7 +236,7 @@ impl<'s> Running<'s> {
         let Running { world, course, checkpoints, clocks, .. } = self;
         let slice = world.slice();
         let step = |course: &Option<Course>, w: &World| course.as_ref().map_or(slice, |c| c.step(w));
-        let file = self.scenario.flows.jobs.as_ref().and_then(|j| j.jobs.first()?.graph.pages()).map(|p| &p.file);
+        let file = self.scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
         let mut shown = world.events_handled();
         let first = step(course, world);
         let ended = world.drive_by(until, first, |w| {
@@ -312,7 +312,7 @@ impl<'s> Running<'s> {
         let (slowdown, ideals) = write_rows(scenario, &outcome, &ports, &mut tables).unwrap_or_default();
         let jobs = super::jobs::write(scenario, &outcome, &ports, &pauses, &mut tables).unwrap_or_default();
         let closed = tables.close();
-        let file = scenario.flows.jobs.as_ref().and_then(|j| j.jobs.first()?.graph.pages()).map(|p| &p.file);
+        let file = scenario.flows.jobs.as_ref().and_then(|j| j.pages()).map(|p| &p.file);
         if let Some(e) = file.and_then(|f| f.failed()) {
             let folder = std::env::temp_dir();
             return Err(RunError::Record(RecordError::new("write a temporary file in", &folder, e)));

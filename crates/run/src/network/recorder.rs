@@ -80,7 +80,7 @@ impl TableRecorder {
     pub fn keeping_pauses(mut self, jobs: Option<&Jobs>) -> Self {
         self.kept = jobs.map(|_| Pauses::default());
         // There are more ports than ranks.
-        self.pages = jobs.and_then(|j| j.jobs.first()?.graph.pages()).map(|p| Pages { page: 64, ..p.clone() });
+        self.pages = jobs.and_then(Jobs::pages).map(|p| Pages { page: 64, ..p.clone() });
         self
     }
 }

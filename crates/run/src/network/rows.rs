@@ -44,7 +44,7 @@ pub(super) fn write_rows(
     ports: &PortNumbers,
     tables: &mut Tables,
 ) -> Result<(Option<Slowdown>, Vec<Option<Span>>), RecordError> {
-    let pages = s.flows.jobs.as_ref().and_then(|j| j.jobs.first()?.graph.pages());
+    let pages = s.flows.jobs.as_ref().and_then(|j| j.pages());
     let (mut slowdowns, mut all) = (Slowdowns::new(pages), Vec::with_capacity(o.flows.len()));
     let ideals = Ideals::new(s, o.now);
     for (i, f) in o.all_flows().enumerate() {
