@@ -22,7 +22,7 @@ fn the_ring_deadlocks_in_order_of_arrival_and_gfc_holds_half_the_line_rate_in_tu
             assert!(holds(&ring, &format!("{scheme}, round robin: rate of flow {flow}")));
         }
         for order in ["arrival order", "round robin"] {
-            assert!(holds(&ring, &format!("{scheme}, {order}: flows that stand still, not a byte for 5 ms and until the end")));
+            assert!(holds(&ring, &format!("{scheme}, {order}: flows that stand still, not a byte for 1 ms and until the end")));
         }
     }
     assert_eq!(ring.verdict, Verdict::UnderAssumption);
