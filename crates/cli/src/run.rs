@@ -338,7 +338,7 @@ fn fast_forward(m: &Manifest) -> String {
 /// The flows, when there are few enough to read.
 fn flows(s: &NetworkScenario, f: &Finished) -> String {
     let flows = &f.outcome.flows;
-    if flows.len() > 20 {
+    if flows.is_empty() || flows.len() > 20 {
         return String::new();
     }
     let mut t = terminal::table(["Flow", "From", "To", "Size", "Delivered", "Mean rate", "Completion time"]);

@@ -108,6 +108,7 @@ fn wrong_scenarios() {
         ("comments", b"# nothing\n".to_vec(), "s.toml:1:1", &["nothing but comments", "[topology]"]),
         ("binary", (0..=255).collect(), "s.toml:3:115", &["0x80 is not UTF-8", "expected a text file"]),
         ("UTF-16", utf16, "s.toml:1:1", &["this is UTF-16; save it as UTF-8"]),
+        ("gzip", b"\x1f\x8b\x08".to_vec(), "s.toml:1:2", &["0x8b is not UTF-8", "this is gzip; unpack it first"]),
         ("Latin-1", b"[run]\ntitle = \"\xe4\"\n".to_vec(), "s.toml:2:10", &["0xe4 is not UTF-8", "expected a text file"]),
         ("CR LF", format!("{RING}{FLOW}[switch]\nbufer = 1\n").replace('\n', "\r\n").into(), "s.toml:8:1", &["unknown key 'bufer'"]),
         ("byte order mark", [b"\xef\xbb\xbf".to_vec(), with("[switch]\nbufer = 1\n")].concat(), "s.toml:8:1", &["unknown key 'bufer'"]),
