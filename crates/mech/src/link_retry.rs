@@ -308,6 +308,10 @@ impl RetrySender {
     pub fn outstanding(&self) -> u64 {
         self.next - self.first
     }
+    /// The next new one, counted from the first of the run.
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
     /// When the timer expires; never: it does not run.
     pub fn next_wake(&self) -> Time {
         self.timer
@@ -384,6 +388,13 @@ impl RetrySender {
         self.lens.clear();
         (self.first, self.bytes, self.tries) = (self.next, 0, 0);
         (self.state, self.timer) = if self.p.re_init { (State::Init, now + self.p.timer) } else { (State::Flush, Time::NEVER) };
+    }
+
+    /// The link has failed: nothing goes again.
+    pub fn on_link_failed(&mut self) {
+        self.lens.clear();
+        (self.first, self.bytes, self.tries) = (self.next, 0, 0);
+        (self.state, self.timer) = (State::Flush, Time::NEVER);
     }
 
     /// What is to be sent after a flush, and again until it is answered.
@@ -478,9 +489,20 @@ impl RetryReceiver {
     /// The far end has sent this. Returns the answer.
     pub fn on_signal(&mut self, signal: Signal) -> Option<Signal> {
         let Signal::Init(n) = signal else { return None };
-        self.expected = u64::from(n);
+        // What the far end has given up is skipped.
+        self.expected += u64::from(n).wrapping_sub(self.expected) & self.p.mask();
         (self.beyond, self.nack_due, self.ack_due) = (None, false, false);
         Some(Signal::InitEcho(n))
+    }
+
+    /// The frame that it expects, counted from the first of the run: it has accepted all before, or skipped them for an `Init`.
+    pub fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    /// The link has failed: nothing is answered any more.
+    pub fn on_link_failed(&mut self) {
+        (self.beyond, self.nack_due, self.ack_due) = (None, false, false);
     }
 
     /// What is due to be sent now.

@@ -158,13 +158,35 @@ pub enum RetryEvent {
     TimedOut,
     /// A signal of the far end was lost.
     SignalLost,
-    /// A frame was kept and will not go again.
+    /// A frame was kept and will not go again. It may have arrived, or arrive yet: that is known at the far end.
     GivenUp {
         /// What it was for.
         kind: FrameKind,
         /// Flow of the frame.
         flow: u32,
+        /// Its number on this link, counted from the first of the run.
+        number: u64,
+        /// The last bit that the port has sent so far leaves it then.
+        sent: Time,
+        /// What for.
+        why: Surrender,
     },
+    /// The far end began anew: these numbers will not come any more.
+    Skipped {
+        /// The first of them, counted from the first of the run.
+        from: u64,
+        /// The next that will come.
+        to: u64,
+    },
+}
+
+/// Why a link gives up what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surrender {
+    /// More replays in a row without any progress than are allowed.
+    NoProgress,
+    /// It has failed.
+    LinkFailed,
 }
 
 /// What happened inside a node, for probes, checkers and flow accounting.

@@ -359,7 +359,7 @@ impl Nic {
 
     /// The link fails: control frames and acknowledgements that wait are dropped, nothing is sent any more.
     pub fn on_link_failed(&mut self, now: Time, env: &mut impl Env) {
-        while let Some(f) = self.port.fail(env) {
+        while let Some(f) = self.port.fail(now, self.node, 0, env) {
             self.drop_waiting(now, &f, env);
         }
         while let Some(id) = self.feedback.pop(env.frames()) {

@@ -245,9 +245,9 @@ impl Port {
         self.failed
     }
     /// The link fails: nothing is sent any more. What waited among the control frames is thrown away frame by frame.
-    pub fn fail(&mut self, env: &mut impl Env) -> Option<Frame> {
+    pub fn fail(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> Option<Frame> {
         self.failed = true;
-        self.drop_kept();
+        self.drop_kept(now, node, port, env);
         let id = self.control.pop(env.frames())?;
         Some(env.discard(id))
     }

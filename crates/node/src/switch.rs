@@ -331,7 +331,7 @@ impl Switch {
 
     /// The link of a port fails: what waits for it is thrown away.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        while let Some(f) = self.ports[port as usize].fail(env) {
+        while let Some(f) = self.ports[port as usize].fail(now, self.node, port, env) {
             let dropped = NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
             env.emit(self.node, now, dropped);
         }

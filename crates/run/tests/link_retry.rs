@@ -183,3 +183,37 @@ fn bad_input_has_its_place_and_its_inequality() {
     let s = load(&line(1000, 1, "[link_retry]\nkind = \"llr\"\nbuffer = \"5KB\"\n", ""));
     assert!(s.warnings.render(false).contains("replay buffer 5KB < "), "{}", s.warnings.render(false));
 }
+
+/// However a link loses what it keeps - too many replays, with a handshake after them or without, or a failure in the middle of them - each frame
+/// that was sent has arrived or is counted as lost, once, with the cause; what had arrived before its link gave it up is not.
+#[test]
+fn what_a_link_gives_up_is_a_loss_unless_it_had_arrived() {
+    let (mut given_up, mut failed, mut arrived, mut on_control) = (0, 0, 0, 0);
+    for case in 0..120u64 {
+        let retry = ["on_flush = \"re-init\"\nreplays = 1\n", "on_flush = \"best-effort\"\nreplays = 1\n", "replays = 3\n", "replays = 255\n"];
+        let flow_control = ["kind = \"pfc\"\n", "kind = \"uec-cbfc\"\n", "kind = \"cbfc\"\n"][case as usize % 3];
+        let seen = if case % 5 == 0 { "seen = false\n" } else { "" };
+        let loss = [0.5, 0.3, 0.7][case as usize / 4 % 3];
+        let failure = match case % 2 {
+            0 => String::new(),
+            _ => format!("[[failure]]\nlink = \"S1-S2\"\nat = \"{}ns\"\n", 20_000 + 1_237 * case),
+        };
+        let text = format!(
+            "[run]\nduration = \"20ms\"\nseed = {case}\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"dumbbell\"\nsenders = 2\nreceivers = 2\nrate = \"10Gbps\"\n\
+             [host]\nmtu = \"{MTU}B\"\nacks = \"per-frame\"\n[flow_control]\n{flow_control}[[link_errors]]\nkind = \"frame\"\nloss = {loss}\n{seen}{failure}\
+             [link_retry]\nkind = \"llr\"\n{}[[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"60KB\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H3\"\nsize = \"40KB\"\n",
+            retry[case as usize % 4]
+        );
+        let f = run(&text);
+        let o = &f.outcome;
+        let sent = o.flows.iter().map(|f| f.sent).sum::<u64>() / MTU;
+        assert_eq!(sent, o.delivered_frames + o.lost.total().data, "case {case}: {:?} {:?}\n{text}", o.lost, o.retry);
+        assert_eq!(o.violations_total, 0, "case {case}: {:?}\n{text}", o.violations);
+        let at_ports: u64 = o.ports.iter().flatten().map(|p| p.lost).sum();
+        assert_eq!(at_ports, o.lost.on_links().total(), "case {case}");
+        (given_up, failed) = (given_up + o.lost.given_up.data, failed + o.lost.on_failed_link.data);
+        arrived += u64::from(o.retry.given_up.total() > o.lost.given_up.total() + o.lost.on_failed_link.total());
+        on_control += o.lost.given_up.control;
+    }
+    assert!(given_up > 100 && failed > 20 && arrived > 20 && on_control > 20, "{given_up} {failed} {arrived} {on_control}");
+}

@@ -299,12 +299,12 @@ impl Core {
     }
 
     fn remove_lost(&mut self, at: usize, frame: FrameId, up: bool) {
-        let kind = self.frames.remove(frame).kind();
+        let frame = self.frames.remove(frame);
         if self.lines[at].is_tapped() {
             let (node, port) = self.layout.ports.place(at as u32);
             self.monitor.rows.record_frame(OnWire::Lost { at: self.clock.now, node, port });
         }
-        self.monitor.note_lost(at, kind, up);
+        self.monitor.note_lost(at, &frame, up);
     }
 
     /// Routes have changed because a link failed.

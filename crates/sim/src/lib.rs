@@ -20,6 +20,7 @@ mod event;
 mod fast_forward;
 mod fault;
 mod flows;
+mod given_up;
 mod handed_in;
 mod histogram;
 mod ideal;

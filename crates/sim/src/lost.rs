@@ -1,6 +1,6 @@
 //! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
 
-use xoff_node::{Drop, FrameKind, RetryEvent};
+use xoff_node::{Drop, Frame, FrameKind, RetryEvent};
 use xoff_units::save::Value;
 
 use crate::checks::ViolationKind;
@@ -51,10 +51,12 @@ pub struct LostFrames {
     pub link_failed: FrameCount,
     /// Dropped by a switch: its watchdog had found a storm.
     pub by_watchdog: FrameCount,
-    /// Lost on the wire of a link that failed.
+    /// Lost on the wire of a link that failed, or sent over it, hit, and not sent again before it failed.
     pub on_failed_link: FrameCount,
     /// Lost on the wire to an error ([`Losses`](crate::Losses)).
     pub on_faulty_link: FrameCount,
+    /// Given up by a link that repeats, without having arrived: too many replays made no progress.
+    pub given_up: FrameCount,
     /// Dropped by a switch, of a lossy class: the ingress buffer had no room.
     pub lossy_ingress: FrameCount,
     /// Dropped by a switch, of a lossy class: the egress queue had no room.
@@ -72,7 +74,7 @@ impl LostFrames {
     }
     /// Lost on links.
     pub fn on_links(&self) -> FrameCount {
-        self.on_failed_link + self.on_faulty_link
+        self.on_failed_link + self.on_faulty_link + self.given_up
     }
     /// All of them.
     pub fn total(&self) -> FrameCount {
@@ -97,6 +99,7 @@ impl LostFrames {
         self.by_watchdog = self.by_watchdog + o.by_watchdog;
         self.on_failed_link = self.on_failed_link + o.on_failed_link;
         self.on_faulty_link = self.on_faulty_link + o.on_faulty_link;
+        self.given_up = self.given_up + o.given_up;
         self.lossy_ingress = self.lossy_ingress + o.lossy_ingress;
         self.lossy_egress = self.lossy_egress + o.lossy_egress;
     }
@@ -117,8 +120,10 @@ pub struct RetryCounts {
     pub timeouts: u64,
     /// Signals between the two ends of a link that were lost.
     pub signals_lost: u64,
-    /// Frames that a link gave up: most of them are lost.
+    /// Frames that a link would send again no more, whether they had arrived or not: those that had not are among [`LostFrames`].
     pub given_up: FrameCount,
+    /// Frames of links that repeat, on the wire when it failed.
+    pub on_failed_link: FrameCount,
 }
 
 impl RetryCounts {
@@ -131,11 +136,12 @@ impl RetryCounts {
         self.timeouts += o.timeouts;
         self.signals_lost += o.signals_lost;
         self.given_up = self.given_up + o.given_up;
+        self.on_failed_link = self.on_failed_link + o.on_failed_link;
     }
 
     /// Data frames that are under way once more than they were sent, less those that are no longer.
     pub(crate) fn copies(&self) -> u64 {
-        self.replayed.data.wrapping_sub(self.corrupted.data + self.discarded.data)
+        self.replayed.data.wrapping_sub(self.corrupted.data + self.discarded.data + self.on_failed_link.data)
     }
 }
 
@@ -187,7 +193,7 @@ impl Monitor {
 
     /// A link that repeats did something.
     #[cold]
-    pub(crate) fn note_retry(&mut self, what: RetryEvent) {
+    pub(crate) fn note_retry(&mut self, node: u32, port: u16, what: RetryEvent) {
         let n = &mut self.counts.retry;
         match what {
             RetryEvent::Corrupted(kind) => n.corrupted.count(kind),
@@ -196,17 +202,29 @@ impl Monitor {
             RetryEvent::Nack => n.nacks += 1,
             RetryEvent::TimedOut => n.timeouts += 1,
             RetryEvent::SignalLost => n.signals_lost += 1,
-            RetryEvent::GivenUp { kind, flow } => {
+            RetryEvent::GivenUp { kind, flow, number, sent, why } => {
                 n.given_up.count(kind);
+                let to = self.layout.ports.peer(self.layout.port_index(node, port) as u32);
+                self.given_up.give_up(to, kind, number, sent, why);
                 if kind == FrameKind::Data {
                     self.checks.loses(flow); // the gap that it leaves breaks no other promise
                 }
             }
+            RetryEvent::Skipped { from, to } => self.given_up.skip(self.layout.port_index(node, port) as u32, from..to),
         }
     }
 
     /// A frame is lost on the link by which it comes to a port; `up`: the link has not failed.
-    pub(crate) fn note_lost(&mut self, at: usize, kind: FrameKind, up: bool) {
+    pub(crate) fn note_lost(&mut self, at: usize, frame: &Frame, up: bool) {
+        let kind = frame.kind();
+        if frame.number().is_some() {
+            // Its link has another one, and gives that up as it fails.
+            self.counts.retry.on_failed_link.count(kind);
+            return;
+        }
+        if kind == FrameKind::Data {
+            self.checks.loses(frame.flow);
+        }
         self.ports[at].lost += 1;
         let count = if up { &mut self.counts.lost.on_faulty_link } else { &mut self.counts.lost.on_failed_link };
         count.count(kind);

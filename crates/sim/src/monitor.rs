@@ -18,6 +18,7 @@ use xoff_units::save::{Save, Value};
 use crate::checks::Checks;
 use crate::clock::Clock;
 use crate::flows::FlowTable;
+use crate::given_up::GivenUp;
 use crate::histogram::Histogram;
 use crate::last_frames::LastFrames;
 use crate::layout::Layout;
@@ -87,6 +88,8 @@ pub(crate) struct Monitor {
     /// Last frames of messages in switches, where jobs are accounted for.
     #[save(each)]
     pub last_frames: Option<Box<LastFrames>>,
+    /// What links gave up that repeat.
+    pub given_up: GivenUp,
     /// What watchdogs have found.
     pub storms: Storms,
     /// By node and port, where there are any.
@@ -111,6 +114,7 @@ impl Monitor {
             links_lose: false,
             stops: Stops::new(ports * layout.classes.len()),
             last_frames: layout.jobs.then(Box::default),
+            given_up: GivenUp::default(),
             storms: Storms::default(),
             cnms: BTreeMap::new(),
             checks,
@@ -154,7 +158,7 @@ impl Monitor {
             }
             NodeEvent::CongestionNotificationReceived { flow } => self.flows.records.at(flow).cnms += 1,
             NodeEvent::State { .. } => {} // for rows only
-            NodeEvent::LinkRetry { what, .. } => self.note_retry(what),
+            NodeEvent::LinkRetry { port, what } => self.note_retry(node, port, what),
             NodeEvent::TimedOut { .. } => self.counts.retransmission_timeouts += 1,
             NodeEvent::Watchdog { port, class, change } => self.note_watchdog(clock, (node, port, class), change),
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {

@@ -116,9 +116,9 @@ packed! {
     PauseChange { time_ps, port, priority, stopped, by }
     HoldChange { time_ps, port, priority, on }
     FrameCount { data, control }
-    LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link, lossy_ingress, lossy_egress }
+    LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link, given_up, lossy_ingress, lossy_egress }
     Storm { node, port, priority, since, found, over, discarded }
-    RetryCounts { corrupted, discarded, replayed, nacks, timeouts, signals_lost, given_up }
+    RetryCounts { corrupted, discarded, replayed, nacks, timeouts, signals_lost, given_up, on_failed_link }
     Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry, retransmission_timeouts }
     PortCnms { ingress, egress }
     PoolUse { shared, shared_max, headroom, headroom_max }

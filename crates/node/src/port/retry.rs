@@ -15,7 +15,7 @@ use xoff_mech::link_retry::{Change, Params, RetryReceiver, RetrySender, Signal};
 use xoff_units::save::{Save, Value};
 
 use super::*;
-use crate::env::RetryEvent;
+use crate::env::{RetryEvent, Surrender};
 use crate::frame::Telemetry;
 
 /// What a link did to a frame.
@@ -87,10 +87,28 @@ impl Port {
         self.retry.as_ref().is_none_or(|r| r.rests())
     }
 
-    /// The link has failed: what is kept will never go.
-    pub(super) fn drop_kept(&mut self) {
+    /// The link has failed: what is kept will never go again.
+    pub(super) fn drop_kept(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         self.repeats = false;
-        self.retry = None;
+        let Some(r) = &mut self.retry else { return };
+        r.tx.on_link_failed();
+        r.rx.on_link_failed();
+        self.give_up(now, node, port, Surrender::LinkFailed, env);
+    }
+
+    /// Nothing that is kept goes again.
+    fn give_up(&mut self, now: Time, node: u32, port: u16, why: Surrender, env: &mut impl Env) {
+        let Some(r) = &mut self.retry else { return };
+        let first = r.tx.next_number() - r.kept.len() as u64;
+        for (number, k) in (first..).zip(r.kept.drain(..)) {
+            let what = RetryEvent::GivenUp { kind: k.frame.kind(), flow: k.frame.flow, number, sent: self.free.time, why };
+            env.emit(node, now, NodeEvent::LinkRetry { port, what });
+        }
+    }
+
+    /// The frame that its link expects next, counted from the first of the run; `None`: its link does not repeat.
+    pub fn expected_number(&self) -> Option<u64> {
+        self.retry.as_ref().map(|r| r.rx.expected())
     }
 
     /// A frame goes on the wire: it gets a number, and a copy is kept.
@@ -120,11 +138,9 @@ impl Port {
         let Some(r) = &mut self.retry else { return };
         r.kept.drain(..change.freed);
         if change.flushed {
-            for k in r.kept.drain(..) {
-                let what = RetryEvent::GivenUp { kind: k.frame.kind(), flow: k.frame.flow };
-                env.emit(node, now, NodeEvent::LinkRetry { port, what });
-            }
-            if let Some(init) = r.tx.handshake() {
+            let init = r.tx.handshake();
+            self.give_up(now, node, port, Surrender::NoProgress, env);
+            if let Some(init) = init {
                 self.push_signal(init, env);
             }
         }
@@ -201,8 +217,12 @@ impl Port {
         if let Some((kind, number)) = frame.as_link_signal() {
             gone(hit.map(|_| RetryEvent::SignalLost), env);
             let Some(signal) = Signal::from_words(kind, number).filter(|_| hit.is_none()) else { return Arrived::Taken };
-            let change = r.tx.on_signal(now, signal);
+            let (change, before) = (r.tx.on_signal(now, signal), r.rx.expected());
             if let Some(echo) = r.rx.on_signal(signal) {
+                let skipped = before..r.rx.expected();
+                if !skipped.is_empty() {
+                    env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::Skipped { from: skipped.start, to: skipped.end } });
+                }
                 self.push_signal(echo, env);
             }
             self.after(now, node, port, change, env);

@@ -25,6 +25,8 @@ pub enum Loss {
     OnFailedLink,
     /// On a wire, to a bit error.
     OnFaultyLink,
+    /// Given up by the retry of a link.
+    GivenUp,
     /// Real frames: one end of a wire sent it and the other never received it.
     OnWire,
     /// Real frames: the kernel's receive ring was full.
@@ -68,13 +70,14 @@ pub enum Fate {
 
 impl Loss {
     /// All of them, in the order of messages.
-    pub const ALL: [Loss; 20] = [
+    pub const ALL: [Loss; 21] = [
         Loss::BufferFull,
         Loss::NoRoute,
         Loss::CutOff,
         Loss::FailedPort,
         Loss::OnFailedLink,
         Loss::OnFaultyLink,
+        Loss::GivenUp,
         Loss::OnWire,
         Loss::KernelRing,
         Loss::KernelRefused,
@@ -106,7 +109,13 @@ impl Loss {
             | Loss::Watchdog
             | Loss::LossyIngress
             | Loss::LossyEgress => Fate::Dropped,
-            Loss::OnFailedLink | Loss::OnFaultyLink | Loss::OnWire | Loss::KernelRing | Loss::KernelRefused | Loss::Unsent => Fate::Lost,
+            Loss::OnFailedLink
+            | Loss::OnFaultyLink
+            | Loss::GivenUp
+            | Loss::OnWire
+            | Loss::KernelRing
+            | Loss::KernelRefused
+            | Loss::Unsent => Fate::Lost,
             Loss::TooLong
             | Loss::Malformed
             | Loss::Unexpected
@@ -126,6 +135,7 @@ impl Loss {
             Loss::FailedPort => "dropped at ports whose link failed",
             Loss::OnFailedLink => "on links that failed",
             Loss::OnFaultyLink => "to errors on links",
+            Loss::GivenUp => "given up by links that had sent them again in vain",
             Loss::OnWire => "on wires",
             Loss::KernelRing => "in the kernel's receive rings",
             Loss::KernelRefused => "refused by the kernel",

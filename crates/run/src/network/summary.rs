@@ -179,7 +179,7 @@ impl Summary {
 
     /// What links corrupted and repeated.
     fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
-        let (r, lost) = (&o.retry, o.lost.on_faulty_link);
+        let (r, lost) = (&o.retry, o.lost.on_faulty_link + o.lost.given_up);
         if !s.model.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
             self.never_triggered.push("no link corrupted a frame".into());
         }
@@ -190,9 +190,16 @@ impl Summary {
             self.never_triggered.push("links sent no frame again".into());
             return;
         }
-        let given_up = if r.given_up.total() > 0 { format!(", gave {} up", grouped(r.given_up.total())) } else { String::new() };
+        let given_up = match r.given_up.total() {
+            0 => String::new(),
+            n => format!(", gave {} up (arrived or not)", grouped(n)),
+        };
+        let on_failed_link = match r.on_failed_link.total() {
+            0 => String::new(),
+            n => format!(", {} were on links that failed", grouped(n)),
+        };
         self.took_effect.push(format!(
-            "links sent {} frames again{given_up}: {} were corrupted, {} of the others came out of order; {} Nacks, {} timers expired, {} signals lost",
+            "links sent {} frames again{given_up}: {} were corrupted, {} of the others came out of order{on_failed_link}; {} Nacks, {} timers expired, {} signals lost",
             grouped(r.replayed.total()),
             grouped(r.corrupted.total()),
             grouped(r.discarded.total()),

@@ -18,6 +18,7 @@ pub fn losses(o: &Outcome) -> Losses {
         by_watchdog,
         on_failed_link,
         on_faulty_link,
+        given_up,
         lossy_ingress,
         lossy_egress,
     } = o.lost;
@@ -30,6 +31,7 @@ pub fn losses(o: &Outcome) -> Losses {
         (Loss::Watchdog, by_watchdog),
         (Loss::OnFailedLink, on_failed_link),
         (Loss::OnFaultyLink, on_faulty_link),
+        (Loss::GivenUp, given_up),
         (Loss::LossyIngress, lossy_ingress),
         (Loss::LossyEgress, lossy_egress),
     ] {

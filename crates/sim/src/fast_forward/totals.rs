@@ -34,11 +34,13 @@ impl Counting for LostFrames {
             by_watchdog,
             on_failed_link,
             on_faulty_link,
+            given_up,
             lossy_ingress,
             lossy_egress,
         } = self;
-        let all = [buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link, lossy_ingress, lossy_egress];
-        all.into_iter().for_each(|c| c.each(f));
+        let on_links = [on_failed_link, on_faulty_link, given_up];
+        let dropped = [buffer_full, no_route, cut_off, link_failed, by_watchdog, lossy_ingress, lossy_egress];
+        on_links.into_iter().chain(dropped).for_each(|c| c.each(f));
     }
 }
 

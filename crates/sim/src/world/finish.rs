@@ -2,6 +2,7 @@
 
 use super::on_processes::Sums;
 use super::*;
+use crate::given_up::GivenUp;
 use crate::outcome::{Outcome, PortTotals};
 
 impl World {
@@ -24,10 +25,13 @@ impl World {
         let switches = self.partitions.iter().flat_map(|p| &p.nodes).filter_map(|n| if let Node::Switch(s) = n { Some(s) } else { None });
         let mut flow_collisions = switches.map(|s| s.collisions()).sum();
         let mut pools = self.pool_uses();
+        let (expected, delays) = (self.expected_numbers(), self.delays());
         let mut partitions = self.partitions.into_iter().map(|p| p.core.monitor);
         let mut seen = partitions.next().expect("a world has a partition");
         let mut checks = vec![self.checks, std::mem::take(&mut seen.checks)];
         let mut storms = seen.storms.take();
+        let mut given_up = seen.given_up;
+        given_up.add(expected);
         let (mut counts, mut records) = (seen.counts, seen.flows.records);
         for mut other in partitions {
             counts.add(&other.counts);
@@ -35,6 +39,7 @@ impl World {
             records.add(&other.flows.records);
             checks.push(other.checks);
             storms.extend(other.storms.take());
+            given_up.add(other.given_up);
         }
         let (mut flows, messages) = records.into_parts();
         if self.others.exist() {
@@ -51,7 +56,13 @@ impl World {
             all.join(&mut self.others);
             checks = self.others.at_first(checks);
             storms = self.others.at_first(storms);
+            given_up = given_up.at_first(&mut self.others);
         }
+        given_up.lost(now, |to| delays[to as usize], |to, lost| {
+            counts.lost.add(&lost);
+            let (node, port) = self.layout.ports.place(to);
+            ports[node as usize][port as usize].lost += lost.total().total();
+        });
         if self.outside {
             // A flow may have begun elsewhere, by another clock.
             let known = |f: &FlowRecord| f.flow.start <= of_run || f.delivered > 0;
@@ -97,6 +108,28 @@ impl World {
             violations_total,
         };
         (outcome, self.recorder)
+    }
+
+    /// Where each port of this process whose link repeats would go on: what has been given up from there on does not come any more.
+    fn expected_numbers(&self) -> GivenUp {
+        let mut open = GivenUp::default();
+        if self.partitions.iter().any(|p| p.core.links_act()) {
+            for (at, &(node, port)) in (0u32..).zip(self.layout.ports.places()) {
+                let expected = match &self.home(node).nodes[node as usize] {
+                    Node::Switch(s) => s.port(port).expected_number(),
+                    Node::Nic(n) => n.port().expected_number(),
+                    Node::Remote => None,
+                };
+                expected.into_iter().for_each(|from| open.skip(at, from..u64::MAX));
+            }
+        }
+        open
+    }
+
+    /// Of the link by which frames come to each port.
+    fn delays(&self) -> Vec<Span> {
+        let lines = &self.partitions[0].core.lines;
+        lines.iter().map(|l| l.delay).collect()
     }
 
     /// The most that was held up to now in the pools of each switch of this process that has any.

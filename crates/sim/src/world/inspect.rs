@@ -33,7 +33,7 @@ type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
 
 impl World {
     /// The partition in which a node lives.
-    fn home(&self, node: u32) -> &Partition {
+    pub(super) fn home(&self, node: u32) -> &Partition {
         &self.partitions[self.layout.partition_of[node as usize] as usize]
     }
 
