@@ -3,9 +3,10 @@
 use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::{Axis, Figure, HeatCell, Mark, Panel, Tone, Unit};
 
-use super::fig2::{self, Detection, Fabric, Flows, Load, P2, P3, PORTS, Setup};
+use super::fig2::{self, Detection, Fabric, Flows, Load, P2, P3, PORTS, Reading, Setup};
 use super::fig12::{assumption, share};
 use super::fig13::{first_ce, max_ton};
+use super::second_reading;
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
 
@@ -52,7 +53,12 @@ impl Role {
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let run = fig2::observe(cx, &[Setup::new(Fabric::Cee, Detection::Tcd, Load::Multiple)])?.remove(0);
+    second_reading::beside(cx, entry)
+}
+
+fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
+    let run =
+        fig2::observe(cx, &[Setup::new(Fabric::Cee, Detection::Tcd, Load::Multiple).read(reading.discipline, reading.variant)])?.remove(0);
     let end = lab::ps(run.outcome.now);
     let (last_off, ce) = (fig2::last_off(&run, P2), first_ce(&run));
     // The tree of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is let go; that of P2 from the time it emerges.
@@ -85,12 +91,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let on = |p: &str| run.marks(p).iter().filter(|m| m.flow == flow && m.mark == mark && from <= m.time && m.time < to).count() as u64;
         PORTS.iter().map(|(_, p)| on(p)).sum()
     };
+    let before = ce.min(end); // it may not emerge
     for (name, flow) in [("F0", flows.f0), ("F2", flows.f2)] {
-        checks.push(fig2::none(format!("CE on the victim {name} before P2 emerges"), at(flow, Marking::Ce, 0.0, ce)));
-        checks.push(fig2::some(format!("UE on the victim {name} before P2 emerges"), at(flow, Marking::Ue, 0.0, ce)));
+        checks.push(fig2::none(format!("CE on the victim {name} before P2 emerges"), at(flow, Marking::Ce, 0.0, before)));
+        checks.push(fig2::some(format!("UE on the victim {name} before P2 emerges"), at(flow, Marking::Ue, 0.0, before)));
         checks.push(fig2::some(format!("CE on the culprit {name} after it"), at(flow, Marking::Ce, ce, end)));
     }
-    checks.push(fig2::some("CE on the culprit F1 before P2 emerges", at(flows.f1, Marking::Ce, 0.0, ce)));
+    checks.push(fig2::some("CE on the culprit F1 before P2 emerges", at(flows.f1, Marking::Ce, 0.0, before)));
 
     let figure = lanes(&run, &flows, (last_off, ce), end);
     let tree = tree(&run, &flows, &[("tree of P3", first, covered), ("tree of P2", second, emerged)]);

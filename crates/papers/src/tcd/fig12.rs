@@ -5,14 +5,19 @@ use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::RateSource;
 
-use super::fig2::{self, Detection, FULL_RATE, Fabric, Flows, Load, P0, P1, P2, P3, PAPER_PERIOD, PORTS, READ, Setup};
+use super::fig2::{self, Detection, FULL_RATE, Fabric, Flows, Load, P0, P1, P2, P3, PAPER_PERIOD, PORTS, READ, Reading, Setup};
 use super::fig03::FABRICS;
+use super::second_reading;
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let mut setups = FABRICS.map(|(f, _)| Setup::new(f, Detection::Tcd, Load::Single)).to_vec();
+    second_reading::beside(cx, entry)
+}
+
+fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
+    let mut setups = FABRICS.map(|(f, _)| Setup::new(f, Detection::Tcd, Load::Single).read(reading.discipline, reading.variant)).to_vec();
     setups.push(setups[1].clone().paper_period());
     let runs = fig2::observe(cx, &setups)?;
     let (runs, starved) = (&runs[..2], &runs[2]);

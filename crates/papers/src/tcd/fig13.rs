@@ -4,15 +4,21 @@ use xoff_mech::detection::Mark as CodePoint;
 use xoff_mech::detection::{Mark as Marking, PortState};
 use xoff_report::Unit;
 
-use super::fig2::{self, Detection, FULL_RATE_PERIOD_US, Fabric, Load, P1, P2, Setup};
+use super::fig2::{self, Detection, FULL_RATE_PERIOD_US, Fabric, Load, P1, P2, Reading, Setup};
 use super::fig03::FABRICS;
 use super::fig12::{self, assumption, share};
+use super::second_reading;
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
-    let runs = fig2::observe(cx, &FABRICS.map(|(f, _)| Setup::new(f, Detection::Tcd, Load::Multiple)))?;
+    second_reading::beside(cx, entry)
+}
+
+fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
+    let runs =
+        fig2::observe(cx, &FABRICS.map(|(f, _)| Setup::new(f, Detection::Tcd, Load::Multiple).read(reading.discipline, reading.variant)))?;
     let mut checks = Vec::new();
     let mut sentences = Vec::new();
     for ((fabric, _), run) in FABRICS.into_iter().zip(&runs) {

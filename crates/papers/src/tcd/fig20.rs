@@ -6,6 +6,7 @@ use xoff_sim::RateSource;
 
 use super::fig2::{self, P2, P3};
 use super::fig12::share;
+use super::second_reading;
 use crate::lab::{self, Observed, Points};
 use crate::{Check, Context, Findings, ReproduceError};
 
@@ -14,6 +15,8 @@ const SCENARIO: (&str, &str) = scenario!("tcd", "fairness.toml");
 const WINDOW: f64 = 5e8;
 /// What TIMELY needs besides.
 const TIMELY: [&str; 2] = ["rate_control=timely", "host.acks=per-frame"];
+/// The egress of ns3-rdma.
+const IN_ORDER: &str = "switch.discipline=fifo";
 /// Assumption behind the start.
 const START: &str = "B0 to B3 begin 200 us after the bursts, when P2 is stopped already; from time zero four flows at line rate make P2 a congestion point before any pause can reach it";
 /// Assumption behind DCQCN's cuts.
@@ -34,6 +37,7 @@ pub fn run_dcqcn(cx: &Context) -> Result<Findings, ReproduceError> {
         ("deeper cuts, one queue per ingress", vec![deeper, "switch.discipline=input-fifo"]),
     ];
     let (mut found, seen) = entry(cx, "DCQCN", &jobs, CUTS)?;
+    let (in_order, _) = entry(cx, "DCQCN", &[("in order of arrival", vec![IN_ORDER])], CUTS)?;
     let until = |s: &Seen| if s.released.is_finite() { format!("until {}", lab::time(s.released)) } else { "never".to_owned() };
     found.why = vec![
         from_zero(&seen[1]),
@@ -44,6 +48,7 @@ pub fn run_dcqcn(cx: &Context) -> Result<Findings, ReproduceError> {
             until(&seen[4])
         ),
     ];
+    second_reading::add(&mut found, &in_order.checks);
     Ok(found)
 }
 
@@ -57,6 +62,7 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
         ("without TCD's rule", timely(&["rate_control.timely.tcd=false"])),
     ];
     let (mut found, seen) = entry(cx, "TIMELY", &jobs, START)?;
+    let (in_order, _) = entry(cx, "TIMELY", &[("in order of arrival", timely(&[IN_ORDER]))], START)?;
     found.why = vec![
         format!(
             "TCD keeps TIMELY's rate only where T_low < RTT < T_high and the gradient is above zero. While P2 is stopped, 320 KB of each flow wait in L0 and leave at 2 to 3 Gb/s: that is an RTT of about 1 ms, above T_high = 500 us, where TIMELY cuts whatever the mark. So B0 to B3 change their rates {} times before P2 is released, down to {}; with T_high = 5 ms {} times; without TCD's rule {} times, down to {}.",
@@ -68,6 +74,7 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
         ),
         from_zero(&seen[1]),
     ];
+    second_reading::add(&mut found, &in_order.checks);
     Ok(found)
 }
 

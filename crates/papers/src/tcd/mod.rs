@@ -18,6 +18,7 @@ mod run;
 mod same_evolution;
 mod schemes;
 mod sec4_3;
+mod second_reading;
 #[cfg(test)]
 mod tests;
 mod victims;
