@@ -87,7 +87,7 @@ fn tree(source: &Arc<Source>, raw: &RawValue, depth: usize) -> Result<Tree, Prob
         Some(b'n') => Item::Null,
         _ => Item::Number(text.to_owned()),
     };
-    Ok(Tree { span, item })
+    Ok(Tree::new(span, item))
 }
 
 /// The pairs of an object, in the order of the file.

@@ -2,6 +2,7 @@
 //!
 //! Typed access ([`Tree::object`], [`Tree::text`], ...) refuses with the place, what was found and what was expected.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(crate) const DEPTH_MAX: usize = 100;
 pub(crate) struct Tree {
     pub span: Range<usize>,
     pub item: Item,
+    /// Has a reader taken the value? What no reader took is named.
+    read: Cell<bool>,
 }
 
 /// What a value is.
@@ -77,6 +80,7 @@ impl Document {
     /// # Errors
     /// Anything else, with its place.
     pub fn list<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t [Tree], Problem> {
+        at.read.set(true);
         match &at.item {
             Item::List(items) => Ok(items),
             _ => Err(self.expected(at, what, "a list")),
@@ -88,6 +92,7 @@ impl Document {
     /// # Errors
     /// Anything else, with its place.
     pub fn text<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t str, Problem> {
+        at.read.set(true);
         match &at.item {
             Item::Text(text) => Ok(text),
             _ => Err(self.expected(at, what, "a text")),
@@ -99,6 +104,7 @@ impl Document {
     /// # Errors
     /// Anything else, with its place.
     pub fn word<'t>(&self, at: &'t Tree, what: &str) -> Result<&'t str, Problem> {
+        at.read.set(true);
         match &at.item {
             Item::Text(text) | Item::Number(text) => Ok(text),
             _ => Err(self.expected(at, what, "a text")),
@@ -131,6 +137,21 @@ impl Document {
 }
 
 impl Tree {
+    /// A value that no reader has taken yet.
+    pub fn new(span: Range<usize>, item: Item) -> Tree {
+        Tree { span, item, read: Cell::new(false) }
+    }
+
+    /// Has a reader taken it, or something in it?
+    pub fn is_read(&self) -> bool {
+        self.read.get()
+            || match &self.item {
+                Item::List(items) => items.iter().any(Tree::is_read),
+                Item::Object(entries) => entries.iter().any(|(_, value)| value.is_read()),
+                _ => false,
+            }
+    }
+
     /// The value of a key; `None` where there is none, or where this is no object.
     pub fn get(&self, key: &str) -> Option<&Tree> {
         self.entry(key).map(|(_, value)| value)
@@ -151,11 +172,13 @@ impl Tree {
 
     /// Whether this is `true`.
     pub fn is_true(&self) -> bool {
+        self.read.set(true);
         matches!(self.item, Item::Flag(true))
     }
 
     /// The text, where this is one.
     pub fn as_text(&self) -> Option<&str> {
+        self.read.set(true);
         match &self.item {
             Item::Text(text) => Some(text),
             _ => None,

@@ -69,7 +69,7 @@ impl Build<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 let plain = style == ScalarStyle::Plain && tag.is_none();
                 let item = if plain { scalar(&text) } else { Item::Text(text.into_owned()) };
-                self.put(Tree { span, item }, anchor)
+                self.put(Tree::new(span, item), anchor)
             }
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
                 if self.open.len() > DEPTH_MAX {
@@ -87,7 +87,7 @@ impl Build<'_> {
                 let Some(open) = self.open.pop() else { return Ok(()) };
                 let item = if open.is_object { self.object(open.items)? } else { Item::List(open.items) };
                 let span = open.start..span.end;
-                let tree = Tree { span, item };
+                let tree = Tree::new(span, item);
                 self.put(tree, open.anchor)
             }
             Event::Alias(id) => match self.anchors.get(&id) {

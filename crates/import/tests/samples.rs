@@ -214,6 +214,33 @@ fn a_sonic_fabric_has_its_settings_by_port() {
     assert!(alone.buffering.ports.values().all(|p| p.profiles.is_empty()));
 }
 
+/// Every table and every field of which nothing is taken over is named. Before: MTU and FEC of ports, and all tables but seven, without a word.
+#[test]
+fn what_a_sonic_import_does_not_use_is_named() {
+    let text = std::fs::read_to_string(data("sonic/fabric/leaf1.config_db.json")).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let tables = json.as_object_mut().unwrap();
+    for (_, port) in tables["PORT"].as_object_mut().unwrap() {
+        let port = port.as_object_mut().unwrap();
+        ["fec", "pfc_asym"].iter().for_each(|key| drop(port.insert((*key).into(), "none".into())));
+        port.insert("mtu".into(), "9100".into());
+    }
+    tables.insert("NTP_SERVER".into(), serde_json::json!({ "10.0.0.1": { "prefer": "true" } }));
+    tables.insert("SCHEDULER".into(), serde_json::json!({ "scheduler.0": { "type": "DWRR", "weight": "14" } }));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("leaf1.config_db.json");
+    std::fs::write(&file, json.to_string()).unwrap();
+    let network = good("sonic", &[file, data("sonic/fabric/pg_profile_lookup.ini")]);
+    let named = |words: &str| network.left_out.iter().any(|what| what.contains(words));
+    let of = |table: &str| network.left_out.iter().find(|what| what.starts_with(&format!("{table}: "))).cloned().unwrap_or_default();
+    assert!(of("PORT").contains("fec") && of("PORT").contains("pfc_asym") && of("PORT").contains("lanes"), "{:?}", network.left_out);
+    assert!(named("PORT: mtu, but for xoff plan"), "{:?}", network.left_out);
+    assert!(named("tables") && named("NTP_SERVER") && named("SCHEDULER"), "{:?}", network.left_out);
+    assert!(!named("speed") && !named("xon_offset") && !named("dynamic_th") && !named("CABLE_LENGTH"), "{:?}", network.left_out);
+    let written = scenario(&network, "Written by a test.", "links.csv").unwrap().scenario;
+    assert!(written.contains("#   PORT: ") && written.contains("NTP_SERVER"), "{written}");
+}
+
 /// PFC_WD is written as it is and left off; settings that differ are left out and named; a detection below the interval is refused where it stands.
 #[test]
 fn a_sonic_watchdog_is_taken_over() {

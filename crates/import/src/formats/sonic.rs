@@ -15,6 +15,7 @@ mod fabric;
 mod lookup;
 mod maps;
 mod members;
+mod unread;
 mod watchdog;
 
 use std::sync::Arc;

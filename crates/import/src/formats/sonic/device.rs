@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xoff_scenario::{Place, Problem, Problems, suggest};
 
 use super::maps::Maps;
+use super::unread::Unread;
 use super::watchdog;
 use crate::network::Watchdog;
 use crate::tree::{Document, Item, Tree};
@@ -74,12 +75,13 @@ pub(super) struct Device {
     /// What PFC_WD sets ports to.
     pub watchdogs: BTreeSet<Watchdog>,
     pub skipped: BTreeMap<&'static str, u32>,
-    pub tables_left_out: BTreeSet<String>,
+    /// Tables and fields of which nothing is taken over.
+    pub unread: Unread,
     pub warnings: Problems,
 }
 
-/// Tables that are read.
-const READ: [&str; 16] = [
+/// Tables by which a file is known.
+const TABLES: [&str; 16] = [
     "DEVICE_METADATA",
     "PORT",
     "DEVICE_NEIGHBOR",
@@ -97,17 +99,6 @@ const READ: [&str; 16] = [
     "VERSIONS",
     "FEATURE",
 ];
-/// Tables about lossless traffic that are not taken over; what others say does not concern a network of queues.
-const LEFT_OUT: [&str; 7] = [
-    "BUFFER_PORT_INGRESS_PROFILE_LIST",
-    "SCHEDULER",
-    "QUEUE",
-    "WRED_PROFILE",
-    "DSCP_TO_TC_MAP",
-    "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
-    "LOSSLESS_TRAFFIC_PATTERN",
-];
-
 impl Device {
     /// Reads a file.
     ///
@@ -115,7 +106,7 @@ impl Device {
     /// A table that has another shape, and a value that is refused, with its place.
     pub fn read(d: &Document) -> Result<Device, Problem> {
         let tables = d.object(&d.root, "config_db.json")?;
-        if !tables.iter().any(|(key, _)| READ.contains(&key.name.as_str()) || LEFT_OUT.contains(&key.name.as_str())) {
+        if !tables.iter().any(|(key, _)| TABLES.contains(&key.name.as_str())) {
             let hint = "expected tables such as PORT and DEVICE_NEIGHBOR; print them with: sonic-cfggen -d --print-data";
             return Err(d.problem(&d.root, "no table of config_db.json", hint));
         }
@@ -139,10 +130,9 @@ impl Device {
             is_dynamic_model,
             watchdogs: watchdog::read(d)?,
             skipped: BTreeMap::new(),
-            tables_left_out: BTreeSet::new(),
+            unread: Unread::default(),
             warnings: Problems::default(),
         };
-        device.tables_left_out = tables.iter().map(|(k, _)| k.name.clone()).filter(|k| LEFT_OUT.contains(&k.as_str())).collect();
         let cables = cables(d)?;
         device.read_ports(d, &cables)?;
         device.read_neighbours(d)?;
@@ -155,6 +145,7 @@ impl Device {
             port.maps = Maps::read(d, &port.name)?;
         }
         device.compare_maps(d);
+        device.unread = Unread::of(tables);
         Ok(device)
     }
 

@@ -9,6 +9,7 @@ use xoff_units::{Bytes, Length, Rate};
 use super::device::{Device, Port};
 use super::lookup::Lookup;
 use super::members;
+use super::unread::Unread;
 use crate::network::{End, Names, Pool, PortSettings, Profile, Threshold, Watchdog};
 use crate::{Link, Network, Wire};
 
@@ -43,10 +44,7 @@ pub(super) fn join(devices: Vec<Device>, lookup: Option<Lookup>) -> Result<Netwo
         1 => network.watchdog = watchdogs.first().map(|w| **w),
         n => network.leave_out(format!("PFC_WD: {n} settings, where xoff has one watchdog for all switches")),
     }
-    let tables: std::collections::BTreeSet<&str> = devices.iter().flat_map(|d| d.tables_left_out.iter().map(String::as_str)).collect();
-    if !tables.is_empty() {
-        network.leave_out(format!("tables {}", tables.into_iter().collect::<Vec<_>>().join(", ")));
-    }
+    Unread::name(devices.iter().map(|d| &d.unread), &mut network);
     Ok(network)
 }
 
