@@ -16,7 +16,7 @@ use serde::Serialize;
 use xoff_mech::detection::Side;
 use xoff_mech::flow_control::Occupancy;
 use xoff_mech::sharing::{AnySharing, CONGESTED, Sharing, Supply};
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Time};
 use xoff_units::save::{Save, Value};
 
 use crate::buffer::{Ingress, Passage};
@@ -144,13 +144,20 @@ impl Member {
     }
 }
 
+impl Member {
+    /// Its part of how crowded its class is.
+    fn crowding(&self) -> u64 {
+        self.sharing.crowding(Bytes(self.held)).0.min(CONGESTED)
+    }
+}
+
 /// All members at one side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 struct Members {
     /// By port, then by class.
     #[save(each)]
     all: Vec<Member>,
-    /// By class: sum over the ports of min(what it holds, [`CONGESTED`]).
+    /// By class: sum over the ports of min(what counts of what it holds, [`CONGESTED`]).
     crowd: Vec<u64>,
 }
 
@@ -161,9 +168,20 @@ impl Members {
 
     /// A member holds so much now.
     fn set_held(&mut self, at: usize, held: u64) {
-        let class = at % self.crowd.len();
-        let old = std::mem::replace(&mut self.all[at].held, held);
-        self.crowd[class] = self.crowd[class] + held.min(CONGESTED) - old.min(CONGESTED);
+        self.change(at, |m| m.held = held);
+    }
+
+    /// A frame has left a member.
+    fn left(&mut self, at: usize, now: Time, len: Bytes) {
+        self.change(at, |m| m.sharing.on_departure(now, Bytes(m.held), len));
+    }
+
+    /// Changes a member, and with it how crowded its class is.
+    fn change(&mut self, at: usize, by: impl FnOnce(&mut Member)) {
+        let (class, m) = (at % self.crowd.len(), &mut self.all[at]);
+        let old = m.crowding();
+        by(m);
+        self.crowd[class] = self.crowd[class] + m.crowding() - old;
     }
 
     /// The limit of a member that draws on this pool.
@@ -282,10 +300,8 @@ impl Pools {
             self.pools[pool].used -= len.min(q.held.saturating_sub(q.reserve));
         }
         self.queues.set_held(queue, q.held - len);
-        for member in [&mut self.groups.all[group], &mut self.queues.all[queue]] {
-            let held = Bytes(member.held);
-            member.sharing.on_departure(at.now, held, Bytes(len));
-        }
+        self.groups.left(group, at.now, Bytes(len));
+        self.queues.left(queue, at.now, Bytes(len));
         self.occupancy(i, at.port, at.class)
     }
 

@@ -31,7 +31,7 @@ pub const CONGESTED: u64 = 20 << 10;
 pub struct Supply {
     /// What is free of the shared part [bytes].
     pub free: Bytes,
-    /// Sum over the ports of min(what the port holds in this priority, [`CONGESTED`]) [bytes].
+    /// Sum over the ports of min([`Sharing::crowding`] of what the port holds in this priority, [`CONGESTED`]) [bytes].
     pub crowd: Bytes,
 }
 
@@ -51,6 +51,10 @@ pub trait Sharing {
     /// What is compared with the limit, if the member held `shared` of the shared part: that itself, or a smoothed form of it [bytes].
     fn measured(&self, shared: Bytes) -> Bytes {
         shared
+    }
+    /// What of `held` counts when congested ports are counted [bytes].
+    fn crowding(&self, held: Bytes) -> Bytes {
+        held
     }
     /// A frame of `len` left; the member holds `left` now, reserve included.
     fn on_departure(&mut self, _now: Time, _left: Bytes, _len: Bytes) {}

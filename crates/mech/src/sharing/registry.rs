@@ -91,6 +91,14 @@ impl Sharing for AnySharing {
             AnySharing::Reverie(r) => r.measured(shared),
         }
     }
+    fn crowding(&self, held: Bytes) -> Bytes {
+        match self {
+            AnySharing::Dynamic(d) => d.crowding(held),
+            AnySharing::Fixed(f) => f.crowding(held),
+            AnySharing::Abm(a) => a.crowding(held),
+            AnySharing::Reverie(r) => r.crowding(held),
+        }
+    }
     fn on_departure(&mut self, now: Time, left: Bytes, len: Bytes) {
         match self {
             AnySharing::Dynamic(d) => d.on_departure(now, left, len),

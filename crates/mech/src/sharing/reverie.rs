@@ -1,11 +1,14 @@
 //! Reverie (Addanki, Bai, Schmid, Apostolaki: "Reverie: Low Pass Filter-Based Switch Buffer Sharing for Datacenters with RDMA and TCP
 //! Traffic", NSDI 2024): lossy and lossless traffic share one pool, and a smoothed queue is compared with the threshold, so that a
-//! burst is taken in and a standing queue is not.
+//! burst is taken in and a queue that stays long while it drains is not.
 //!
 //! ```text
-//!   T = alpha (B - used) / n_p              n_p as in ABM
+//!   T = alpha (B - used) / n_p              n_p: sum of min(1, l / 20 KiB) over the ports, at least 1
 //!   l <- min(q, 0.99 l + 0.01 q)            at each departure; the frame is admitted while l <= T
 //! ```
+//!
+//! l is renewed at departures only, there as here (the update at arrivals is commented out there). A queue from which nothing leaves, because
+//! its peer is stopped, therefore keeps the l of before, whatever the gain, and is taken in until the pool is full.
 //!
 //! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`.
 
@@ -22,7 +25,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "gain",
     Kind::Float,
     "0.01",
-    "weight of the present queue in the smoothed one, at each departure; 1: no smoothing",
+    "weight of the present queue in the smoothed one, at each departure; 1: what the last departure left",
     "Reverie, NSDI 2024: 0.01",
 )];
 

@@ -1,5 +1,5 @@
 use xoff_mech::sharing::dynamic::Dynamic;
-use xoff_mech::sharing::{Alpha, AnySharing};
+use xoff_mech::sharing::{Alpha, AnySharing, CONGESTED};
 use xoff_units::Time;
 
 use super::*;
@@ -140,4 +140,38 @@ fn a_refused_frame_changes_nothing() {
     assert_eq!(b.admit(1, 1, MTU), Err(Full::Queue), "the pool of the queues is used up, whoever comes");
     (0..3).for_each(|_| _ = b.release(0, 1, MTU));
     assert!(b.pools.pools.iter().all(|p| p.used == 0) && b.pools.groups.crowd == [0] && b.pools.queues.crowd == [0]);
+}
+
+fn reverie(gain: &str) -> AnySharing {
+    let entry = xoff_mech::sharing::REGISTRY.iter().find(|e| e.name == "reverie").unwrap();
+    let mut values = xoff_params::Defaults::of(entry.params[0]).with("alpha", "1").with("gain", gain);
+    AnySharing::read("reverie", &mut values).unwrap()
+}
+
+/// Reverie counts a port as congested by its smoothed queue, which is renewed at departures (switch-mmu.cc: satLevel of the low-pass counter).
+/// Before: by what it held, so that a burst at one port halved the threshold of the others at once.
+#[test]
+fn reverie_counts_congested_ports_by_their_smoothed_queues() {
+    let config = member(Some(0), 0, 0, reverie("0.01"));
+    let mut b = Bench::new(vec![pool(Side::Egress, 3_000_000, 0, 0)], 3, &MemberConfig::UNLIMITED, &config);
+    for out in [0, 1] {
+        (0..100).for_each(|_| drop(b.admit(2, out, MTU).unwrap()));
+    }
+    assert_eq!(b.pools.queues.crowd[0], 0, "150 KB each, and nothing has left");
+    b.release(2, 0, MTU);
+    let smoothed = (148_500f64 * 655.0 / 65_536.0) as u64;
+    assert_eq!(b.pools.queues.crowd[0], smoothed, "1 % of what is left of it");
+    (0..40).for_each(|_| drop(b.release(2, 0, MTU)));
+    assert_eq!(b.pools.queues.crowd[0], CONGESTED, "one of the two");
+}
+
+/// What the rule does with a queue from which nothing leaves: its smoothed length stays, whatever the gain, and it takes in the whole pool.
+#[test]
+fn reverie_takes_in_a_queue_that_is_stopped_up_to_the_pool() {
+    for gain in ["0.01", "1"] {
+        let config = member(Some(0), 0, 0, reverie(gain));
+        let mut b = Bench::new(vec![pool(Side::Egress, 300_000, 0, 0)], 2, &MemberConfig::UNLIMITED, &config);
+        while b.admit(1, 0, MTU).is_ok() {}
+        assert_eq!(b.queue(0), 300_000, "gain {gain}");
+    }
 }

@@ -105,7 +105,9 @@ fn member_fits(
 fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &Topology, priority: u8) -> Option<Refused> {
     let most = |side: Side, port: u16| {
         let (profile, member) = made.member(side, port, priority);
-        let of_pool = alone(member, made.pools[member.pool?].shared()).0;
+        let shared = made.pools[member.pool?].shared();
+        // A group whose queue is stopped, and a queue that has been as long for some time.
+        let of_pool = if side == Side::Ingress { taken_in(member, shared) } else { alone(member, shared) }.0;
         Some((member.reserve.0.saturating_add(of_pool).saturating_add(member.headroom.0), (*profile)?, port))
     };
     let (needed, _, from) = (0..s.ports).filter_map(|port| most(Side::Ingress, port)).max_by_key(|m| m.0)?;
@@ -119,6 +121,11 @@ fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &To
         Bytes(needed)
     );
     Some((Of::Profile(profile), ParamError::new("kind", what, "kind = \"static\" without a limit, or a larger pool")))
+}
+
+/// What a member takes in of a shared part at most while nothing leaves it: what is compared with the limit may not grow with what it holds.
+fn taken_in(member: &MemberConfig, shared: Bytes) -> Bytes {
+    if member.sharing.measured(shared) == Bytes::ZERO { shared } else { alone(member, shared) }
 }
 
 /// What a member may hold of a shared part if no other member holds any.
