@@ -162,6 +162,9 @@ impl Config {
             n @ 1..NO_LIMIT => Some(n as u32),
             n => return Err(ParamError::new("replays", format!("{n} replays"), "expected 1 to 254, or 255: no limit")),
         };
+        if replays.is_none() {
+            v.without_effect("on_flush", "replays = 255 repeats for ever, and never flushes", "remove it, or set replays below 255");
+        }
         Ok(Config {
             frames,
             buffer,

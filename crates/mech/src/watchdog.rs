@@ -127,7 +127,19 @@ impl Config {
     fn read(v: &mut dyn Values, detector: Detector) -> Result<Config, ParamError> {
         let (detect, restore, poll) = (v.span("detect")?, v.span_opt("restore")?, v.span("poll")?);
         let action = Action::named(&v.text("action")?).unwrap_or_default();
-        Config { detector, detect, restore: restore.unwrap_or(detect * 2), poll, action }.validated()
+        let c = Config { detector, detect, restore: restore.unwrap_or(detect * 2), poll, action }.validated()?;
+        match restore {
+            _ if action == Action::Alert => {
+                let why = "action = \"alert\" leaves every queue as it is, and there is nothing to restore";
+                v.without_effect("restore", why, "remove it, or set action = \"drop\" or \"forward\"");
+            }
+            Some(restore) if restore < poll => {
+                let why = format!("restore {restore} < poll {poll}: a queue is restored at a look, {poll} after the one before");
+                v.without_effect("restore", &why, "at least poll");
+            }
+            _ => {}
+        }
+        Ok(c)
     }
 
     /// Refuses times between which nothing could be seen.

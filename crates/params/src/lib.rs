@@ -119,6 +119,10 @@ pub trait Values {
     /// The text of `key`.
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError>;
 
+    /// Says of `key` that nothing reads it beside the other values, `why`, and what to do instead. Whoever gave it has to know; a default may
+    /// stand there.
+    fn without_effect(&mut self, _key: &str, _why: &str, _hint: &str) {}
+
     /// Required text.
     fn text(&mut self, key: &str) -> Result<String, ParamError> {
         self.raw(key)?.ok_or_else(|| ParamError::new(key, "missing", "this key must be given"))

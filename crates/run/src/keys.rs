@@ -36,6 +36,8 @@ This page is generated from the declared parameters; `crates/run/tests/page.rs` 
 - **required**: a file without it is refused. optional: without it holds what the meaning says.
 - A section with kinds takes the keys of one kind. The keys of a kind may also stand in a section of its name (`[flow_control.pfc]`), so that one
   file holds several; `kind`, or `--set flow_control=gfc-buffer`, chooses.
+- A key that nothing reads beside the other values, such as `switch.quantum` without `discipline = \"drr\"`, is warned of at its place, with the reason;
+  one that is given with its default value is not. A key in a section and in that of its kind too is refused.
 - On the command line `--set switch.buffer=1MB`, in Python `switch__buffer=\"1MB\"`, replaces a key.
 
 | a key takes | written as | units |

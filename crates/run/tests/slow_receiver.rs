@@ -156,3 +156,29 @@ fn drains_that_cannot_be_are_refused() {
     let late = load(&star("pfc", "rate = \"1Gbps\"\nstalls = [\"3ms+1us\"]\n", flow)).warnings.render(false);
     assert!(late.contains("a stall begins at 3ms >= run.duration 3ms"), "{late}");
 }
+
+/// The summary states what a slow host and a storm held, at the port before them; the times are those of the table of ports.
+#[test]
+fn the_summary_states_what_a_fault_held() {
+    let f = run(&star("pfc", "rate = \"40Gbps\"\n", ENDLESS));
+    let s1 = f.outcome.ports.iter().position(|ports| ports.len() == 4).unwrap();
+    let port = &f.outcome.ports[s1][2];
+    let words = format!(
+        "S1->H2 was stopped {} times, for {} in total, and frames waited {} times, {} in total",
+        port.pauses,
+        Span(port.pause_ps_total),
+        port.holds,
+        Span(port.hold_ps_total)
+    );
+    let line = f.summary.took_effect.iter().find(|w| w.starts_with("slow receiver H2 (40Gbps, ")).unwrap();
+    assert!(port.pauses > 0 && line.ends_with(&words), "{words}\n{line}");
+    let idle = run(&star("pfc", "rate = \"100Gbps\"\n", "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3KB\"\n"));
+    let held_nothing = "slow receiver H2 (100Gbps, ";
+    assert!(idle.summary.never_triggered.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
+    let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS).replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nfrom = \"1ms\"\nuntil = \"2ms\"");
+    let f = run(&storm);
+    let line = f.summary.took_effect.iter().find(|w| w.starts_with("pause storm of H2 (priority 0, from 1ms): S1->H2 was stopped once, ")).cloned();
+    let held = f.outcome.ports[s1][2].hold_ps_total;
+    assert!((990_000_000..1_001_000_000).contains(&held), "a millisecond but for the way of the messages: {held}");
+    assert!(line.is_some_and(|l| l.ends_with(&format!("{} in total", Span(held)))), "{:?}", f.summary);
+}

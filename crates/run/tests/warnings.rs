@@ -144,3 +144,20 @@ fn a_slowed_port_took_effect_whatever_other_links_there_are() {
     assert!(summary.took_effect.iter().any(|t| t.contains("gfc-buffer slowed ports down to")), "{summary:?}");
     assert!(!summary.never_triggered.iter().any(|t| t.contains("held nothing back")), "{summary:?}");
 }
+
+/// Flow control by flow bounds what each flow holds, and a buffer full of flows loses frames. Before: not a word, and 163 frames of PFFC's were lost.
+#[test]
+fn more_flows_at_once_than_a_buffer_holds_are_warned_of() {
+    let text = |fc: &str, buffer: &str, size: &str| {
+        format!(
+            "[run]\nduration = \"5ms\"\n[topology]\nkind = \"ring\"\nswitches = 3\nrate = \"10Gbps\"\ndelay = \"2us\"\n[switch]\nbuffer = \"{buffer}\"\n\
+             [flow_control]\nkind = \"{fc}\"\n[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"{size}\"\nduration = \"3ms\"\n"
+        )
+    };
+    for fc in ["pffc", "bfc"] {
+        let all = warned(&text(fc, "60KB", "20KB"));
+        assert!(all.iter().any(|w| w.contains(&format!("{fc} holds each flow, and not all of them: ")) && w.contains("more than a buffer of 60KB")), "{all:?}");
+        assert!(!warned(&text(fc, "2MB", "20KB")).iter().any(|w| w.contains("holds each flow")));
+    }
+    assert!(!warned(&text("pfc", "60KB", "20KB")).iter().any(|w| w.contains("holds each flow")));
+}

@@ -116,6 +116,11 @@ pub struct Flows {
 }
 
 impl Flows {
+    /// Are all flows of the run in the list? Else others come while it goes on: of jobs, of closed loops, or handed in.
+    pub fn all_listed(&self) -> bool {
+        self.loops.is_empty() && self.handed_in.is_empty() && self.jobs.is_none()
+    }
+
     /// Puts the workloads of a run together. `labels[i]` names `parts[i]`.
     ///
     /// Source ports left open become 10000, 10001, ... per pair of hosts in the order given, as in HPCC's simulator:

@@ -125,10 +125,13 @@ impl Law for Params {
     fn message_len(&self) -> Bytes {
         FRAME_LEN
     }
-    /// What one flow may hold behind the link, should its egress be as fast: Th, what comes until its pause takes effect, and two frames.
-    fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+    /// Should its egress be as fast: Th, what comes until its pause takes effect, and two frames.
+    fn flow_bytes(&self, link: &LinkFacts) -> Option<Bytes> {
         let on_the_way = link.rate.bytes_in(hrtt(link) + self.period);
-        let need = on_the_way + on_the_way + link.mtu + link.mtu;
+        Some(on_the_way + on_the_way + link.mtu + link.mtu)
+    }
+    fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
+        let need = self.flow_bytes(link).unwrap_or_default();
         if link.buffer >= need {
             return Vec::new();
         }

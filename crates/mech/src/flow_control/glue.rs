@@ -270,6 +270,11 @@ macro_rules! flow_controls {
                 of_law!(self, Ok(()), p => p.on_a_wire(); $($C)+ $($F)+)
             }
 
+            /// What one flow may hold behind this link, where single flows are held; `None`: priorities are.
+            pub fn flow_bytes(&self, link: &LinkFacts) -> Option<Bytes> {
+                of_law!(self, None, p => Law::flow_bytes(p, link); $($C)+ $($F)+)
+            }
+
             /// Conditions of its own that do not hold on this link.
             pub fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
                 of_law!(self, Vec::new(), p => p.unmet(link); $($C)+ $($F)+)

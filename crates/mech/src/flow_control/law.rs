@@ -87,6 +87,10 @@ pub trait Law: Clone + Debug + Sized {
     fn on_a_wire(&self) -> Result<(), ParamError> {
         Ok(())
     }
+    /// See [`FlowControl::flow_bytes`].
+    fn flow_bytes(&self, _link: &LinkFacts) -> Option<Bytes> {
+        None
+    }
     /// Conditions of its own that do not hold on this link. Those of a published dimensioning belong to its plan.
     fn unmet(&self, _link: &LinkFacts) -> Vec<Unmet> {
         Vec::new()

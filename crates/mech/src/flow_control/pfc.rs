@@ -76,6 +76,26 @@ pub enum Threshold {
     Profile,
 }
 
+impl Threshold {
+    /// Each has keys of its own.
+    fn name_what_it_does_not_read(self, v: &mut dyn Values) {
+        let (unread, why, hint): (&[&str], _, _) = match self {
+            Threshold::Static { .. } => (&["xon_offset"], "a static threshold resumes at xon", "xon, or threshold = \"dynamic\""),
+            Threshold::Dynamic { .. } => (
+                &["xoff", "xon"],
+                "a dynamic threshold follows the free memory of the switch",
+                "switch.alpha_shift and xon_offset, or threshold = \"static\"",
+            ),
+            Threshold::Profile => (
+                &["xoff", "xon", "xon_offset"],
+                "each group pauses and resumes by its [[buffer_profile]]",
+                "the keys of that profile, or another threshold",
+            ),
+        };
+        unread.iter().for_each(|key| v.without_effect(key, why, hint));
+    }
+}
+
 /// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
@@ -103,6 +123,7 @@ impl Params {
         };
         let p = Params { threshold, quanta: read_quanta(v)?, repeat };
         p.validate(link)?;
+        p.threshold.name_what_it_does_not_read(v);
         Ok(p)
     }
 
@@ -265,6 +286,7 @@ pub fn duration(quanta: u32, rate: Rate) -> Span {
 /// Reads `pause` and `quanta`: the pause time in quanta, `None` until resumed.
 pub(super) fn read_quanta(v: &mut dyn Values) -> Result<Option<u16>, ParamError> {
     if v.text("pause")? == "sticky" {
+        v.without_effect("quanta", "a sticky pause has no time: it lasts until it is resumed", "remove it, or set pause = \"quanta\"");
         return Ok(None);
     }
     match v.count("quanta")? {

@@ -179,6 +179,9 @@ impl Law for Params {
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.validate(link)
     }
+    fn flow_bytes(&self, link: &LinkFacts) -> Option<Bytes> {
+        Some(self.flow_bytes_max(link, 1, 1))
+    }
     fn on_a_wire(&self) -> Result<(), ParamError> {
         super::pfc::timed(self.quanta)
     }

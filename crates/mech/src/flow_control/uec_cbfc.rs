@@ -165,8 +165,8 @@ impl Params {
             ));
         }
         let cc_period = v.span("cc_period")?;
-        if cc_period.0 == 0 || cc_period > Span::from_us(250_000) {
-            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected more than 0us, at most 250ms"));
+        if cc_period < Span::from_us(1) || cc_period > Span::from_us(250_000) {
+            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected 1us to 250ms, as SAI has it"));
         }
         let p = Params {
             cost,
@@ -178,6 +178,9 @@ impl Params {
             sharing: Sharing::read(v, cost.of(link.mtu))?,
         };
         p.validate(link)?;
+        if let Some(why) = p.sharing.and_then(|s| s.out_of_reach(p.limit)) {
+            v.without_effect("shared_limit", &why, "a smaller number, or 0: all");
+        }
         Ok(p)
     }
 

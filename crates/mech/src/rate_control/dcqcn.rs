@@ -178,7 +178,11 @@ impl Params {
             "hpcc" => Variant::Hpcc,
             _ => Variant::Paper,
         });
-        if v.flag("tcd")? {
+        let tcd = v.flag("tcd")?;
+        if !tcd {
+            v.without_effect("tcd_cut", "tcd = false follows no rule of TCD", "remove it, or set tcd = true");
+        }
+        if tcd {
             p.tcd = Some(if v.text("tcd_cut")? == "factor" { TcdCut::Factor } else { TcdCut::Alpha });
             if p.tcd == Some(TcdCut::Alpha) {
                 p.alpha = TCD_ALPHA;

@@ -153,6 +153,12 @@ impl Params {
         let count =
             |key, n: u64| u16::try_from(n).map_err(|_| ParamError::new(key, format!("{n} is too large"), "an index has at most 16 bits"));
         let tcd = v.flag("tcd")?;
+        if !tcd {
+            v.without_effect("tcd_hold", "tcd = false follows no rule of TCD", "remove it, or set tcd = true");
+        }
+        if v.text("becn")? == "ack" {
+            v.without_effect("cnp_interval", "becn = \"ack\" sends no CNPs", "remove it, or set becn = \"cnp\"");
+        }
         let p = Params {
             cct,
             increase: count("increase", v.count_opt("increase")?.unwrap_or(if tcd { 2 } else { 1 }))?,

@@ -15,7 +15,7 @@ use xoff_topology::{NodeId, Topology};
 use xoff_units::{Bytes, Span};
 use xoff_workload::{Flow, Flows, UNLIMITED};
 
-use super::parts::Host;
+use super::host::Host;
 
 /// The most flows of one host and priority that never end: all of them may be congested, behind its link, at once.
 pub(crate) fn endless_flows(flows: &Flows) -> u64 {

@@ -1,6 +1,7 @@
 //! Links with errors, and links that repeat what they corrupt: `[[link_errors]]` and `[link_retry]`.
 
-use xoff_mech::link_retry;
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::{LinkFacts, link_retry};
 use xoff_params::{Kind, ParamError, ParamSpec, Values as _};
 use xoff_scenario::document::{KindSpec, Section};
 use xoff_sim::{Code, ErrorKind, HitFrames, LinkErrors};
@@ -8,7 +9,8 @@ use xoff_topology::Topology;
 use xoff_topology::names::{What, find_port};
 use xoff_units::Bytes;
 
-use super::parts::{Host, SwitchParts};
+use super::host::Host;
+use super::switch::SwitchParts;
 
 /// Keys of every kind of errors.
 pub(crate) const ERRORS: &[ParamSpec] = &[
@@ -77,8 +79,20 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
     let ports = if names.iter().any(|n| n == "all") {
         (0..topology.nodes.len() as u32).flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p))).collect()
     } else {
-        names.iter().map(|n| find_port(topology, "ports", n, What::Port)).collect::<Result<Vec<_>, _>>()?
+        let found = names.iter().map(|n| find_port(topology, "ports", n, What::Port)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(n) = (1..found.len()).find(|&n| found[..n].contains(&found[n])) {
+            let what = format!("'{}' names a link direction that the list has already", names[n]);
+            return Err(ParamError::new("ports", what, "remove it; errors of a second kind have a [[link_errors]] of their own"));
+        }
+        found
     };
+    if names.len() > 1 && names.iter().any(|n| n == "all") {
+        s.warn(&ParamError::new("ports", "\"all\" names every link direction: the others in the list have no effect", "one of the two"));
+    }
+    let down = |&(n, p): &(u32, u16)| !topology.link_at(n, p).up;
+    if ports.iter().all(down) {
+        s.has_no_effect("ports", "every link that it names is down", "links that carry frames");
+    }
     let frames = match s.text("frames")?.as_str() {
         "flows" => HitFrames::Flows,
         "control" => HitFrames::Control,
@@ -121,7 +135,26 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
             ErrorKind::Bits { ber, overhead: overhead.0 as u32, code }
         }
     };
+    if let ErrorKind::Bursts { loss_bad, loss_good, .. } = kind
+        && loss_bad < loss_good
+    {
+        let what = format!("loss_bad {loss_bad} < loss_good {loss_good}: the bad state is the better one");
+        s.warn(&ParamError::new("loss_bad", what, "the larger of the two, with to_bad and to_good the other way round"));
+    }
     Ok(LinkErrors { ports, kind, frames, seen })
+}
+
+/// Warns of errors that meet no frame, and of what makes no difference without retry.
+pub(super) fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(LinkFacts, FlowControl)]) {
+    let has_messages = |(_, fc): &(LinkFacts, FlowControl)| !matches!(fc, FlowControl::None) && fc.message_len() > Bytes::ZERO;
+    if e.frames == HitFrames::Control && !retry && !links.iter().any(has_messages) {
+        let what = "this flow control sends no frames: nothing is hit";
+        s.warn(&ParamError::new("frames", what, "frames = \"all\", or another flow control"));
+    }
+    if !retry {
+        let why = "without [link_retry] a frame is lost, whether it comes with a wrong check sequence or not at all";
+        s.has_no_effect("seen", why, "remove it, or add [link_retry]");
+    }
 }
 
 fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
@@ -134,6 +167,9 @@ fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
     let mut numbers =
         texts.iter().map(|t| t.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(|| refuse(t))).collect::<Result<Vec<_>, _>>()?;
     numbers.sort_unstable();
+    if let Some(w) = numbers.windows(2).find(|w| w[0] == w[1]) {
+        s.warn(&ParamError::new("numbers", format!("{} stands twice, and a frame is hit once", w[0]), "each number once"));
+    }
     Ok(numbers)
 }
 

@@ -8,6 +8,7 @@ use xoff_scenario::document::Section;
 use xoff_sim::{PauseStorm, SlowReceiver};
 use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Span, Time};
+use xoff_workload::{Flow, Flows, UNLIMITED};
 
 use super::{NetworkScenario, pool};
 
@@ -33,6 +34,19 @@ fn warn_of_times(s: &Section<'_>, c: &watchdog::Config, duration: Span) {
         let what = format!("detect + restore = {restored} >= run.duration {duration}: no queue is restored before the run ends");
         s.warn(&ParamError::new("restore", what, longer));
     }
+}
+
+/// A watchdog of which no queue in use is ever held.
+pub(super) fn watchdog_has_queues(s: &Section<'_>, classes: &Classes, lossy: &[u8]) {
+    if (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
+        s.has_no_effect("kind", "every priority in use is lossy, and nothing holds its queues", "remove [watchdog], or a shorter flow_control.lossy");
+    }
+}
+
+/// Does a host receive anything, of this priority where one is given? Flows that come during the run may be for any host.
+fn receives(flows: &Flows, answers: bool, host: u32, priority: Option<u8>) -> bool {
+    let is_for = |f: &Flow| f.dst == host && priority.is_none_or(|p| p == f.priority) || answers && f.src == host;
+    !flows.all_listed() || flows.flows.iter().any(is_for)
 }
 
 /// Refuses a watchdog that could do nothing.
@@ -111,6 +125,12 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     }
     if duration.0 > 0 && from >= duration {
         s.warn(&ParamError::new("from", format!("from {from} >= run.duration {duration}: the storm never begins"), "an earlier time"));
+    } else if let Some(until) = until.filter(|&u| duration.0 > 0 && u > duration) {
+        s.has_no_effect("until", &format!("until {until} > run.duration {duration}, where the run ends"), "an earlier time, or a longer run");
+    }
+    if let Some(until) = until.filter(|&u| interval.0 >= u.0 - from.0) {
+        let why = format!("the storm is over at {until}, before a second message");
+        s.has_no_effect("interval", &why, "remove it, or a shorter interval");
     }
     Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
 }
@@ -122,7 +142,7 @@ pub(super) fn storm_fits(
     (n, storms): (usize, &[Option<PauseStorm>]),
     (name, links): (&str, &[(LinkFacts, FlowControl)]),
     (topology, classes): (&Topology, &Classes),
-    lossy: &[u8],
+    (lossy, flows, answers): (&[u8], &Flows, bool),
 ) -> Result<(), ParamError> {
     let Some(storm) = &storms[n] else { return Ok(()) };
     if lossy.contains(&storm.priority) {
@@ -154,6 +174,9 @@ pub(super) fn storm_fits(
     if classes.class(storm.priority).is_none() {
         let what = format!("no flow has priority {}: the storm holds nothing", storm.priority);
         s.warn(&ParamError::new("priority", what, "the priority of a flow"));
+    } else if !receives(flows, answers, storm.host, Some(storm.priority)) {
+        let what = format!("nothing of priority {} is for {}: the storm holds nothing", storm.priority, topology.name(storm.host));
+        s.warn(&ParamError::new("host", what, "the host and the priority of a flow"));
     }
     if let Some(ends) = held_by_a_message(facts, fc).filter(|&ends| storm.interval > ends) {
         let what = format!(
@@ -197,6 +220,9 @@ pub(super) fn read_slow_receiver(
     if let Some(late) = stalls.iter().find(|stall| duration.0 > 0 && stall.0.0 >= duration.0) {
         let what = format!("a stall begins at {} >= run.duration {duration}: it never does", late.0);
         s.warn(&ParamError::new("stalls", what, "an earlier time"));
+    } else if let Some(last) = stalls.last().filter(|stall| duration.0 > 0 && stall.1.0 > duration.0) {
+        let what = format!("a stall lasts until {}, beyond run.duration {duration}: the host does not go on before the run ends", last.1);
+        s.warn(&ParamError::new("stalls", what, "a shorter stall, or a longer run"));
     }
     let message_gap = match s.count_opt("message_rate")? {
         None => Span::ZERO,
@@ -204,6 +230,23 @@ pub(super) fn read_slow_receiver(
         Some(n) => Span(PS_PER_SECOND.div_ceil(n)),
     };
     Ok(SlowReceiver { host, drain: DrainConfig { rate, buffer: own, plain: own, limit: own, stalls, message_gap } })
+}
+
+/// A slow receiver that nothing is for, and messages that never end or are never as frequent.
+pub(super) fn slow_receiver_has_frames(s: &Section<'_>, slow: &SlowReceiver, topology: &Topology, flows: &Flows, answers: bool) {
+    let name = topology.name(slow.host);
+    if !receives(flows, answers, slow.host, None) {
+        s.warn(&ParamError::new("host", format!("no frame is for {name}: it has nothing to take in"), "the receiver of a flow"));
+        return;
+    }
+    let mut own = flows.flows.iter().filter(|f| f.dst == slow.host);
+    if slow.drain.message_gap > Span::ZERO && flows.all_listed() && own.all(|f| f.size == UNLIMITED) {
+        let why = format!("every flow for {name} is endless, and no message completes");
+        s.has_no_effect("message_rate", &why, "give the flows a size, or remove it");
+    } else if slow.drain.message_gap > Span::ZERO && slow.drain.message_gap <= slow.drain.rate.time_for(Bytes(1)) {
+        let why = format!("at {} no message is over in as little as {}", slow.drain.rate, slow.drain.message_gap);
+        s.has_no_effect("message_rate", &why, "fewer messages in a second");
+    }
 }
 
 /// Refuses a flow control that could not hold the switch of such a host. Where thresholds follow the memory of a switch the NIC has those of

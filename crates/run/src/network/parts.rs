@@ -7,18 +7,17 @@ use std::path::Path;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
-use xoff_mech::transport;
-use xoff_node::{
-    Classes, ControlDelay, DisciplineKind, LEN_MAX, Pacing, PausedWith, Recovery, SchedulerKind, Transport, VlArbitration, VlEntry,
-};
+use xoff_node::{ControlDelay, DisciplineKind};
 use xoff_params::{ParamError, Values};
 use xoff_scenario::Problem;
 use xoff_scenario::document::{Document, Section};
-use xoff_sim::{PORT_PROBES, Probes, Selection, classes_in_use};
+use xoff_sim::{PORT_PROBES, Probes, Selection};
 use xoff_topology::{Topology, failures};
-use xoff_units::{Bytes, Span, Time};
+use xoff_units::Time;
 use xoff_workload::{Context, Flows, Generated, Repeat, SizeCdf, generators};
 
+use super::host::Host;
+use super::switch::{Memory, SwitchParts};
 use crate::network::jobs;
 use crate::{idle, sections};
 
@@ -37,6 +36,10 @@ impl Values for Replay {
 struct RecordingValues<'s, 'd>(&'s mut Section<'d>, &'s mut Replay);
 
 impl Values for RecordingValues<'_, '_> {
+    fn without_effect(&mut self, key: &str, why: &str, hint: &str) {
+        self.0.without_effect(key, why, hint);
+    }
+
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         let value = self.0.raw(key)?;
         self.1.0.insert(key.to_owned(), value.clone());
@@ -66,316 +69,6 @@ pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Opt
         Ok(())
     })?;
     Some(topology)
-}
-
-/// `[host]`.
-pub(crate) struct Host {
-    pub payload_max: u32,
-    pub header: u32,
-    pub transport: Transport,
-    /// Priority of CNPs, which nothing pauses.
-    pub cnp_priority: Option<u8>,
-    pub recovery: Option<Recovery>,
-    /// Flows are connections of this transport.
-    pub connection: Option<transport::Config>,
-    pub obeys_priorities: bool,
-    pub pacing: Pacing,
-    /// Messages between two hosts share a connection.
-    pub shared_connections: bool,
-    pub window: Option<u64>,
-}
-
-impl Host {
-    /// The longest frame on the wire: acknowledgements may be longer than data.
-    pub fn longest_frame(&self) -> Bytes {
-        let data = self.payload_max + self.header;
-        Bytes(match self.transport {
-            Transport::Acks { ack_len, .. } => data.max(ack_len),
-            Transport::None => data,
-        } as u64)
-    }
-}
-
-pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
-    let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
-    if !(1..=LEN_MAX as u64).contains(&mtu.0) {
-        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), format!("expected 1B to {LEN_MAX}B")));
-    }
-    if header >= mtu {
-        return Err(ParamError::new(
-            "header",
-            format!("a header of {header} leaves no payload in a frame of {mtu}"),
-            "expected less than the MTU",
-        ));
-    }
-    let ack_len = s.bytes("ack_len")?;
-    let mut priority = |key: &'static str| match s.count_opt(key)? {
-        Some(p) if p > 7 => Err(ParamError::new(key, "there are 8 priorities", "expected 0 to 7")),
-        p => Ok(p.map(|p| p as u8)),
-    };
-    let (ack_priority, cnp_priority) = (priority("ack_priority")?, priority("cnp_priority")?);
-    let payload_max = (mtu - header).0 as u32;
-    let payload_max = connection.and_then(|c| c.mss).map_or(payload_max, |mss| payload_max.min(mss.0 as u32));
-    let acks = s.text("acks")? == "per-frame" || connection.is_some();
-    if acks && !(1..=LEN_MAX as u64).contains(&ack_len.0) {
-        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1B to {LEN_MAX}B")));
-    }
-    let window = s.bytes_opt("window")?;
-    if window.is_some() && !acks {
-        return Err(ParamError::new("window", "a window without acknowledgements never opens again", "set acks = \"per-frame\""));
-    }
-    if connection.is_some() && window.is_some_and(|w| w.0 < u64::from(payload_max)) {
-        return Err(ParamError::new("window", "a window that holds no segment", format!("expected {payload_max}B or more")));
-    }
-    if window == Some(Bytes::ZERO) {
-        return Err(ParamError::new("window", "a window of 0", "nothing could be sent"));
-    }
-    let transport = if acks {
-        Transport::Acks {
-            ack_len: ack_len.0 as u32,
-            class: ack_priority,
-            paused_with: PausedWith::OwnClass,
-            interval: 1,
-            chunk: 1,
-            back_to_zero: false,
-            nack_interval: s.span("nack_interval")?,
-        }
-    } else {
-        Transport::None
-    };
-    let recovery = read_recovery(s, acks, connection.is_some())?;
-    let obeys_priorities = s.text("obeys")? == "priorities";
-    let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
-    Ok(Host {
-        payload_max,
-        header: header.0 as u32,
-        transport,
-        cnp_priority,
-        recovery,
-        connection,
-        obeys_priorities,
-        pacing,
-        shared_connections: s.text("connections")? == "per-pair",
-        window: window.map(|w| w.0),
-    })
-}
-
-/// What nothing pauses cannot be lossless, and CNPs alone are few enough for that. Acknowledgements, which are few too, may join them.
-pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
-    let Some(priority) = host.cnp_priority else { return Ok(()) };
-    let data = classes_in_use(flows, &Transport::None, None);
-    match data.class(priority) {
-        None => Ok(()),
-        Some(_) => Err(ParamError::new(
-            "cnp_priority",
-            format!("flows have priority {priority}, which flow control holds, and nothing pauses CNPs"),
-            "give CNPs a priority that no flow has",
-        )),
-    }
-}
-
-fn read_recovery(s: &mut Section<'_>, acks: bool, connections: bool) -> Result<Option<Recovery>, ParamError> {
-    let (kind, timer, low) = (s.text("recovery")?, s.span("rto")?, s.span_opt("rto_low")?);
-    let order = s.text_opt("order")?;
-    let keeps = kind == "selective";
-    let refused = if kind != "nack" { Some("recovery") } else { order.as_ref().map(|_| "order") };
-    if let Some(key) = refused.filter(|_| connections) {
-        let what = "connections keep what is ahead of a gap, deliver in order and send again what is lost by themselves";
-        return Err(ParamError::new(key, what, "leave it out, or set transport.kind = \"none\""));
-    }
-    match (order.as_deref(), kind.as_str()) {
-        (Some("strict"), "selective") => {
-            let what = "order = \"strict\" with selective repeat, whose receivers keep what is ahead";
-            return Err(ParamError::new("order", what, "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\""));
-        }
-        (Some(order @ ("buffer" | "count")), "nack" | "go-back-n") => {
-            let what = format!("order = \"{order}\" with {kind}, whose receivers discard what is ahead");
-            return Err(ParamError::new("order", what, "set recovery = \"selective\", or order = \"strict\""));
-        }
-        _ => {}
-    }
-    if kind == "nack" {
-        return match low {
-            Some(_) => Err(ParamError::new("rto_low", "nack has no timer", "set recovery = \"go-back-n\" or \"selective\"")),
-            None => Ok(None),
-        };
-    }
-    if !acks {
-        return Err(ParamError::new("recovery", format!("{kind} without acknowledgements"), "set acks = \"per-frame\""));
-    }
-    if timer == Span::ZERO {
-        return Err(ParamError::new("rto", "a retransmission timer of 0", "expected more than a round trip with its queues"));
-    }
-    if let Some(low) = low.filter(|&low| low == Span::ZERO || low > timer) {
-        let what = match low {
-            Span::ZERO => "a retransmission timer of 0".to_owned(),
-            _ => format!("rto_low {low} > rto {timer}"),
-        };
-        return Err(ParamError::new("rto_low", what, "expected more than a round trip with its queues, and at most rto"));
-    }
-    Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: keeps, any_order: order.as_deref() == Some("count") }))
-}
-
-/// How the memory of a switch is shared out.
-pub(crate) enum Memory {
-    PerIngress,
-    Shared {
-        total: Bytes,
-        reserve: Bytes,
-        headroom: Option<Bytes>,
-        shift: u8,
-    },
-    /// See [`Buffers`](super::buffers::Buffers).
-    Pools,
-}
-
-/// `[switch]`.
-pub(crate) struct SwitchParts {
-    pub memory: Memory,
-    pub ingress_buffer: Bytes,
-    pub discipline: DisciplineKind,
-    pub scheduler: SchedulerKind,
-    pub cut_through: Option<Bytes>,
-}
-
-pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamError> {
-    let mtu = Bytes((host.payload_max + host.header) as u64);
-    let buffer = s.bytes("buffer")?;
-    let positive = |key: &'static str, v: Bytes| {
-        if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
-    };
-    let longest = host.longest_frame();
-    if positive("buffer", buffer)? < longest {
-        return Err(ParamError::new(
-            "buffer",
-            format!("a buffer of {buffer} holds no frame of {longest}"),
-            "no frame could ever be accepted; give a larger buffer, or a smaller host.mtu",
-        ));
-    }
-    let (total, reserve, headroom, shift) =
-        (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
-    if shift > 31 {
-        return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
-    }
-    let memory = match s.text("memory")?.as_str() {
-        "shared" => Memory::Shared { total, reserve, headroom, shift: shift as u8 },
-        "pools" => Memory::Pools,
-        _ => Memory::PerIngress,
-    };
-    let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
-    let discipline = match s.text("discipline")?.as_str() {
-        "round-robin" => DisciplineKind::RoundRobin,
-        "drr" => DisciplineKind::Drr { quantum },
-        "input-fifo" => DisciplineKind::InputFifo,
-        _ => DisciplineKind::Fifo,
-    };
-    let weights = s.texts("weights")?;
-    let scheduler = match s.text("scheduler")?.as_str() {
-        "round-robin" => SchedulerKind::RoundRobin,
-        "drr" if weights.is_empty() => SchedulerKind::Drr(vec![mtu.0 as u32; 8]),
-        "drr" => {
-            let parse = |w: &String| -> Result<u32, ParamError> {
-                let b: Bytes = w.parse().map_err(|e| ParamError::unit("weights", &e))?;
-                Ok(positive("weights", b)?.0.min(u32::MAX as u64) as u32)
-            };
-            let mut quanta = weights.iter().map(parse).collect::<Result<Vec<u32>, _>>()?;
-            let last = *quanta.last().unwrap_or(&1500);
-            quanta.resize(8, last);
-            SchedulerKind::Drr(quanta)
-        }
-        "vl-arbitration" => SchedulerKind::VlArbitration(Box::new(read_vl_arbitration(s)?)),
-        _ => SchedulerKind::Strict,
-    };
-    let cut_through = s.bytes_opt("cut_through")?.map(|head| positive("cut_through", head)).transpose()?;
-    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler, cut_through })
-}
-
-fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError> {
-    let mut table = |key: &'static str| -> Result<Vec<VlEntry>, ParamError> {
-        let texts = s.texts(key)?;
-        if texts.len() > VlArbitration::VL_ENTRIES_MAX {
-            let what = format!("a table of {} entries", texts.len());
-            return Err(ParamError::new(key, what, format!("IBA 7.6.9 has at most {}", VlArbitration::VL_ENTRIES_MAX)));
-        }
-        texts.iter().map(|text| read_turn(key, text)).collect()
-    };
-    let (high, low) = (table("vl_high")?, table("vl_low")?);
-    if high.iter().chain(&low).all(|t| t.weight == 0) {
-        return Err(ParamError::new(
-            "vl_low",
-            "no virtual lane ever has a turn",
-            "for example vl_low = [\"0:64\", \"1:64\"]; weights count 64 B",
-        ));
-    }
-    let limit = s.count("vl_high_limit")?;
-    let high_limit = limit.try_into().map_err(|_| {
-        ParamError::new(
-            "vl_high_limit",
-            format!("a limit of {limit}"),
-            "expected 0 (one packet) to 254 in units of 4096 B, or 255 (no limit)",
-        )
-    })?;
-    Ok(VlArbitration { high, low, high_limit })
-}
-
-/// An entry of a table of arbitration, `VL:WEIGHT`, in the form that subnet managers use.
-fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
-    let refuse = |what: String, hint: &str| Err(ParamError::new(key, what, hint));
-    let parsed = text.split_once(':').map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
-    let Some((Ok(vl), Ok(weight))) = parsed else {
-        return refuse(format!("'{text}' is no entry of a table"), "expected VL:WEIGHT, such as \"0:64\"");
-    };
-    match vl {
-        0..=7 => {}
-        15 => return refuse("VL 15 carries management and is not arbitrated".into(), "virtual lanes are the priorities 0 to 7"),
-        _ => return refuse(format!("there is no virtual lane {vl}"), "virtual lanes are the priorities 0 to 7"),
-    }
-    match weight.try_into() {
-        Ok(weight) => Ok(VlEntry { vl: vl as u8, weight }),
-        Err(_) => refuse(format!("a weight of {weight}"), "expected 0 (skipped) to 255, in units of 64 B"),
-    }
-}
-
-/// Warns where cut-through changes nothing.
-pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &SwitchParts, host: &Host) {
-    let Some(head) = switch.cut_through else { return };
-    let (whole, all) = xoff_sim::stored_and_forwarded(topology);
-    let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
-    if head >= host.longest_frame() {
-        warn(format!("no frame is longer than {head}: all are stored and forwarded"), "expected less than a frame");
-    } else if whole > 0 {
-        warn(
-            format!("{whole} of {all} link directions into switches are stored and forwarded all the same"),
-            "they are slower than another link of their switch, so bits would run out in the middle of a frame",
-        );
-    }
-}
-
-/// A class that never has a turn would wait for ever.
-pub(super) fn every_class_is_served(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
-    match switch.scheduler.passes_over(classes) {
-        None => Ok(()),
-        Some(vl) => Err(ParamError::new(
-            "vl_low",
-            format!("priority {vl} is in use and virtual lane {vl} never has a turn"),
-            format!("give it a weight, such as \"{vl}:64\", in vl_low or vl_high"),
-        )),
-    }
-}
-
-/// CNMs that congestion points may send through one port at once: one of every queue of the largest switch, at both of its ends.
-pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
-    2 * classes * topology.switches().map(|s| topology.nodes[s as usize].ports.len() as u64).max().unwrap_or(0)
-}
-
-/// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
-pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> Bytes {
-    let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
-    match switch.memory {
-        Memory::Shared { total, .. } => total,
-        Memory::Pools => Bytes(u64::MAX),
-        Memory::PerIngress => Bytes(switch.ingress_buffer.0.saturating_mul(ports as u64)),
-    }
 }
 
 /// What goes with memory in pools.

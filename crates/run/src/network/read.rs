@@ -24,20 +24,22 @@ use xoff_workload::Flows;
 
 use super::buffers::{self, Buffers, SwitchLinks};
 use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
-use super::operation::{read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, storm_fits, watchdog_fits, watchdog_sees};
-use super::parts::{
-    Host, Memory, SwitchParts, cnps_are_alone, congestion_points, every_class_is_served, most_at_an_egress, read_flow_control, read_flows,
-    read_host, read_probes, read_switch, read_topology, shared_ports_fit, warn_of_cut_through,
+use super::operation::{
+    read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, slow_receiver_has_frames, storm_fits, watchdog_fits,
+    watchdog_has_queues, watchdog_sees,
 };
+use super::host::{Host, cnps_are_alone, name_what_no_flow_reads, read_host};
+use super::parts::{read_flow_control, read_flows, read_probes, read_topology, shared_ports_fit};
+use super::switch::{Memory, SwitchParts, congestion_points, every_class_is_served, most_at_an_egress, read_switch, warn_of_cut_through};
 use super::transport::{read_transport, transport_fits};
-use super::{ModelParts, NetworkScenario, pool};
+use super::{ModelParts, NetworkScenario, link_errors, pool, switch};
 use xoff_sim::Engine;
 
 use crate::manifest::parameters;
 use crate::network::boundary::Boundary;
 use crate::network::checkpoint::read_interval;
 use crate::network::standstill::{self, Drains};
-use crate::network::{conditions, derived};
+use crate::network::{conditions, derived, flows_at_once};
 use crate::{idle, sections};
 
 /// `[run]`.
@@ -137,6 +139,7 @@ struct Sections<'d> {
     storms: Vec<Option<PauseStorm>>,
     slow_sections: Vec<Section<'d>>,
     slow_receivers: Vec<Option<SlowReceiver>>,
+    error_sections: Vec<Section<'d>>,
     errors: Vec<Option<LinkErrors>>,
     retry_section: Section<'d>,
     link_retry: Option<Option<link_retry::Config>>,
@@ -186,8 +189,9 @@ impl<'d> Sections<'d> {
         let flows = read_flows(doc, topology, (run.seed, Time(run.duration.0)), folder, handed_in);
         if let (Some(host), Some(flows)) = (&host, &flows) {
             host_section.take(|s| cnps_are_alone(host, flows).map(|()| conditions::warn_of_timers(s, host, flows, topology)));
-            if let Some((rate_control, _)) = &rate_control {
-                transport_section.take(|_| transport_fits((topology, host, flows), rate_control));
+            if let Some((rate_control, law)) = &rate_control {
+                name_what_no_flow_reads(&host_section, host, flows, law, run.duration);
+                transport_section.take(|s| transport_fits(s, (topology, host, flows), rate_control));
             }
         }
         let classes = host.as_ref().zip(flows.as_ref()).map(|(host, flows)| classes_in_use(flows, &host.transport, host.cnp_priority));
@@ -248,6 +252,7 @@ impl<'d> Sections<'d> {
             storms,
             slow_sections,
             slow_receivers,
+            error_sections,
             errors,
             retry_section,
             link_retry,
@@ -307,6 +312,11 @@ impl<'d> Sections<'d> {
             }
         }
         doubts.iter().for_each(|(of, e)| self.section_of(*of).warn(e));
+        let at = |node| buffers::with_links(self.topology, links, node, &lossy, |s| read.at(s).map(|made| (s.ports, made)));
+        let made: Vec<_> = self.topology.switches().filter_map(|node| at(node).ok()).collect();
+        for (of, e) in buffers::unread(&read, &made, &lossy) {
+            self.section_of(of).has_no_effect(&e.key, &e.what, &e.hint);
+        }
         self.buffers = Some(read);
     }
 
@@ -347,6 +357,7 @@ impl<'d> Sections<'d> {
             self.flow_section
                 .take(|_| Err::<(), _>(ParamError::new("kind", what, "leave out host.obeys, or set kind = \"pffc\" or \"bfc\"")));
         }
+        self.name_what_is_unread();
         if let (Some(Some(retry)), Some(host)) = (&self.link_retry, &self.host) {
             self.retry_section.take(|s| retry_fits(s, retry, (self.topology, host)));
         }
@@ -359,10 +370,12 @@ impl<'d> Sections<'d> {
                 section.take(|_| slow_receiver_fits(slow, self.topology, (name, links)));
             }
         }
-        if let (Some((name, links)), Some(classes)) = (&self.flow_control, &self.classes) {
+        let answers = self.hosts_answer();
+        if let (Some((name, links)), Some(classes), Some(flows)) = (&self.flow_control, &self.classes, &self.flows) {
             let lossy = self.lossy.as_deref().unwrap_or_default();
             for (n, section) in self.storm_sections.iter_mut().enumerate() {
-                section.take(|s| storm_fits(s, (n, &self.storms), (name, links), (self.topology, classes), lossy));
+                let of = (lossy, flows, answers);
+                section.take(|s| storm_fits(s, (n, &self.storms), (name, links), (self.topology, classes), of));
             }
         }
         if let (Some((name, rate_control)), Some(host)) = (&self.rate_control, &self.host)
@@ -371,6 +384,36 @@ impl<'d> Sections<'d> {
         {
             let what = format!("{name} learns from acknowledgements, and hosts send none");
             self.rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
+        }
+    }
+
+    /// Do hosts that send receive something for it?
+    fn hosts_answer(&self) -> bool {
+        let acks = self.host.as_ref().is_some_and(|h| !matches!(h.transport, Transport::None));
+        acks || self.rate_control.as_ref().is_some_and(|(_, r)| !matches!(r, RateControlKind::None))
+    }
+
+    /// Keys that mean nothing beside the other sections.
+    fn name_what_is_unread(&self) {
+        let (Some((name, links)), Some(classes), Some(flows)) = (&self.flow_control, &self.classes, &self.flows) else { return };
+        let lossy = self.lossy.as_deref().unwrap_or_default();
+        if *name != "none" && (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
+            let what = format!("every priority in use is lossy: {name} holds nothing");
+            self.flow_section.warn(&ParamError::new("lossy", what, "fewer priorities, or kind = \"none\""));
+        }
+        if let Some(switch) = &self.switch {
+            let slow = !self.slow_receivers.is_empty();
+            switch::name_what_is_unread_beside(&self.switch_section, switch, classes, links, slow);
+        }
+        if matches!(self.watchdog, Some(Some(_))) {
+            watchdog_has_queues(&self.watchdog_section, classes, lossy);
+        }
+        for (section, slow) in self.slow_sections.iter().zip(&self.slow_receivers) {
+            slow.iter().for_each(|slow| slow_receiver_has_frames(section, slow, self.topology, flows, self.hosts_answer()));
+        }
+        let retry = matches!(self.link_retry, Some(Some(_)));
+        for (section, errors) in self.error_sections.iter().zip(&self.errors) {
+            errors.iter().for_each(|e| link_errors::name_what_is_unread(section, e, retry, links));
         }
     }
 
@@ -499,6 +542,9 @@ impl Complete {
         conditions::warn_of_cnms(detection, rate_control, &mut warnings);
         let drains = Drains { topology, flows: &self.flows, routing: &self.routing, scheduler: &self.switch.scheduler, duration };
         standstill::warn(fc_name, &drains, flow_control, &mut warnings);
+        if matches!(self.switch.memory, Memory::PerIngress) {
+            flows_at_once::warn(fc_name, topology, &self.flows, flow_control, &mut warnings);
+        }
         warnings
     }
 

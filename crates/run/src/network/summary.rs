@@ -31,6 +31,7 @@ impl Summary {
         let (ce, ue) = (total(|p| p.marked.of(Mark::Ce)), total(|p| p.marked.of(Mark::Ue)));
 
         sum.flow_control(s, o, total(|p| p.messages_received));
+        sum.faults(s, o);
         sum.standstill(s, o);
         sum.memory(s, o);
         let cnms = o.cnms_total();

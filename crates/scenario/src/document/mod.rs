@@ -59,6 +59,8 @@ struct Log {
     opened: HashSet<String>,
     /// The same in order, and whether the document has them.
     order: Vec<(String, bool)>,
+    /// What was given, with another value than its default: section, key and place.
+    given: Vec<(String, &'static str, Place)>,
     /// Sections whose content cannot be judged.
     suppressed: HashSet<String>,
     /// Paths without indices that some owner knows.
@@ -257,7 +259,27 @@ impl Document {
     pub fn finish(&self) -> Result<(), Problems> {
         let sound = self.log.borrow().problems.is_empty();
         self.check_unopened(&self.root, "", "", sound);
+        if sound {
+            self.warn_of_unread();
+        }
         self.check()
+    }
+
+    /// What was given, and no owner read beside the other values. Who knows why has said so (`Values::without_effect`).
+    fn warn_of_unread(&self) {
+        let mut log = self.log.borrow_mut();
+        let Log { given, rows, warnings, .. } = &mut *log;
+        if given.is_empty() {
+            return;
+        }
+        let read: HashSet<(&str, &str)> = rows.iter().map(|r| (r.section.as_str(), r.key.as_str())).collect();
+        let is_known = |place: &Place, warnings: &Problems| warnings.iter().any(|w| w.place.as_ref() == Some(place));
+        for (section, key, place) in given.drain(..).filter(|(section, key, _)| !read.contains(&(section.as_str(), *key))) {
+            if !is_known(&place, warnings) {
+                let what = format!("{key}: nothing reads it beside the other values of {section}: it has no effect");
+                warnings.push(Problem::new(what, "remove it, or see what its description says when it holds").at(place).warning());
+            }
+        }
     }
 
     /// `path` has indices, `plain` has none.
@@ -356,6 +378,9 @@ impl Document {
     }
     fn record(&self, row: Row) {
         self.log.borrow_mut().rows.push(row);
+    }
+    fn given(&self, section: &str, key: &'static str, place: &Place) {
+        self.log.borrow_mut().given.push((section.to_owned(), key, place.clone()));
     }
     fn opened(&self, path: &str, present: bool) {
         let mut log = self.log.borrow_mut();

@@ -8,7 +8,7 @@ use xoff_params::{ParamError, ParamSpec, Values};
 use super::resolved::{Origin, Row};
 use super::spec::SectionSpec;
 use super::tree::{Entry, Table};
-use super::value::{expected, text_of};
+use super::value::{expected, same, text_of};
 use super::{Document, resolved};
 use crate::{Place, Problem, suggest};
 
@@ -98,6 +98,7 @@ impl<'d> Section<'d> {
     /// stands in the section for another kind.
     fn open_alternatives(&mut self, spec: &SectionSpec) {
         let (Some(kinds), Some(table)) = (&spec.kinds, self.table) else { return };
+        let mut others: Vec<(&str, &'d Entry)> = Vec::new();
         for kind in &kinds.list {
             let Some(entry) = table.get(kind.name) else { continue };
             let path = resolved::join(&self.path, kind.name);
@@ -113,19 +114,64 @@ impl<'d> Section<'d> {
             }
             if self.kind == Some(kind.name) {
                 self.own = Some(keys);
+            } else {
+                others.push((kind.name, entry));
             }
         }
-        let Some(setting) = table.get(kinds.key).filter(|e| e.setting.is_some()) else { return };
-        let before = setting.replaced.as_deref().or(kinds.default);
-        if before == self.kind {
+        self.refuse_twice();
+        let setting = table.get(kinds.key).filter(|e| e.setting.is_some());
+        let before = setting.map(|s| s.replaced.as_deref().or(kinds.default));
+        if before.is_none_or(|before| before == self.kind) {
+            self.warn_of_others(spec, &others);
             return;
         }
+        self.warn_of_settings(&others);
         // The file's keys are for the file's kind; settings are for the kind that was set.
         let names = |s: &'static ParamSpec| s.renamed_from.iter().copied().chain([s.key]);
         let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).flat_map(names).chain([kinds.key]).collect();
         let of_file = |e: &Entry| e.setting.is_none() && !e.is_section();
         let aside = table.entries.iter().filter(|(k, e)| of_file(e) && !common.contains(&k.as_str()));
         self.set_aside = aside.map(|(k, _)| k.as_str()).collect();
+    }
+
+    /// A key in the section and again below it, both in the file or both set: it would be open which holds.
+    fn refuse_twice(&self) {
+        let (Some(table), Some(own), Some(kind)) = (self.table, self.own, self.kind) else { return };
+        for (key, below) in &own.entries {
+            let Some(entry) = table.get(key).filter(|e| e.setting.is_some() == below.setting.is_some()) else { continue };
+            let path = resolved::join(&self.path, kind);
+            let what = format!("'{key}' stands in [{path}], and in {} too ({})", self.shown(), entry.key);
+            self.complain(Problem::new(what, "keep one of the two").at(below.key.clone()));
+        }
+    }
+
+    /// Settings for a kind that is not chosen.
+    fn warn_of_settings(&self, others: &[(&str, &'d Entry)]) {
+        let Some(kind) = self.kind.filter(|_| !self.quiet) else { return };
+        for (other, entry) in others {
+            let super::tree::Item::Table(keys) = &entry.item else { continue };
+            for (key, e) in keys.entries.iter().filter(|(_, e)| e.setting.is_some()) {
+                let what = format!("{key}: a key of kind '{other}', and the kind of {} is '{kind}': it has no effect", self.shown());
+                self.doc.push_warning(Problem::new(what, format!("choose kind '{other}', or remove it")).at(e.place.clone()).warning());
+            }
+        }
+    }
+
+    /// Keys of kinds that are not chosen. A file that holds several kinds has the keys of each below its name; one that has those of its kind
+    /// in the section itself is not such a file, and whoever wrote the others expects them to hold.
+    fn warn_of_others(&self, spec: &SectionSpec, others: &[(&str, &'d Entry)]) {
+        self.warn_of_settings(others);
+        let (Some(kind), Some(table)) = (self.kind.filter(|_| !self.quiet), self.table) else { return };
+        let common: Vec<&str> = spec.specs.iter().flat_map(|s| s.iter()).map(|s| s.key).chain(spec.kinds.iter().map(|k| k.key)).collect();
+        let is_of_kind = |key: &str| self.specs.iter().any(|s| s.key == key) && !common.contains(&key);
+        if !table.entries.iter().any(|(key, e)| e.setting.is_none() && is_of_kind(key)) {
+            return;
+        }
+        for (other, entry) in others.iter().filter(|(_, e)| !e.key.source.is_setting()) {
+            let what = format!("[{}]: the kind of {} is '{kind}', whose keys stand there: it has no effect", resolved::join(&self.path, other), self.shown());
+            let hint = format!("remove it; in a file of several kinds the keys of '{kind}' stand in [{}] too", resolved::join(&self.path, kind));
+            self.doc.push_warning(Problem::new(what, hint).at(entry.key.clone()).warning());
+        }
     }
 
     fn check_unknown(&self, spec: &SectionSpec) {
@@ -179,6 +225,9 @@ impl<'d> Section<'d> {
         for spec in self.specs.clone() {
             match self.entry(spec.key) {
                 Some(entry) => {
+                    if is_more_than_default(spec, entry) {
+                        self.doc.given(&self.path, spec.key, &entry.place);
+                    }
                     if let Err((what, hint)) = text_of(spec.kind, entry) {
                         self.refuse_at(entry.place.clone(), spec.key, &what, &hint);
                         self.refused.push(spec.key);
@@ -216,8 +265,9 @@ impl<'d> Section<'d> {
         if self.set_aside.contains(&key) {
             return self.own.and_then(|t| t.get(key));
         }
-        // What stands in the section itself is nearer to its reader, and settings go there.
-        self.table.and_then(|t| t.get(key)).or_else(|| self.own.and_then(|t| t.get(key)))
+        // What is set goes before the file, wherever it stands.
+        let (here, below) = (self.table.and_then(|t| t.get(key)), self.own.and_then(|t| t.get(key)));
+        if below.is_some_and(|e| e.setting.is_some()) && here.is_none_or(|e| e.setting.is_none()) { below } else { here.or(below) }
     }
 
     fn refuse_at(&self, place: Place, key: &str, what: &str, hint: &str) {
@@ -273,6 +323,15 @@ impl<'d> Section<'d> {
         self.entry(key).is_some()
     }
 
+    /// The text of `key` as it was given, or its default; without an entry in the list of what was read.
+    pub fn chosen(&self, key: &str) -> Option<String> {
+        let spec = self.specs.iter().find(|s| s.key == key)?;
+        match self.entry(key) {
+            Some(entry) => text_of(spec.kind, entry).ok(),
+            None => spec.default.map(str::to_owned),
+        }
+    }
+
     /// Reads with `read`; a refusal is located at its key and kept with the document's problems.
     pub fn take<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParamError>) -> Option<T> {
         match read(self) {
@@ -311,6 +370,21 @@ impl<'d> Section<'d> {
         self.doc.push_warning(self.locate(e).warning());
     }
 
+    /// Warns that `key` has no effect, and why. One that is given with its default value says what is so all the same, and resolved scenarios
+    /// give all: no warning then.
+    pub fn has_no_effect(&self, key: &str, why: &str, hint: &str) {
+        if self.is_given_beyond_default(key) {
+            self.warn(&ParamError::new(key, format!("{why}: it has no effect"), hint));
+        }
+    }
+
+    /// Was `key` given, with another value than its default?
+    fn is_given_beyond_default(&self, key: &str) -> bool {
+        // The key of the kind is in no list: whoever gave it chose.
+        let spec = self.specs.iter().find(|s| s.key == key);
+        self.entry(key).is_some_and(|entry| spec.is_none_or(|spec| is_more_than_default(spec, entry)))
+    }
+
     /// The place of `key`'s value, else of the section, for problems that the caller makes.
     pub fn place(&self, key: &str) -> Place {
         let entry = self.entry(key).map(|e| e.place.clone());
@@ -337,12 +411,25 @@ impl<'d> Section<'d> {
     }
 }
 
+/// Does it say anything but the default? An empty list is a key that was left out.
+fn is_more_than_default(spec: &ParamSpec, entry: &Entry) -> bool {
+    let is = |text: &str| match spec.default {
+        Some(default) => !same(spec.kind, text, default),
+        None => !text.is_empty(),
+    };
+    text_of(spec.kind, entry).is_ok_and(|text| is(&text))
+}
+
 fn origin_of(entry: &Entry) -> Origin {
     let at = entry.place.to_string();
     if entry.place.source.is_setting() { Origin::Override(at) } else { Origin::File(at) }
 }
 
 impl Values for Section<'_> {
+    fn without_effect(&mut self, key: &str, why: &str, hint: &str) {
+        self.has_no_effect(key, why, hint);
+    }
+
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         let Some(spec) = self.specs.iter().find(|s| s.key == key).copied() else {
             return Err(ParamError::new(key, "read but not declared", "the owner's list of keys lacks it"));

@@ -117,6 +117,21 @@ fn list(items: &[Entry]) -> Option<String> {
     texts.map(|t| t.join("\n"))
 }
 
+/// Do two texts stand for the same value?
+pub(super) fn same(kind: Kind, a: &str, b: &str) -> bool {
+    fn parsed<T: std::str::FromStr + PartialEq>(a: &str, b: &str) -> bool {
+        matches!((a.parse::<T>(), b.parse::<T>()), (Ok(a), Ok(b)) if a == b)
+    }
+    match kind {
+        Kind::Rate => parsed::<Rate>(a, b),
+        Kind::Bytes => parsed::<Bytes>(a, b),
+        Kind::Span => parsed::<Span>(a, b),
+        Kind::Length => parsed::<Length>(a, b),
+        Kind::Float => parsed::<f64>(a, b),
+        _ => a == b,
+    }
+}
+
 /// The text form as a TOML value.
 pub(super) fn to_toml(kind: Kind, text: &str) -> String {
     match kind {

@@ -67,12 +67,30 @@ impl Sharing {
         if !(-8..=7).contains(&th) {
             return Err(ParamError::new("shared_th", format!("a factor of 2^{th}"), "expected -8 to 7: 1/256 to 128 times what is free"));
         }
+        let unread: &[&str] = match mode.as_str() {
+            "static" => &["shared_th"],
+            "dynamic" => &["shared_limit"],
+            _ => &["reserved", "shared_limit", "shared_th"],
+        };
+        let why = format!("sharing = \"{mode}\" does not read it");
+        unread.iter().for_each(|key| v.without_effect(key, &why, "remove it, or choose the sharing that its description names"));
         let threshold = match mode.as_str() {
             "static" => Threshold::Static(if most == 0 { u64::MAX } else { most }),
             "dynamic" => Threshold::Dynamic(th as i8),
             _ => return Ok(None),
         };
         Ok(Some(Sharing { reserved: reserved.unwrap_or(frame), threshold }))
+    }
+
+    /// A fixed number that no channel comes to, as the shared part of this limit has fewer.
+    pub(super) fn out_of_reach(&self, limit: u64) -> Option<String> {
+        let shared = limit.saturating_sub(self.reserved);
+        match self.threshold {
+            Threshold::Static(most) if most != u64::MAX && most > shared => {
+                Some(format!("shared_limit {most} > {shared}, the credits of the shared part"))
+            }
+            _ => None,
+        }
     }
 
     /// Credits that one channel may use at most, if no other one uses any.

@@ -9,9 +9,11 @@
 mod fits;
 pub(crate) mod keys;
 mod read;
+mod unread;
 
 pub(super) use fits::fits;
 pub(super) use read::read;
+pub(super) use unread::unread;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;

@@ -45,7 +45,19 @@ fn switches(s: &mut Section<'_>, topology: &Topology) -> Result<Option<Vec<u32>>
         })
     };
     let found = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    named_once(s, "switches", &names, &found)?;
     Ok((!found.is_empty()).then_some(found))
+}
+
+/// Refuses an empty list, which would be for all, and warns of what it names a second time.
+fn named_once<T: PartialEq>(s: &Section<'_>, key: &str, names: &[String], found: &[T]) -> Result<(), ParamError> {
+    if found.is_empty() && s.given(key) {
+        return Err(ParamError::new(key, "an empty list", "leave it out: then it is for all of them"));
+    }
+    if let Some(n) = (1..found.len()).find(|&n| found[..n].contains(&found[n])) {
+        s.warn(&ParamError::new(key, format!("'{}' is in the list already: it has no effect", suggest::clip(&names[n])), "each once"));
+    }
+    Ok(())
 }
 
 fn pool(s: &mut Section<'_>, topology: &Topology) -> Result<PoolKeys, ParamError> {
@@ -77,7 +89,9 @@ fn profile(s: &mut Section<'_>, topology: &Topology) -> Result<ProfileKeys, Para
         }
         Ok((node, port))
     };
-    let ports = s.texts("ports")?.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let names = s.texts("ports")?;
+    let ports = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    named_once(s, "ports", &names, &ports)?;
     let switches = switches(s, topology)?;
     if switches.is_some() && !ports.is_empty() {
         return Err(ParamError::new("switches", "both ports and switches", "keep one of the two: a port has its switch in its name"));

@@ -1,0 +1,52 @@
+//! Broken NICs and slow receivers in the summary of a run: what they held, at the port of the switch that leads to them, and for how long.
+
+use xoff_sim::{Outcome, PortTotals};
+use xoff_units::{Bytes, Span, grouped};
+
+use super::NetworkScenario;
+use super::summary::Summary;
+
+impl Summary {
+    /// A sentence for each host with a fault. A host without one takes in what comes, so that all stops of the port before it are of its faults.
+    pub(super) fn faults(&mut self, s: &NetworkScenario, o: &Outcome) {
+        let m = &s.model;
+        let mut hosts: Vec<u32> = m.storms.iter().map(|f| f.host).chain(m.slow_receivers.iter().map(|f| f.host)).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            let name = s.topology.name(host);
+            let storms = m.storms.iter().filter(|f| f.host == host);
+            let storms = storms.map(|f| format!("pause storm of {name} (priority {}, from {})", f.priority, f.from));
+            let slow = m.slow_receivers.iter().filter(|f| f.host == host);
+            let slow = slow.map(|f| {
+                let most = o.ports[host as usize].first().map_or(0, |p| p.ingress_bytes_max);
+                format!("slow receiver {name} ({}, {} waited in it at most)", f.drain.rate, Bytes(most))
+            });
+            let what = storms.chain(slow).collect::<Vec<_>>().join(" and ");
+            let peer = s.topology.nodes[host as usize].ports[0];
+            let port = s.topology.port_name(peer.peer, peer.peer_port);
+            let totals = &o.ports[peer.peer as usize][peer.peer_port as usize];
+            let freed = o.storms.iter().any(|found| (found.node, found.port) == (peer.peer, peer.peer_port));
+            match held(totals, s.topology.links[peer.link as usize].rate, freed) {
+                Some(how) => self.took_effect.push(format!("{what}: {port} {how}")),
+                None => self.never_triggered.push(format!("{what} held nothing: no frame waited for it at {port}")),
+            }
+        }
+    }
+}
+
+/// How a port was held up; `None`: not at all. A queue that the watchdog freed waits no longer, whatever its peer does.
+fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
+    let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
+    let frames = match t.holds {
+        _ if freed => ", until the watchdog freed it".to_owned(),
+        0 => ", while no frame waited".to_owned(),
+        n => format!(", and frames waited {}, {} in total", times(n), Span(t.hold_ps_total)),
+    };
+    match t.pauses {
+        0 if t.holds == 0 => t.allowed_min.filter(|r| *r < line).map(|rate| format!("was slowed down to {rate}")),
+        0 if freed => Some(format!("had frames that waited {}{frames}", times(t.holds))),
+        0 => Some(format!("had frames that waited {}, {} in total", times(t.holds), Span(t.hold_ps_total))),
+        n => Some(format!("was stopped {}, for {} in total{frames}", times(n), Span(t.pause_ps_total))),
+    }
+}

@@ -1,0 +1,232 @@
+//! `[switch]`: memory and order of what waits.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::flow_control::{FlowControl, Pauses};
+use xoff_node::{Classes, DisciplineKind, SchedulerKind, VlArbitration, VlEntry};
+use xoff_params::{ParamError, Values as _};
+use xoff_scenario::document::Section;
+use xoff_topology::Topology;
+use xoff_units::Bytes;
+
+use super::host::Host;
+
+/// How the memory of a switch is shared out.
+pub(crate) enum Memory {
+    PerIngress,
+    Shared {
+        total: Bytes,
+        reserve: Bytes,
+        headroom: Option<Bytes>,
+        shift: u8,
+    },
+    /// See [`Buffers`](super::buffers::Buffers).
+    Pools,
+}
+
+/// `[switch]`.
+pub(crate) struct SwitchParts {
+    pub memory: Memory,
+    pub ingress_buffer: Bytes,
+    pub discipline: DisciplineKind,
+    pub scheduler: SchedulerKind,
+    pub cut_through: Option<Bytes>,
+}
+
+pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamError> {
+    let mtu = Bytes((host.payload_max + host.header) as u64);
+    let buffer = s.bytes("buffer")?;
+    let positive = |key: &'static str, v: Bytes| {
+        if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
+    };
+    let longest = host.longest_frame();
+    if positive("buffer", buffer)? < longest {
+        return Err(ParamError::new(
+            "buffer",
+            format!("a buffer of {buffer} holds no frame of {longest}"),
+            "no frame could ever be accepted; give a larger buffer, or a smaller host.mtu",
+        ));
+    }
+    let (total, reserve, headroom, shift) =
+        (s.bytes("shared_buffer")?, s.bytes("reserve")?, s.bytes_opt("headroom")?, s.count("alpha_shift")?);
+    if shift > 31 {
+        return Err(ParamError::new("alpha_shift", format!("2^-{shift} of the pool"), "expected 0 to 31"));
+    }
+    let memory = match s.text("memory")?.as_str() {
+        "shared" => Memory::Shared { total, reserve, headroom, shift: shift as u8 },
+        "pools" => Memory::Pools,
+        _ => Memory::PerIngress,
+    };
+    let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
+    let discipline = match s.text("discipline")?.as_str() {
+        "round-robin" => DisciplineKind::RoundRobin,
+        "drr" => DisciplineKind::Drr { quantum },
+        "input-fifo" => DisciplineKind::InputFifo,
+        _ => DisciplineKind::Fifo,
+    };
+    let weights = s.texts("weights")?;
+    let scheduler = match s.text("scheduler")?.as_str() {
+        "round-robin" => SchedulerKind::RoundRobin,
+        "drr" if weights.is_empty() => SchedulerKind::Drr(vec![mtu.0 as u32; 8]),
+        "drr" => {
+            let parse = |w: &String| -> Result<u32, ParamError> {
+                let b: Bytes = w.parse().map_err(|e| ParamError::unit("weights", &e))?;
+                Ok(positive("weights", b)?.0.min(u32::MAX as u64) as u32)
+            };
+            let mut quanta = weights.iter().map(parse).collect::<Result<Vec<u32>, _>>()?;
+            let last = *quanta.last().unwrap_or(&1500);
+            quanta.resize(8, last);
+            SchedulerKind::Drr(quanta)
+        }
+        "vl-arbitration" => SchedulerKind::VlArbitration(Box::new(read_vl_arbitration(s)?)),
+        _ => SchedulerKind::Strict,
+    };
+    let cut_through = s.bytes_opt("cut_through")?.map(|head| positive("cut_through", head)).transpose()?;
+    name_what_is_unread(s, &memory, discipline, &scheduler);
+    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler, cut_through })
+}
+
+/// Keys of another memory, discipline or scheduler.
+fn name_what_is_unread(s: &Section<'_>, memory: &Memory, discipline: DisciplineKind, scheduler: &SchedulerKind) {
+    let unread = |keys: &[&str], why: &str, hint: &str| keys.iter().for_each(|key| s.has_no_effect(key, why, hint));
+    let of_shared = ["shared_buffer", "alpha_shift", "reserve", "headroom"];
+    match memory {
+        Memory::Shared { .. } => {}
+        Memory::PerIngress => {
+            let why = "memory = \"per-ingress\" is a fixed buffer for each ingress and priority";
+            unread(&of_shared, why, "buffer, or memory = \"shared\"");
+        }
+        Memory::Pools => {
+            let why = "memory = \"pools\" is shared out by [[buffer_pool]] and [[buffer_profile]]";
+            unread(&of_shared, why, "their keys, or memory = \"shared\"");
+        }
+    }
+    if !matches!(discipline, DisciplineKind::Drr { .. }) {
+        unread(&["quantum"], "only discipline = \"drr\" gives quanta to ingresses", "remove it, or set discipline = \"drr\"");
+    }
+    if !matches!(scheduler, SchedulerKind::Drr(_)) {
+        unread(&["weights"], "only scheduler = \"drr\" has weights", "remove it, or set scheduler = \"drr\"");
+    }
+    match scheduler {
+        SchedulerKind::VlArbitration(v) if v.high.is_empty() => {
+            unread(&["vl_high_limit"], "the table of high priority is empty", "remove it, or give vl_high");
+        }
+        SchedulerKind::VlArbitration(_) => {}
+        _ => {
+            let why = "only scheduler = \"vl-arbitration\" has tables of virtual lanes";
+            unread(&["vl_high", "vl_low", "vl_high_limit"], why, "remove it, or set scheduler = \"vl-arbitration\"");
+        }
+    }
+}
+
+/// Weights of more priorities than there are, and a buffer with which nothing plans.
+pub(super) fn name_what_is_unread_beside(
+    s: &Section<'_>,
+    switch: &SwitchParts,
+    classes: &Classes,
+    links: &[(LinkFacts, FlowControl)],
+    slow_receivers: bool,
+) {
+    if matches!(switch.scheduler, SchedulerKind::Drr(_)) {
+        let given = s.chosen("weights").map_or(0, |w| w.lines().count());
+        if given > classes.len() as usize {
+            let what = format!("{given} weights, and {} priorities in use: the last of them are for none", classes.len());
+            s.warn(&ParamError::new("weights", what, "one for each priority in use, the lowest first"));
+        }
+    }
+    let plans = |fc: &FlowControl| !matches!(fc, FlowControl::None) && !matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile);
+    if !matches!(switch.memory, Memory::PerIngress) && !slow_receivers && !links.iter().any(|(_, fc)| plans(fc)) {
+        let why = match switch.memory {
+            Memory::Pools => "the memory is in [[buffer_pool]]",
+            _ => "the memory is shared_buffer, and this flow control plans with what is free of it",
+        };
+        s.has_no_effect("buffer", why, "remove it");
+    }
+}
+
+fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError> {
+    let mut table = |key: &'static str| -> Result<Vec<VlEntry>, ParamError> {
+        let texts = s.texts(key)?;
+        if texts.len() > VlArbitration::VL_ENTRIES_MAX {
+            let what = format!("a table of {} entries", texts.len());
+            return Err(ParamError::new(key, what, format!("IBA 7.6.9 has at most {}", VlArbitration::VL_ENTRIES_MAX)));
+        }
+        texts.iter().map(|text| read_turn(key, text)).collect()
+    };
+    let (high, low) = (table("vl_high")?, table("vl_low")?);
+    if high.iter().chain(&low).all(|t| t.weight == 0) {
+        return Err(ParamError::new(
+            "vl_low",
+            "no virtual lane ever has a turn",
+            "for example vl_low = [\"0:64\", \"1:64\"]; weights count 64 B",
+        ));
+    }
+    let limit = s.count("vl_high_limit")?;
+    let high_limit = limit.try_into().map_err(|_| {
+        ParamError::new(
+            "vl_high_limit",
+            format!("a limit of {limit}"),
+            "expected 0 (one packet) to 254 in units of 4096 B, or 255 (no limit)",
+        )
+    })?;
+    Ok(VlArbitration { high, low, high_limit })
+}
+
+/// An entry of a table of arbitration, `VL:WEIGHT`, in the form that subnet managers use.
+fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
+    let refuse = |what: String, hint: &str| Err(ParamError::new(key, what, hint));
+    let parsed = text.split_once(':').map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
+    let Some((Ok(vl), Ok(weight))) = parsed else {
+        return refuse(format!("'{text}' is no entry of a table"), "expected VL:WEIGHT, such as \"0:64\"");
+    };
+    match vl {
+        0..=7 => {}
+        15 => return refuse("VL 15 carries management and is not arbitrated".into(), "virtual lanes are the priorities 0 to 7"),
+        _ => return refuse(format!("there is no virtual lane {vl}"), "virtual lanes are the priorities 0 to 7"),
+    }
+    match weight.try_into() {
+        Ok(weight) => Ok(VlEntry { vl: vl as u8, weight }),
+        Err(_) => refuse(format!("a weight of {weight}"), "expected 0 (skipped) to 255, in units of 64 B"),
+    }
+}
+
+/// Warns where cut-through changes nothing.
+pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &SwitchParts, host: &Host) {
+    let Some(head) = switch.cut_through else { return };
+    let (whole, all) = xoff_sim::stored_and_forwarded(topology);
+    let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
+    if head >= host.longest_frame() {
+        warn(format!("no frame is longer than {head}: all are stored and forwarded"), "expected less than a frame");
+    } else if whole > 0 {
+        warn(
+            format!("{whole} of {all} link directions into switches are stored and forwarded all the same"),
+            "they are slower than another link of their switch, so bits would run out in the middle of a frame",
+        );
+    }
+}
+
+/// A class that never has a turn would wait for ever.
+pub(super) fn every_class_is_served(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
+    match switch.scheduler.passes_over(classes) {
+        None => Ok(()),
+        Some(vl) => Err(ParamError::new(
+            "vl_low",
+            format!("priority {vl} is in use and virtual lane {vl} never has a turn"),
+            format!("give it a weight, such as \"{vl}:64\", in vl_low or vl_high"),
+        )),
+    }
+}
+
+/// CNMs that congestion points may send through one port at once: one of every queue of the largest switch, at both of its ends.
+pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
+    2 * classes * topology.switches().map(|s| topology.nodes[s as usize].ports.len() as u64).max().unwrap_or(0)
+}
+
+/// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
+pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> Bytes {
+    let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
+    match switch.memory {
+        Memory::Shared { total, .. } => total,
+        Memory::Pools => Bytes(u64::MAX),
+        Memory::PerIngress => Bytes(switch.ingress_buffer.0.saturating_mul(ports as u64)),
+    }
+}
