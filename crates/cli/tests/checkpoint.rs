@@ -446,6 +446,12 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     );
     refused(&["--at", "1ms", "--set", "flow_control=cbfc"], &["flow_control.kind cannot change at 1ms"]);
     refused(&["--at", "1ms", "--seed", "9"], &["run.seed cannot change at 1ms"]);
+    // Below the name of the kind too, which went unread before; for another kind it has no effect.
+    let below = ["--at", "1ms", "--set", "flow_control.pfc.quanta=100"];
+    refused(&below, &["flow_control.quanta cannot change at 1ms", "--set", "flow_control.pfc.quanta=100"]);
+    let setting = ["--at", "1.7ms", "--set", "flow_control.cbfc.period=5us", "--allow", "loss,deadlock"];
+    let other = xoff(&[&["run", "--from", base.to_str().unwrap(), "--out", &path(&dir, "fork-kind")][..], &setting].concat());
+    assert!(other.err.contains("a key of kind 'cbfc'") && other.err.contains("it has no effect"), "{}", other.err);
     refused(&["--at", "1ms", "--set", "failure[0].link=A1-C1", "--set", "failure[0].at=0.9ms"], &["a failure before 1ms is another one"]);
     refused(
         &["--at", "1ms", "--set", "flow=[{src=\"H3\", dst=\"H77\", start=\"0.5ms\"}]"],

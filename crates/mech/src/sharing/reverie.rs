@@ -67,6 +67,10 @@ impl Sharing for Reverie {
         Bytes((self.smoothed >> FRACTION).min(shared.0))
     }
 
+    fn crowding(&self, held: Bytes) -> Bytes {
+        self.measured(held)
+    }
+
     fn on_departure(&mut self, _now: Time, left: Bytes, _len: Bytes) {
         let now = u128::from(left.0) << FRACTION;
         let (old, gain) = (u128::from(self.smoothed), u128::from(self.gain));

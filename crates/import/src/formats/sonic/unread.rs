@@ -1,4 +1,4 @@
-//! Tables and fields of a `config_db.json` that say nothing to the import: each is named, so that nobody takes a setting for granted.
+//! Tables and fields of a `config_db.json` of which nothing is taken over: each is named, so that no setting is taken for granted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -163,7 +163,7 @@ impl Base {
 fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &[Override]) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut refuse = |key: &str, what: String| {
-        let of = |s: &&Override| key == s.path() || key.starts_with(&format!("{}.", s.path()));
+        let of = |s: &&Override| key == s.path() || key.starts_with(&format!("{}.", s.path())) || key == without_kind(s.path());
         let problem = Problem::new(what, HINT);
         problems.push(match settings.iter().rfind(of) {
             Some(s) => problem.at(s.place()),
@@ -202,6 +202,12 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
         }
     }
     problems.or(())
+}
+
+/// The key of `[section.kind]` where it is read: `watchdog.detect` for `watchdog.duration.detect`.
+fn without_kind(path: &str) -> String {
+    let around = path.rsplit_once('.').and_then(|(around, name)| Some((around.rsplit_once('.')?.0, name)));
+    around.map_or(String::new(), |(section, name)| format!("{section}.{name}"))
 }
 
 /// Links that fail before a time.
