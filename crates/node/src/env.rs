@@ -119,14 +119,17 @@ pub enum Call {
         /// Which one.
         which: u8,
     },
-    /// A timer of a flow's rate control.
+    /// A timer of a flow: of its rate control, or for what it repeats.
     FlowTimer {
         /// The flow's place in its NIC.
         slot: u32,
-        /// Which timer.
+        /// Which timer, below [`FLOW_TIMERS`].
         which: u8,
     },
 }
+
+/// Timers of one flow that can be distinguished.
+pub const FLOW_TIMERS: u8 = 8;
 
 /// Why a frame was dropped. A correctly dimensioned lossless network never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub use buffer::{BufferPolicy, SharedPool};
 pub use compat::Compat;
 pub use control::{ControlDelay, Delay};
 pub use discipline::DisciplineKind;
-pub use env::{Call, Drop, Env, EventKey, NodeEvent, RetryEvent, Surrender};
+pub use env::{Call, Drop, Env, EventKey, FLOW_TIMERS, NodeEvent, RetryEvent, Surrender};
 pub use frame::{Frame, FrameId, FrameKind, FrameList, FrameStore, LEN_MAX, NIL, Telemetry};
 pub use nic::{DrainConfig, FlowStart, Left, Nic, NicConfig, Pacing, PausedWith, Recovery, StormConfig, Transport};
 pub use pools::{MemberConfig, PoolConfig, PoolUse, PoolsConfig};

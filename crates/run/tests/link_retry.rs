@@ -190,7 +190,8 @@ fn bad_input_has_its_place_and_its_inequality() {
 fn what_a_link_gives_up_is_a_loss_unless_it_had_arrived() {
     let (mut given_up, mut failed, mut arrived, mut on_control) = (0, 0, 0, 0);
     for case in 0..120u64 {
-        let retry = ["on_flush = \"re-init\"\nreplays = 1\n", "on_flush = \"best-effort\"\nreplays = 1\n", "replays = 3\n", "replays = 255\n"];
+        let retry =
+            ["on_flush = \"re-init\"\nreplays = 1\n", "on_flush = \"best-effort\"\nreplays = 1\n", "replays = 3\n", "replays = 255\n"];
         let flow_control = ["kind = \"pfc\"\n", "kind = \"uec-cbfc\"\n", "kind = \"cbfc\"\n"][case as usize % 3];
         let seen = if case % 5 == 0 { "seen = false\n" } else { "" };
         let loss = [0.5, 0.3, 0.7][case as usize / 4 % 3];

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_node::{Call, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
+use xoff_node::{Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
 use xoff_topology::routing::Routes;
 use xoff_units::save::Save;
 use xoff_units::{Rate, Span, Time, prefetch};
@@ -28,17 +28,14 @@ use crate::routing::Router;
 /// Flows whose routes are cached where there may be more messages than memory.
 const STREAMED_ROUTES: u32 = 1 << 16;
 
-/// Timers of one flow that an event can distinguish: they share 32 bits with the place of the flow.
-const FLOW_TIMERS: u32 = 16;
-
-/// The place of a flow in its NIC and one of its timers, as the argument of an event.
+/// The place of a flow in its NIC and one of its timers, as the argument of an event: they share 32 bits.
 fn flow_timer(slot: u32, which: u8) -> u32 {
-    slot * FLOW_TIMERS + which as u32
+    slot * FLOW_TIMERS as u32 + which as u32
 }
 
 /// What [`flow_timer`] put together.
 pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
-    (arg / FLOW_TIMERS, (arg % FLOW_TIMERS) as u8)
+    (arg / FLOW_TIMERS as u32, (arg % FLOW_TIMERS as u32) as u8)
 }
 
 /// The environment of the nodes of one partition of the network (of all of them, if the run is not split).

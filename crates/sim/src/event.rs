@@ -179,6 +179,7 @@ impl Ranks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xoff_node::FLOW_TIMERS;
     use xoff_units::Time;
 
     #[test]
@@ -197,6 +198,8 @@ mod tests {
         let in_order =
             [r.of(Kind::FlowStart, 9, 0, 0), r.of(Kind::Arrive, 3, 0, 1), r.of(Kind::Arrive, 3, 0, 2), r.of(Kind::Arrive, 4, 0, 0)];
         assert!(in_order.is_sorted());
+        // The last timer of a flow, which a source has for what it repeats, comes before any of the next host.
+        assert!(r.of(Kind::FlowTimer, 4, FLOW_TIMERS - 1, (1 << 29) - 1) < r.of(Kind::FlowTimer, 5, 0, 0));
         let last = r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, 7, (1 << 29) - 1);
         assert!(
             r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, 7, 0) < last && last < r.of(Kind::Look, 0, 0, 0),

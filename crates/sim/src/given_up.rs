@@ -109,10 +109,14 @@ mod tests {
 
     fn lost(g: &GivenUp, now: u64) -> (u64, u64, u64) {
         let mut all = LostFrames::default();
-        g.lost(Time(now), |_| Span(100), |to, l| {
-            assert_eq!(to, LINK);
-            all.add(&l);
-        });
+        g.lost(
+            Time(now),
+            |_| Span(100),
+            |to, l| {
+                assert_eq!(to, LINK);
+                all.add(&l);
+            },
+        );
         (all.given_up.data, all.given_up.control, all.on_failed_link.data)
     }
 

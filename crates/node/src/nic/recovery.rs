@@ -19,7 +19,7 @@ use xoff_units::{Span, Time};
 
 use super::Nic;
 use super::connection::Repair;
-use crate::env::{Call, Env, NodeEvent};
+use crate::env::{Call, Env, FLOW_TIMERS, NodeEvent};
 use crate::frame::{Frame, FrameKind};
 
 /// How sources recover.
@@ -45,8 +45,8 @@ impl Recovery {
     }
 }
 
-/// The timer of a flow, behind those of its rate control, which has 0 to 7.
-pub(super) const RETRANSMISSION: u8 = 8;
+/// The timer of a flow, behind those of its rate control, which has 0 to 6.
+pub(super) const RETRANSMISSION: u8 = FLOW_TIMERS - 1;
 
 /// The recovery of one flow, at its source.
 #[derive(Debug, Default, Serialize, Value)]

@@ -58,11 +58,15 @@ impl World {
             storms = self.others.at_first(storms);
             given_up = given_up.at_first(&mut self.others);
         }
-        given_up.lost(now, |to| delays[to as usize], |to, lost| {
-            counts.lost.add(&lost);
-            let (node, port) = self.layout.ports.place(to);
-            ports[node as usize][port as usize].lost += lost.total().total();
-        });
+        given_up.lost(
+            now,
+            |to| delays[to as usize],
+            |to, lost| {
+                counts.lost.add(&lost);
+                let (node, port) = self.layout.ports.place(to);
+                ports[node as usize][port as usize].lost += lost.total().total();
+            },
+        );
         if self.outside {
             // A flow may have begun elsewhere, by another clock.
             let known = |f: &FlowRecord| f.flow.start <= of_run || f.delivered > 0;
