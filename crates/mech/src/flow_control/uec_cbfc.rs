@@ -165,8 +165,8 @@ impl Params {
             ));
         }
         let cc_period = v.span("cc_period")?;
-        if cc_period < Span::from_us(1) || cc_period > Span::from_us(250_000) {
-            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected 1us to 250ms, as SAI has it"));
+        if cc_period.0 == 0 || cc_period > Span::from_us(250_000) {
+            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected more than 0us, at most 250ms"));
         }
         let p = Params {
             cost,
