@@ -26,6 +26,12 @@ const KEPT: &[&str] = &["promises", "lossless", "ideal", "repeat", "deadlock"];
 /// Every family.
 pub const FAMILIES: &[Family] = &[
     Family {
+        name: "smallest",
+        about: "two to four hosts under every kind of mechanism for 20 us: a million of them in minutes",
+        draw: |case| promises::smallest(case).text(),
+        checkers: &["promises", "lossless", "ideal", "deadlock"],
+    },
+    Family {
         name: "tiny",
         about: "small networks of every kind for some 60 us: a million of them in an hour",
         draw: |case| promises::tiny(case).text(),

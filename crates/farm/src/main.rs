@@ -138,7 +138,11 @@ impl Field for &'static Family {
         self.name
     }
     fn chunk(&self) -> u64 {
-        if self.name == "tiny" { 1024 } else { 32 }
+        match self.name {
+            "smallest" => 8192,
+            "tiny" => 1024,
+            _ => 32,
+        }
     }
     fn case(&self, case: u64) -> Result<bool, Failure> {
         let drawn = catch_unwind(AssertUnwindSafe(|| (self.draw)(case)));
@@ -171,7 +175,7 @@ impl Field for Reader {
         &self.name
     }
     fn chunk(&self) -> u64 {
-        4096
+        if self.name == "wire" { 1 << 18 } else { 4096 }
     }
     fn case(&self, case: u64) -> Result<bool, Failure> {
         let bytes = readers::broken(self, case);

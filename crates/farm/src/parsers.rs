@@ -3,7 +3,7 @@
 use xoff_wire::ecn::{self, Ecn};
 use xoff_wire::ethernet;
 use xoff_wire::local::{Message, Subtype};
-use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, vlan};
+use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
 
 use crate::frames::frames;
 
@@ -17,8 +17,15 @@ macro_rules! again {
     ($t:ty, $parse:ident, $emit:ident, $bytes:expr) => {
         match <$t>::$parse($bytes) {
             Ok(repr) => {
-                let mut out = [0xEE; 512];
-                let len = repr.$emit(&mut out).unwrap_or_else(|e| panic!("{repr:?}: {e}"));
+                // An IP header announces what is longer than any of these.
+                let (mut short, mut long) = ([0xEE; 512], Vec::new());
+                let out = if $bytes.len() <= short.len() {
+                    &mut short[..]
+                } else {
+                    long.resize($bytes.len(), 0xEE);
+                    &mut long
+                };
+                let len = repr.$emit(out).unwrap_or_else(|e| panic!("{repr:?}: {e}"));
                 // An IP header announces a payload that is not written with it.
                 let rest = $bytes.len().max(len);
                 assert_eq!(<$t>::$parse(&out[..rest]), Ok(repr));
@@ -42,6 +49,7 @@ pub fn all_parsers(bytes: &[u8]) {
     again!(cbfc::Wide, parse, emit, bytes);
     again!(gfc::Repr, parse, emit, bytes);
     again!(pffc::Repr, parse, emit, bytes);
+    again!(uec::CcUpdate, parse, emit, bytes);
     again!(test_frame::Repr, parse, emit, bytes);
     again!(Message, parse, emit, bytes);
     again!(cnm::Tag, parse, emit, bytes);
@@ -95,4 +103,15 @@ pub fn valid() -> Vec<Vec<u8>> {
     cnm::Tag { flow: 9 }.emit(&mut tag).unwrap();
     all.push(tag);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The farm's own buffer had 512 bytes once.
+    #[test]
+    fn bytes_of_any_length_are_read() {
+        [0, 13, 511, 512, 513, 2000].into_iter().for_each(|len| all_parsers(&vec![0; len]));
+    }
 }

@@ -12,15 +12,33 @@ fn registered(per_flow: bool) -> Vec<&'static str> {
 
 /// A small network with two or three kinds of flows for two milliseconds.
 pub fn scenario(case: u64) -> Drawn {
-    let mut d = Dice(case);
-    let topology = match d.roll(7) {
+    on(case, any_kind)
+}
+
+fn any_kind(d: &mut Dice) -> String {
+    match d.roll(7) {
         0 => format!("kind = \"star\"\nhosts = {}", 2 + d.roll(7)),
         1 => format!("kind = \"dumbbell\"\nsenders = {}\nreceivers = {}", 1 + d.roll(5), 1 + d.roll(5)),
         2 => format!("kind = \"ring\"\nswitches = {}\nhosts_per_switch = {}", 3 + d.roll(3), 1 + d.roll(2)),
         3 => format!("kind = \"chain\"\nswitches = {}\nhosts_per_switch = {}", 2 + d.roll(3), 1 + d.roll(3)),
         4 => format!("kind = \"leaf-spine\"\nleaves = {}\nspines = {}\nhosts_per_leaf = {}", 2 + d.roll(2), 1 + d.roll(3), 1 + d.roll(3)),
         _ => "kind = \"fat-tree\"\nk = 4".to_owned(),
-    };
+    }
+}
+
+/// Two to four hosts.
+fn few_hosts(d: &mut Dice) -> String {
+    match d.roll(4) {
+        0 => format!("kind = \"star\"\nhosts = {}", 2 + d.roll(3)),
+        1 => format!("kind = \"dumbbell\"\nsenders = {}\nreceivers = {}", 1 + d.roll(2), 1 + d.roll(2)),
+        2 => "kind = \"ring\"\nswitches = 3\nhosts_per_switch = 1".to_owned(),
+        _ => format!("kind = \"chain\"\nswitches = 2\nhosts_per_switch = {}", 1 + d.roll(2)),
+    }
+}
+
+fn on(case: u64, topology: fn(&mut Dice) -> String) -> Drawn {
+    let mut d = Dice(case);
+    let topology = topology(&mut d);
     let rate = d.pick(&["10Gbps", "40Gbps", "100Gbps"]);
     let delay = d.pick(&["100ns", "1us", "5us"]);
     let flow_control = d.pick(&registered(false));
@@ -60,17 +78,26 @@ pub fn scenario(case: u64) -> Drawn {
 
 /// The same for so short a time that a run takes milliseconds.
 pub fn tiny(case: u64) -> Drawn {
-    let mut drawn = scenario(case);
+    shorter(scenario(case), 60)
+}
+
+/// Of the smallest networks, for a time in which a host sends some ten to two hundred frames.
+pub fn smallest(case: u64) -> Drawn {
+    shorter(on(!case, few_hosts), 20)
+}
+
+/// For so many microseconds.
+fn shorter(mut drawn: Drawn, us: u64) -> Drawn {
     let shorter = [
-        ("duration = \"2ms\"", "duration = \"60us\""),
-        ("deadlock_interval = \"200us\"", "deadlock_interval = \"20us\""),
-        ("jitter = \"300us\"", "jitter = \"20us\""),
+        ("duration = \"2ms\"", format!("duration = \"{us}us\"")),
+        ("deadlock_interval = \"200us\"", format!("deadlock_interval = \"{}us\"", us / 3)),
+        ("jitter = \"300us\"", format!("jitter = \"{}us\"", us / 3)),
     ];
     for (long, short) in shorter {
-        drawn.head = drawn.head.replace(long, short);
-        drawn.workload = drawn.workload.replace(long, short);
+        drawn.head = drawn.head.replace(long, &short);
+        drawn.workload = drawn.workload.replace(long, &short);
     }
-    drawn.workload = drawn.workload.replace("duration = \"1ms\"", "duration = \"50us\"");
+    drawn.workload = drawn.workload.replace("duration = \"1ms\"", &format!("duration = \"{}us\"", us * 5 / 6));
     drawn
 }
 

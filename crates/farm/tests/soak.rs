@@ -61,6 +61,8 @@ fn memory_that_grows_is_found() {
         age: age as f64,
         memory,
         dropped: Default::default(),
+        stood: 0.0,
+        still: 0.0,
         problems: vec![],
     };
     let steady: Vec<Round> = (0..9).map(|n| round(n, 30_000 + n as u64)).collect();

@@ -16,6 +16,10 @@ pub enum Faults {
     Lost,
     /// A message may be lost, and none in the [`SPARED`] ticks after it.
     LostRarely,
+    /// Of the messages of a decision some may be lost, and never two of a kind in a row: of those that pause, or migrate, a queue or a flow.
+    LostByKind,
+    /// The messages of a decision may come in the other order.
+    Turned,
     /// A frame may be lost: to a bit error, not for want of room.
     FrameLost,
     /// The same, and the sender reports how much it has sent with every frame that arrives, as FCTBS of InfiniBand does.
@@ -24,8 +28,17 @@ pub enum Faults {
 
 impl Faults {
     /// All of them, in the order of the page.
-    pub const ALL: [Faults; 7] =
-        [Faults::None, Faults::Doubled, Faults::Late, Faults::Lost, Faults::LostRarely, Faults::FrameLost, Faults::FrameLostReported];
+    pub const ALL: [Faults; 9] = [
+        Faults::None,
+        Faults::Doubled,
+        Faults::Late,
+        Faults::Turned,
+        Faults::Lost,
+        Faults::LostRarely,
+        Faults::LostByKind,
+        Faults::FrameLost,
+        Faults::FrameLostReported,
+    ];
 
     /// In words.
     pub const fn describe(self) -> &'static str {
@@ -35,6 +48,8 @@ impl Faults {
             Faults::Late => "a message is late by three frames",
             Faults::Lost => "messages are lost",
             Faults::LostRarely => "messages are lost, one in eight ticks at most",
+            Faults::LostByKind => "messages are lost, no two of a kind in a row",
+            Faults::Turned => "messages of a decision come in the other order",
             Faults::FrameLost => "frames are lost to errors",
             Faults::FrameLostReported => "frames are lost, and totals reported",
         }
@@ -47,6 +62,8 @@ impl Faults {
             Faults::Doubled => &[Fate::Soon, Fate::Slow, Fate::Twice],
             Faults::Late => &[Fate::Soon, Fate::Late],
             Faults::Lost | Faults::LostRarely => &[Fate::Soon, Fate::Slow, Fate::Never],
+            Faults::LostByKind => &[Fate::Soon, Fate::Slow, Fate::Never, Fate::FirstNever, Fate::RestNever],
+            Faults::Turned => &[Fate::Soon, Fate::Slow, Fate::Turned],
         }
     }
 
@@ -69,4 +86,10 @@ pub(crate) enum Fate {
     Twice,
     /// It is lost.
     Never,
+    /// It is lost if it is the first of its decision, else slow.
+    FirstNever,
+    /// It is slow if it is the first of its decision, else lost.
+    RestNever,
+    /// Slow, and those of a decision from the last to the first.
+    Turned,
 }

@@ -23,7 +23,7 @@ pub const FRAME: Bytes = Bytes(4096);
 pub const RATE: Rate = Rate::from_gbps(8);
 /// Time of a frame on the wire, the delay of the cable, and how often the adversary decides [ps].
 pub const TICK: Span = Span(4_096_000);
-/// Flows of a per-flow flow control.
+/// Flows of a per-flow flow control, at most.
 const FLOWS: u32 = 2;
 /// Frames that wait in front of it at most.
 const WAITING_MAX: usize = 2;
@@ -64,6 +64,8 @@ pub struct Bounds {
     pub counter_bits: u32,
     /// The source always has frames.
     pub greedy: bool,
+    /// Flows of a per-flow flow control.
+    pub flows: u32,
     /// The search begins with so many frames in the buffer, come in at line rate.
     pub filled: usize,
     /// It ends after so many ticks; `None`: by itself.
@@ -73,7 +75,7 @@ pub struct Bounds {
 impl Bounds {
     /// Runs of any length in which everything may be decided in every tick.
     pub const NONE: Bounds =
-        Bounds { every: 1, standstill_max: None, wraps: false, counter_bits: 64, greedy: false, filled: 0, ticks_max: None };
+        Bounds { every: 1, standstill_max: None, wraps: false, counter_bits: 64, greedy: false, flows: FLOWS, filled: 0, ticks_max: None };
 }
 
 /// A fault that is planted.
@@ -93,6 +95,14 @@ pub enum Canary {
     Overtakes,
 }
 
+/// A bit for messages of a per-flow flow control that say the same, about the same queue or slot, of which there are four at most.
+fn kind(message: Message) -> u16 {
+    let (what, about) = message.describe();
+    let what =
+        ["pause", "migrate", "resume", "migrate-back"].iter().position(|&w| w == what).expect("a message of a per-flow flow control");
+    1 << (what as u64 * 4 + about)
+}
+
 /// The link facts of a buffer of so many frames.
 pub fn facts(frames: u64) -> LinkFacts {
     LinkFacts::plain(RATE, TICK, FRAME, FRAME * frames)
@@ -109,10 +119,14 @@ impl Link {
         self.law.per_flow()
     }
 
+    fn flows(&self) -> u32 {
+        if self.per_flow() { self.bounds.flows } else { 1 }
+    }
+
     /// The state in which the search begins.
     fn first(&self) -> State {
         let mut s = self.start();
-        for flow in (0..if self.per_flow() { FLOWS } else { 1 }).cycle() {
+        for flow in (0..self.flows()).cycle() {
             if s.buffer.len() >= self.bounds.filled.min(self.capacity()) {
                 break;
             }
@@ -140,16 +154,16 @@ impl Link {
         let Some(total) = s.tx.sent_total().filter(|_| self.canary != Some(Canary::NoReport)) else { return };
         let late = if fate == Fate::Late { TICK * 3 } else { Span::ZERO };
         let times = match fate {
-            Fate::Never => 0,
+            Fate::Never | Fate::FirstNever => 0,
             Fate::Twice => 2,
-            Fate::Soon | Fate::Slow | Fate::Late => 1,
+            Fate::Soon | Fate::Slow | Fate::Late | Fate::RestNever | Fate::Turned => 1,
         };
         let arrives = at.max(s.wire_free) + self.facts.delay + late;
         (0..times).for_each(|_| self.fly(s, arrives, Carried::Total(total)));
     }
 
-    /// A message leaves the receiver half at a time.
-    fn send(&self, s: &mut State, at: Time, message: Message, fate: Fate) {
+    /// A message leaves the receiver half at a time; `nth` of its decision.
+    fn send(&self, s: &mut State, at: Time, message: Message, nth: usize, fate: Fate) {
         if message.totals() == Totals::Always {
             // It reports what its own end has sent, in the other direction. Both ends keep the same time, so ours leaves just now.
             return self.report(s, at, fate);
@@ -157,15 +171,18 @@ impl Link {
         let wire = self.facts.rate.time_for(self.law.message_len());
         let soon = wire + self.facts.delay;
         let slow = self.facts.control_wait(self.law.message_len()) + self.facts.delay + self.facts.processing;
-        let rarely = self.faults == Faults::LostRarely;
+        let lost = match fate {
+            Fate::Never => true,
+            Fate::FirstNever => nth == 0,
+            Fate::RestNever => nth > 0,
+            Fate::Soon | Fate::Slow | Fate::Late | Fate::Twice | Fate::Turned => false,
+        };
+        if self.is_lost(s, message, lost) {
+            return;
+        }
         let takes = match fate {
-            Fate::Never if rarely && s.spared > 0 => soon,
-            Fate::Never => {
-                s.spared = if rarely { SPARED } else { 0 };
-                return;
-            }
-            Fate::Soon => soon,
-            Fate::Slow | Fate::Twice => slow,
+            Fate::Soon | Fate::Never => soon,
+            Fate::Slow | Fate::Twice | Fate::FirstNever | Fate::RestNever | Fate::Turned => slow,
             Fate::Late => slow + TICK * 3,
         };
         // One behind the other, as on any wire.
@@ -177,12 +194,33 @@ impl Link {
         }
     }
 
-    fn send_all(&self, s: &mut State, at: Time, first: Option<Message>, fate: Fate) {
-        let Some(first) = first else { return };
-        self.send(s, at, first, fate);
-        while let Some(more) = self.per_flow().then(|| s.rx.more()).flatten() {
-            self.send(s, at, more, fate);
+    /// May the adversary have a message lost that it wants to be lost?
+    fn is_lost(&self, s: &mut State, message: Message, wanted: bool) -> bool {
+        match self.faults {
+            Faults::LostRarely if wanted && s.spared == 0 => {
+                s.spared = SPARED;
+                true
+            }
+            Faults::LostRarely => false,
+            Faults::LostByKind => {
+                let lost = wanted && s.missing & kind(message) == 0;
+                s.missing = if lost { s.missing | kind(message) } else { s.missing & !kind(message) };
+                lost
+            }
+            _ => wanted,
         }
+    }
+
+    fn send_all(&self, s: &mut State, at: Time, first: Option<Message>, fate: Fate) {
+        let more = || self.per_flow().then(|| s.rx.more()).flatten();
+        let mut all: Vec<Message> = first.into_iter().collect();
+        if first.is_some() {
+            all.extend(std::iter::from_fn(more));
+        }
+        if fate == Fate::Turned {
+            all.reverse();
+        }
+        all.into_iter().enumerate().for_each(|(nth, message)| self.send(s, at, message, nth, fate));
     }
 
     /// A frame leaves the buffer for good.

@@ -40,6 +40,7 @@ fn link(setup: &Setup) -> String {
     let mut bounds: Vec<String> = Vec::new();
     let b = &setup.bounds;
     bounds.extend((b.every > 1).then(|| format!("a decision holds for {} ticks", b.every)));
+    bounds.extend((setup.law().per_flow() && b.flows == 1).then(|| "one flow".into()));
     if b.greedy {
         bounds.push("the source always sends".into());
     }
@@ -120,6 +121,8 @@ state that one link can reach, with the same state machines (`crates/mech`) that
   what holds does so for runs of any length.
 - **Three properties**, in every state: *no frame finds the buffer full*; *frames are delivered once and in order*; *the link recovers*: left alone
   for 96 ticks with all going well it is as new (same rate, same credits, nothing held), and used for 96 ticks it carries frames at half the line rate at least.
+- **Kinds of messages**: of a flow control by flow a decision makes several messages, PAUSE of a queue and MIGRATE of a flow, RESUME and MIGRATE-BACK. What becomes of them is
+  decided for all together, and where it says so for the first and the others apart.
 - **Bounds**: one link, one priority, one length of frames, decisions at whole ticks. States are distinguished by 64 bits of hash: with a million of them
   the chance that two were taken for one is below 1 in 10 million. Mechanisms that slow down instead of stopping (GFC) lose frames when a drain stands
   still for ever ([why](mechanisms/gfc-buffer.md)); for them the standstill is bounded. Their rates make states that do not come again, so runs are bounded
@@ -153,6 +156,10 @@ The shortest one of each. A line is a state and what the adversary decides in it
 - A pause without an end and a resume that is lost stop the link for good. Timed pauses end by themselves.
 - Where the message of the present state is sent again at intervals (`repeat`), every link recovers, whatever is lost; and no frame is lost as long as no two
   messages are lost within two intervals, because the derived thresholds have an interval in them.
+- PFFC needs two messages to stop a flow, PAUSE and MIGRATE. As both count in either order, it bears that of each kind one is lost and not the next, and that the
+  two change places. Before, a MIGRATE ahead of its PAUSE was void: the same search found a frame that is lost.
+  A pause with an end has to last until its copy after the next comes: three intervals do (202,048 states), two are too short by the time that a message may take longer than
+  another.
 - Credits are sent over and over, each message with the whole truth, so that losing, doubling or delaying them costs time only.
 - A frame that is lost to an error takes its credits along, unless the sender reports what it has sent (FCTBS of InfiniBand, which xoff's frames on a
   wire carry, CC_Update of Ultra Ethernet): then the next report brings them back. `gfc-time`, which reads the same messages as room, stays slow instead of

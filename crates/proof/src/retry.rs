@@ -292,9 +292,9 @@ impl RetryLink {
         T: Copy,
     {
         let takes = match fate {
-            Fate::Never => return,
+            Fate::Never | Fate::FirstNever => return,
             Fate::Soon => TICK,
-            Fate::Slow | Fate::Twice => TICK * 2,
+            Fate::Slow | Fate::Twice | Fate::RestNever | Fate::Turned => TICK * 2,
             Fate::Late => TICK * 5,
         };
         let at = wire.back().map_or(Time::ZERO, |w| w.0).max(now + takes);

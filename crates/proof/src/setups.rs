@@ -13,7 +13,7 @@ pub struct Setup {
     /// Name on the page.
     pub name: &'static str,
     /// Name in the registry.
-    law: &'static str,
+    pub law: &'static str,
     /// What is not at its default.
     pub given: &'static [(&'static str, &'static str)],
     /// Room in the buffer [frames].
@@ -77,6 +77,16 @@ pub const SETUPS: &[Setup] = &[
             &[("queues", "2"), ("slots", "4"), ("pause", "sticky"), ("xoff_s", "4KiB"), ("xon_s", "0B"), ("repeat", REPEAT)],
         )
     },
+    Setup {
+        spare: 6,
+        bounds: Bounds { greedy: true, flows: 1, ..Bounds::NONE },
+        ..setup(
+            "pffc, a single flow, repeated",
+            "pffc",
+            12,
+            &[("queues", "1"), ("slots", "1"), ("pause", "sticky"), ("xoff_s", "4KiB"), ("xon_s", "0B"), ("repeat", REPEAT)],
+        )
+    },
 ];
 
 /// Four ticks.
@@ -107,9 +117,13 @@ impl Setup {
         let (_, tx) = self.law().halves(&self.facts());
         let reports = tx.sent_total().is_some() && !self.always_reports();
         let repeats = self.given.iter().any(|(key, _)| *key == "repeat");
+        let by_kind = self.law().per_flow();
         Faults::ALL.into_iter().filter(move |&f| match f {
             Faults::FrameLostReported => reports,
             Faults::LostRarely => repeats,
+            // Of two flows no search comes far enough.
+            Faults::LostByKind => repeats && by_kind && self.bounds.flows == 1,
+            Faults::Turned => by_kind,
             _ => true,
         })
     }

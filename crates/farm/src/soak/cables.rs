@@ -4,17 +4,20 @@
 //!   node ==== veth ==== [ this process: Faults ] ==== veth ==== node
 //! ```
 //!
-//! Data goes through untouched unless the cable is down. All that is done to frames is counted.
+//! Data goes through untouched unless the cable is down. All that is done to frames is counted. Of the control frames of one kind that go one
+//! way on a cable at most [`IN_A_ROW`] are lost one after the other: no flow control without repetition could promise anything otherwise.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use xoff_netio::sandbox::{self, VethPair};
 use xoff_netio::{PacketOptions, PacketPort, Port, wait};
-use xoff_wire::control;
+use xoff_wire::control::{self, Control};
+use xoff_wire::local::Message;
+use xoff_wire::{mac_control, pffc};
 
 use crate::draw::Dice;
 use crate::readers::{self, Reader};
@@ -26,7 +29,7 @@ const AT_ONCE: usize = 256;
 /// A nap while nothing comes.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Buffers suffice for so many messages that are lost one after the other (see `chain.toml`).
+/// Buffers suffice for so many messages of a kind that are lost one after the other (see `chain.toml`).
 pub const IN_A_ROW: u32 = 2;
 
 /// What a cable does to frames. Shares are of 100.
@@ -38,7 +41,7 @@ pub struct Faults {
     pub late: u64,
     /// See `late`.
     pub late_ms: u64,
-    /// Control frames that are lost, [`IN_A_ROW`] at most one after the other.
+    /// Control frames that are lost, [`IN_A_ROW`] of a kind at most one after the other.
     pub lost: u64,
     /// Frames a second that no node has sent and that no receiver may take for valid.
     pub noise: u64,
@@ -94,8 +97,19 @@ struct Cable {
     link: Link,
     /// What the end could not take yet.
     waiting: [VecDeque<Vec<u8>>; 2],
-    /// Control frames to the end that were lost since the last that was not.
-    lost: [u32; 2],
+    /// Control frames to the end that were lost since the last of their kind that was not.
+    lost: [BTreeMap<Kind, u32>; 2],
+}
+
+/// Data frames of a direction of a cable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Frames that went through.
+    pub frames: u64,
+    /// The last of them.
+    pub at: Option<Instant>,
+    /// The last frame of a flow was among them.
+    pub all: bool,
 }
 
 /// The cables of a chain.
@@ -115,8 +129,8 @@ pub struct Cables {
     dropped: u64,
     /// The last look.
     looked: Instant,
-    /// Data frames that went through and the last of them, by cable and direction.
-    pub data: Vec<[(u64, Option<Instant>); 2]>,
+    /// What went through, by cable and direction.
+    pub data: Vec<[Gone; 2]>,
 }
 
 /// The interface of a node at a cable: `side` 0 or 1.
@@ -128,16 +142,39 @@ pub fn interface(cable: usize, side: usize) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Is {
     Data,
-    Control,
+    Control(Kind),
     /// It is refused.
     Nothing,
 }
 
 fn what(frame: &[u8]) -> Is {
     match control::parse(frame) {
-        Ok(Some(_)) => Is::Control,
+        Ok(Some(message)) => Is::Control(kind(&message)),
         Ok(None) => Is::Data,
         Err(_) => Is::Nothing,
+    }
+}
+
+/// What a control frame is about, whatever it says about it: a format, what to do, and the priority, queue or flow.
+type Kind = (u8, u8, u32);
+
+fn kind(message: &Control) -> Kind {
+    match message {
+        Control::Mac(mac_control::Repr::Pause { quanta }) => (0, u8::from(*quanta > 0), 0),
+        Control::Mac(mac_control::Repr::Pfc(pfc)) => {
+            let those = |of: fn(u16) -> bool| (0..8).filter(|&p| pfc.times[p].is_some_and(of)).fold(0, |bits, p| bits | 1 << p);
+            (1, u8::from(those(|t| t > 0) > 0), those(|_| true))
+        }
+        Control::Local(Message::Gfc(m)) => (2, 0, m.priority.into()),
+        Control::Local(Message::Credit12(m)) => (3, 0, m.vl.into()),
+        Control::Local(Message::Credit64(m)) => (4, 0, m.vl.into()),
+        Control::Local(Message::Pffc(m)) => match m.kind {
+            pffc::Kind::Pause(_) => (5, 0, m.queue.into()),
+            pffc::Kind::Resume => (5, 1, m.queue.into()),
+            pffc::Kind::Migrate => (5, 2, m.hash),
+            pffc::Kind::MigrateBack => (5, 3, m.hash),
+        },
+        Control::Local(Message::Test(_)) => (6, 0, 0), // never control
     }
 }
 
@@ -154,7 +191,13 @@ impl Cables {
         let open = |name: &str| PacketPort::open(name, &PacketOptions::default()).map_err(io::Error::other);
         let cable = |c: usize| -> io::Result<Cable> {
             let names = [middle(c, 0), middle(c, 1)];
-            Ok(Cable { ends: [open(&names[0])?, open(&names[1])?], names, link: Link::Up, waiting: Default::default(), lost: [0; 2] })
+            Ok(Cable {
+                ends: [open(&names[0])?, open(&names[1])?],
+                names,
+                link: Link::Up,
+                waiting: Default::default(),
+                lost: Default::default(),
+            })
         };
         Ok(Cables {
             cables: (0..count).map(cable).collect::<io::Result<_>>()?,
@@ -167,7 +210,7 @@ impl Cables {
             counts: Counts::default(),
             dropped: 0,
             looked: Instant::now(),
-            data: vec![[(0, None); 2]; count],
+            data: vec![[Gone::default(); 2]; count],
         })
     }
 
@@ -193,7 +236,7 @@ impl Cables {
 
     /// The counts since the last call; those by cable begin anew too.
     pub fn take(&mut self) -> Counts {
-        self.data.fill([(0, None); 2]);
+        self.data.fill([Gone::default(); 2]);
         let dropped: u64 = self.cables.iter_mut().flat_map(|c| &mut c.ends).map(|e| e.counters().kernel_drops).sum();
         self.counts.own_drops = dropped.saturating_sub(self.dropped);
         self.dropped = dropped;
@@ -255,19 +298,18 @@ impl Cables {
 
     /// A frame of a node, on its way to the other end.
     fn came(&mut self, now: Instant, cable: usize, to: usize, frame: Vec<u8>) {
-        let is = what(&frame);
         let up = self.cables[cable].link == Link::Up;
-        if is != Is::Control {
+        let Is::Control(kind) = what(&frame) else {
             if up {
                 self.counts.data += 1;
-                let (frames, last) = &mut self.data[cable][to];
-                (*frames, *last) = (*frames + 1, Some(now));
+                let gone = &mut self.data[cable][to];
+                *gone = Gone { frames: gone.frames + 1, at: Some(now), all: gone.all || test(&frame).is_some_and(|t| t.last) };
                 self.put(cable, to, frame);
             } else {
                 self.counts.data_lost += 1;
             }
             return;
-        }
+        };
         self.counts.control += 1;
         if !up {
             self.counts.control_lost += 1;
@@ -276,7 +318,7 @@ impl Cables {
         let f = self.faults;
         let mut chance = |share: u64| share > 0 && self.dice.roll(100) < share;
         let (lost, doubled, late) = (chance(f.lost), chance(f.doubled), chance(f.late));
-        let in_a_row = &mut self.cables[cable].lost[to];
+        let in_a_row = self.cables[cable].lost[to].entry(kind).or_default();
         *in_a_row = if lost && *in_a_row < IN_A_ROW { *in_a_row + 1 } else { 0 };
         if *in_a_row > 0 {
             self.counts.lost += 1;
@@ -329,10 +371,10 @@ impl Cables {
                 continue; // no interface carries it
             }
             let fits = match what(&frame) {
-                Is::Control => lie,
+                Is::Control(_) => lie,
                 Is::Nothing => !lie,
                 // A frame of a flow would be counted as one.
-                Is::Data => !lie && !is_test(&frame),
+                Is::Data => !lie && test(&frame).is_none(),
             };
             if fits {
                 return Some(frame);
@@ -343,7 +385,35 @@ impl Cables {
 }
 
 /// A frame of a host of ours.
-fn is_test(frame: &[u8]) -> bool {
-    let message = xoff_wire::ethernet::Frame::new(frame).ok().map(|f| xoff_wire::local::Message::parse(f.payload()));
-    matches!(message, Some(Ok(xoff_wire::local::Message::Test(_))))
+fn test(frame: &[u8]) -> Option<xoff_wire::test_frame::Repr> {
+    let frame = xoff_wire::ethernet::Frame::new(frame).ok()?;
+    match Message::parse(frame.payload()) {
+        Ok(Message::Test(test)) => Some(test),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::frames;
+
+    #[test]
+    fn a_kind_is_what_a_message_is_about() {
+        let pfc = |times: [Option<u16>; 8]| kind(&Control::Mac(mac_control::Repr::Pfc(mac_control::Pfc { times })));
+        let one = |priority: usize, quanta| pfc(std::array::from_fn(|p| (p == priority).then_some(quanta)));
+        assert_eq!(one(3, 65_535), one(3, 1), "a pause, however long");
+        assert!(one(3, 1) != one(3, 0) && one(3, 1) != one(4, 1), "a resume and another priority are of another kind");
+        let of = |kind_of, queue, sequence, hash| {
+            kind(&Control::Local(Message::Pffc(pffc::Repr { kind: kind_of, queue, sequence, hash, key: None })))
+        };
+        assert_eq!(of(pffc::Kind::Pause(5), 1, 7, 0), of(pffc::Kind::Pause(9), 1, 8, 3));
+        assert_eq!(of(pffc::Kind::Migrate, 1, 7, 3), of(pffc::Kind::Migrate, 1, 8, 3));
+        assert_ne!(of(pffc::Kind::Migrate, 1, 7, 3), of(pffc::Kind::Migrate, 1, 7, 4), "another flow");
+        assert_ne!(of(pffc::Kind::Migrate, 1, 7, 3), of(pffc::Kind::Pause(5), 1, 7, 3));
+        // Those of every format that there are samples of: no two formats share a kind.
+        let mut formats: BTreeMap<u8, u32> = BTreeMap::new();
+        frames().iter().filter_map(|f| control::parse(f).ok().flatten()).for_each(|m| *formats.entry(kind(&m).0).or_default() += 1);
+        assert_eq!(formats.into_keys().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    }
 }

@@ -19,7 +19,7 @@ mod nodes;
 pub mod report;
 
 use cables::{Cables, Counts, Faults, Link};
-use nodes::{CABLES, H0, H1, Node, S1, S2, Spawn};
+use nodes::{CABLES, Counted, H0, H1, Node, S1, S2, Spawn};
 
 use crate::draw::Dice;
 use crate::readers::Reader;
@@ -29,10 +29,15 @@ const CHAIN: &str = include_str!("chain.toml");
 const BOTTLENECK: u64 = 1_250_000;
 /// Of a frame so much is payload.
 const PAYLOAD: f64 = 0.95;
-/// Without a data frame for so long, a round is over.
-const QUIET: Duration = Duration::from_millis(2500);
-/// Longest time until a process has its ports open, or has ended.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A round is over so long after the last data frame, if the last frame of both flows has come to its host.
+const QUIET: Duration = Duration::from_millis(300);
+/// Else it is over without a data frame for so long. The longest pause of the chain, at 10 Mb/s, lasts 3.4 s, a source may wait for two one after
+/// the other, and the clock of a node stands still while its process gets no processor.
+const STILL: Duration = Duration::from_secs(15);
+/// Longest time until a process has its ports open, or has ended: minutes on a machine that has to read the program from the disk again.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Longest time that traffic may take beyond five times its own.
+const SLOW: Duration = Duration::from_secs(60);
 
 /// Flow controls of a soak, with what their switches need besides the scenario.
 pub const KINDS: [(&str, &[&str]); 6] =
@@ -90,7 +95,7 @@ const FAULTS: [Fault; 9] = [
     },
     Fault {
         name: "lost",
-        about: "three of ten control frames are lost, two at most one after the other",
+        about: "three of ten control frames are lost, two of a kind at most one after the other",
         faults: Faults { lost: 30, ..NO },
         event: Event::Nothing,
         may: May::Nothing,
@@ -169,6 +174,12 @@ pub struct Round {
     /// process could know; a frame for which a switch has no room is a broken promise.
     #[serde(default)]
     pub dropped: BTreeMap<String, u64>,
+    /// The longest time for which the clock of a node stood still, because its process got no processor [s]. A pause is longer by as much.
+    #[serde(default)]
+    pub stood: f64,
+    /// The longest time without a data frame on any cable before the last frame of both flows came to its host [s].
+    #[serde(default)]
+    pub still: f64,
     /// What should not be.
     pub problems: Vec<String>,
 }
@@ -258,11 +269,11 @@ impl Soak<'_> {
         Ok(node)
     }
 
-    /// What a switch has dropped; waits until it has counters.
-    fn dropped(&mut self, switch: &Node) -> io::Result<BTreeMap<String, u64>> {
+    /// What a switch has counted; waits until it has counters.
+    fn counted(&mut self, switch: &Node) -> io::Result<Counted> {
         let from = Instant::now();
         loop {
-            match switch.dropped() {
+            match switch.counted() {
                 Err(_) if from.elapsed() < PATIENCE => self.cables.carry()?,
                 other => return other,
             }
@@ -279,7 +290,7 @@ impl Soak<'_> {
         s2: &mut Option<Node>,
     ) -> io::Result<Round> {
         let (mut h1, mut h0) = (self.start(H1, settings)?, self.start(H0, settings)?);
-        let before = [Some(self.dropped(s1)?), s2.as_ref().map(|s2| self.dropped(s2)).transpose()?];
+        let before = [Some(self.counted(s1)?), s2.as_ref().map(|s2| self.counted(s2)).transpose()?];
         self.cables.take();
         h1.begin();
         h0.begin();
@@ -300,7 +311,7 @@ impl Soak<'_> {
         let (from, to) = (part(0.1), part(0.8));
         // From then on nothing is wrong any more.
         let mut healed = if fault.event == Event::Nothing { to } else { began };
-        let mut is_down = false;
+        let (mut is_down, mut still) = (false, Duration::ZERO);
         loop {
             self.cables.carry()?;
             let now = Instant::now();
@@ -327,11 +338,16 @@ impl Soak<'_> {
                     }
                 }
             }
-            let last = self.cables.data.iter().flatten().filter_map(|d| d.1).max().unwrap_or(began);
-            if now > to && now.duration_since(last) > QUIET {
+            let last = self.cables.data.iter().flatten().filter_map(|d| d.at).max().unwrap_or(began);
+            let all = self.cables.data[CABLES - 1][1].all && self.cables.data[0][0].all;
+            let rest = if all { QUIET } else { STILL };
+            if !all {
+                still = still.max(now.duration_since(last));
+            }
+            if now > to && now.duration_since(last) > rest {
                 break;
             }
-            if now.duration_since(began) > traffic * 5 + PATIENCE {
+            if now.duration_since(began) > traffic * 5 + SLOW {
                 problems.push("traffic has not ended after five times its time".to_owned());
                 break;
             }
@@ -341,26 +357,30 @@ impl Soak<'_> {
             }
         }
         let data = self.cables.data.clone();
-        let delivered_after = data[CABLES - 1][1].1.is_some_and(|last| last > healed);
+        let delivered_after = data[CABLES - 1][1].at.is_some_and(|last| last > healed);
         // A receiver delivers no byte behind a gap, so frames are counted, where they leave hosts and where they come to hosts.
-        let gone = (data[0][1].0 + data[CABLES - 1][0].0).saturating_sub(data[0][0].0 + data[CABLES - 1][1].0);
+        let of = |cable: usize, to: usize| data[cable][to].frames;
+        let gone = (of(0, 1) + of(CABLES - 1, 0)).saturating_sub(of(0, 0) + of(CABLES - 1, 1));
         [&h0, &h1].into_iter().for_each(Node::interrupt);
         let asked = Instant::now();
         while !(h0.ended() && h1.ended()) && asked.elapsed() < PATIENCE {
             self.cables.carry()?;
         }
         let counts = self.cables.take();
-        let mut dropped = BTreeMap::new();
+        let (mut dropped, mut stood) = (BTreeMap::new(), 0.0f64);
         for (switch, before) in [Some(&*s1), s2.as_ref()].into_iter().flatten().zip(before.iter().flatten()) {
-            for (reason, n) in self.dropped(switch)? {
-                // One that was started again counts from zero again.
-                let n = n.checked_sub(before.get(&reason).copied().unwrap_or(0)).unwrap_or(n);
+            let now = self.counted(switch)?;
+            // One that was started again counts from zero again.
+            stood = stood.max(if now.stood < before.stood { now.stood } else { now.stood - before.stood });
+            for (reason, n) in now.dropped {
+                let n = n.checked_sub(before.dropped.get(&reason).copied().unwrap_or(0)).unwrap_or(n);
                 if n > 0 {
                     dropped.insert(reason, n);
                 }
             }
         }
         let reports = [h0.report(), h1.report()];
+        stood = reports.iter().flatten().map(|r| r.real.left_out_seconds).fold(stood, f64::max);
         problems.extend([Some(&h0), Some(&h1), Some(&*s1), s2.as_ref()].into_iter().flatten().filter_map(Node::panicked));
         problems.extend(reports.iter().filter_map(|r| r.as_ref().err().cloned()));
         let of = |host: usize, flow: usize, what: fn(&xoff_testbed::protocol::FlowReport) -> u64| {
@@ -391,12 +411,29 @@ impl Soak<'_> {
         } else if !problems.is_empty() {
             let at = |what: String| if what.is_empty() { "nowhere that is counted".into() } else { what };
             let places = at(dropped.iter().map(|(place, n)| format!("{place} {n}")).collect::<Vec<_>>().join(", "));
-            problems.push(format!("frames were dropped at: {places}; the soak was away for {} ms at most", counts.away_ms));
+            problems.push(format!(
+                "frames were dropped at: {places}; the soak was away for {} ms at most, and the clock of a node stood still for {stood:.1} s",
+                counts.away_ms
+            ));
         }
         let memory = s1.memory().unwrap_or(0);
         let (kind, name) = (kind.to_owned(), fault.name.to_owned());
         let lossless = fault.may == May::Nothing;
         let seconds = began.elapsed().as_secs_f64();
-        Ok(Round { kind, fault: name, seconds, sent, delivered, lossless, cables: counts, age: 0.0, memory, dropped, problems })
+        Ok(Round {
+            kind,
+            fault: name,
+            seconds,
+            sent,
+            delivered,
+            lossless,
+            cables: counts,
+            age: 0.0,
+            memory,
+            dropped,
+            stood,
+            still: still.as_secs_f64(),
+            problems,
+        })
     }
 }

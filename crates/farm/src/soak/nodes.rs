@@ -53,6 +53,15 @@ pub struct Node {
     ready: PathBuf,
 }
 
+/// What a switch has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Frames that it dropped, by itself and reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Time for which its clock stood still, because its process got no processor [s].
+    pub stood: f64,
+}
+
 impl Spawn {
     /// Starts a node. It waits for [`Node::begin`].
     ///
@@ -122,11 +131,11 @@ impl Node {
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     }
 
-    /// Frames that a switch which runs has dropped since it was started, by reason. It renews its counters every second.
+    /// What a switch which runs has counted since it was started. It renews its counters every second.
     ///
     /// # Errors
     /// It does not answer.
-    pub fn dropped(&self) -> io::Result<BTreeMap<String, u64>> {
+    pub fn counted(&self) -> io::Result<Counted> {
         const PATIENCE: Duration = Duration::from_secs(10);
         let ready = Ready::read(&self.ready).map_err(io::Error::other)?;
         let mut stream = TcpStream::connect(ready.and_then(|r| r.metrics).unwrap_or_default())?;
@@ -134,18 +143,22 @@ impl Node {
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
-        let mut by_reason = BTreeMap::new();
-        for line in text.lines().filter(|l| l.starts_with("xoff_dropped_frames_total{")) {
-            let reason = line.split_once("reason=\"").and_then(|(_, r)| r.split_once('"')).map(|(reason, _)| reason);
-            let count = line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok());
-            let (Some(reason), Some(count)) = (reason, count) else {
-                return Err(io::Error::other(format!("{}: '{line}' is no counter", self.name)));
-            };
-            *by_reason.entry(format!("{} {reason}", self.name)).or_default() += count;
+        let mut counted = Counted::default();
+        let wrong = |line: &str| io::Error::other(format!("{}: '{line}' is no counter", self.name));
+        for line in text.lines() {
+            let value = line.rsplit(' ').next();
+            if line.starts_with("xoff_dropped_frames_total{") {
+                let reason = line.split_once("reason=\"").and_then(|(_, r)| r.split_once('"')).map(|(reason, _)| reason);
+                let count = value.and_then(|n| n.parse::<u64>().ok());
+                let (Some(reason), Some(count)) = (reason, count) else { return Err(wrong(line)) };
+                *counted.dropped.entry(format!("{} {reason}", self.name)).or_default() += count;
+            } else if line.starts_with("xoff_clock_left_out_seconds_total{") {
+                counted.stood = value.and_then(|n| n.parse().ok()).ok_or_else(|| wrong(line))?;
+            }
         }
-        match by_reason.is_empty() {
+        match counted.dropped.is_empty() {
             true => Err(io::Error::other(format!("{} has no counters yet", self.name))),
-            false => Ok(by_reason),
+            false => Ok(counted),
         }
     }
 

@@ -75,6 +75,15 @@ pub fn page(all: &[Round], left_over: &str) -> String {
         grouped(data),
         grouped(control)
     );
+    let stood = rounds.iter().map(|r| r.stood / r.seconds).fold(0.0, f64::max);
+    let _ = writeln!(
+        t,
+        "The clock of a node stands still while its process gets no processor, and then pauses last longer: {:.0} % of the time of all rounds, {:.0} % of the worst one. The longest\n\
+         time without a data frame on any cable, before the last frame of each flow came, or is lost: {:.1} s.\n",
+        100.0 * rounds.iter().map(|r| r.stood).sum::<f64>() / (hours * 3600.0).max(1.0),
+        100.0 * stood,
+        rounds.iter().map(|r| r.still).fold(0.0, f64::max)
+    );
     if void > 0 {
         let _ = writeln!(
             t,

@@ -5,7 +5,7 @@ use std::fmt;
 use stateright::{Model, Property};
 
 use super::state::{Broken, State, flow_of};
-use super::{FLOWS, Link, Stuck, WAITING_MAX};
+use super::{Link, Stuck, WAITING_MAX};
 use crate::faults::Fate;
 use crate::verdict::System;
 
@@ -53,7 +53,7 @@ impl Model for Link {
         if s.broken.is_some() {
             return;
         }
-        let flows = if self.per_flow() { FLOWS } else { 1 };
+        let flows = self.flows();
         let must_drain = self.bounds.standstill_max.is_some_and(|most| s.stood + self.bounds.every > most);
         let mut drains: Vec<Option<u32>> = if must_drain && !s.buffer.is_empty() { vec![] } else { vec![None] };
         // A decision for several ticks may drain what comes in meanwhile.

@@ -5,7 +5,7 @@ use xoff_units::{Rate, Span};
 
 use super::adversary::{Decision, FAIR};
 use super::state::{Carried, State, flow_of};
-use super::{BURST_MAX, CARRIED_MIN, FLOWS, FRAME, Link, RECOVERS_IN, WAITING_MAX};
+use super::{BURST_MAX, CARRIED_MIN, FRAME, Link, RECOVERS_IN, WAITING_MAX};
 
 impl Link {
     /// What a sender may send at once without an answer, and its rate: what a link that has rested is compared by.
@@ -40,7 +40,7 @@ impl Link {
             if nth == RECOVERS_IN * 3 / 4 {
                 before = runs.delivered;
             }
-            let source = (!self.per_flow() || runs.waiting < WAITING_MAX).then_some(nth as u32 % if self.per_flow() { FLOWS } else { 1 });
+            let source = (!self.per_flow() || runs.waiting < WAITING_MAX).then_some(nth as u32 % self.flows());
             let d = Decision { drain: flow(&runs), source, ..FAIR };
             self.tick(&mut runs, d);
         }

@@ -71,6 +71,8 @@ pub struct State {
     pub(super) stood: u16,
     /// Ticks in which no message is lost any more.
     pub(super) spared: u16,
+    /// Kinds of messages of which the last one was lost, a bit each.
+    pub(super) missing: u16,
     /// Frames delivered.
     pub(super) delivered: u64,
     /// What went wrong.
@@ -93,6 +95,7 @@ impl Clone for State {
             waiting: self.waiting,
             stood: self.stood,
             spared: self.spared,
+            missing: self.missing,
             delivered: self.delivered,
             broken: self.broken,
             key: self.key.clone(),
@@ -129,6 +132,7 @@ impl Link {
             waiting: 0,
             stood: 0,
             spared: 0,
+            missing: 0,
             delivered: 0,
             broken: None,
             key: Vec::new(),
@@ -166,7 +170,7 @@ impl Link {
         if self.bounds.standstill_max.is_some() {
             w.numbers.push(u64::from(s.stood));
         }
-        w.numbers.push(u64::from(s.spared) << 2 | s.broken.map_or(0, |b| 1 + b as u64));
+        w.numbers.push(u64::from(s.missing) << 32 | u64::from(s.spared) << 2 | s.broken.map_or(0, |b| 1 + b as u64));
         s.key = w.numbers;
     }
 }

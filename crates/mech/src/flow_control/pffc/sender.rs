@@ -13,6 +13,9 @@
 //!
 //! - A pause ends with its time. Its queue then goes on in the order of arrival: only RESUME gives the right of way.
 //! - A detour ends when its queue is empty and not paused, MIGRATE-BACK or not.
+//!
+//! MIGRATE may come before its PAUSE, which came late or was lost and sent again: the detour then begins with the PAUSE. RESUME of an empty
+//! queue, or the end of a pause, makes it void.
 
 use std::collections::VecDeque;
 
@@ -28,7 +31,7 @@ use super::{Order, Params};
 enum Place {
     #[default]
     Default,
-    /// Into its pause queue, until that is empty and not paused; it had been empty that many times when the detour began.
+    /// Into its pause queue as soon as that is paused, until it is empty and not paused; its detours had ended that many times at the MIGRATE.
     Away(u32),
 }
 
@@ -52,7 +55,7 @@ struct Queue {
     behind: u64,
     /// Frames with smaller numbers have the right of way since the last RESUME.
     first: u64,
-    /// How often its detours have ended: it became empty, or was paused while it was empty.
+    /// How often its detours have ended: its last frame left, or it was empty when its pause ended.
     emptied: u32,
 }
 
@@ -60,6 +63,19 @@ impl Queue {
     /// All detours through it are over: nothing waits in it and nothing has to.
     fn is_idle(&self, now: Time) -> bool {
         self.frames.is_empty() && now >= self.paused_until
+    }
+
+    /// All detours through it end, and no MIGRATE of before counts.
+    fn end(&mut self) {
+        self.paused_until = Time::ZERO;
+        self.emptied = self.emptied.wrapping_add(1);
+    }
+
+    /// Its pause has ended with its time, and nothing waits in it.
+    fn settle(&mut self, now: Time) {
+        if self.paused_until != Time::ZERO && self.is_idle(now) {
+            self.end();
+        }
     }
 }
 
@@ -133,14 +149,18 @@ impl PffcSender {
         match order {
             Order::Pause(queue, pause) => {
                 let Some(q) = self.queues.get_mut(queue as usize) else { return };
+                q.settle(now);
                 if q.is_idle(now) {
-                    q.emptied = q.emptied.wrapping_add(1); // who was away before is no longer
+                    // Who is led here by a MIGRATE that came before it has frames in the default queue up to now.
+                    q.behind = self.count;
                 }
                 q.paused_until = pause.ends(now, self.line);
             }
             Order::Resume(queue) => {
                 let Some(q) = self.queues.get_mut(queue as usize) else { return };
-                if q.paused_until != Time::ZERO {
+                if q.frames.is_empty() {
+                    q.end();
+                } else if q.paused_until != Time::ZERO {
                     q.paused_until = Time::ZERO;
                     q.first = self.count;
                 }
@@ -156,6 +176,7 @@ impl PffcSender {
         }
         let is_away = self.is_away(now, slot);
         let queue = &mut self.queues[(slot % self.p.queues) as usize];
+        queue.settle(now);
         let Some(place) = self.places.get_mut(slot as usize) else { return };
         if away && !is_away {
             queue.behind = self.count;

@@ -235,6 +235,42 @@ fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     assert_eq!([7, other].map(|f| s.flow_gate(Time::ZERO, f)), [Gate::Open, Gate::Blocked]);
 }
 
+/// A MIGRATE that came before its PAUSE, because that was late, or lost and sent again without it, still counts; and the order stays.
+#[test]
+fn a_migrate_that_overtook_its_pause_counts() {
+    let [a, b] = two(&TIMED);
+    let (queue, slot) = orders(&TIMED, a);
+    let (now, end) = (Time::from_us(1), Time::from_us(1) + LIFE);
+    let send = |s: &mut PffcSender, now: Time, orders: &[Order]| orders.iter().for_each(|&o| s.on_message(now, Message::Flow(o)));
+    let pause = Order::Pause(queue, Pause(100));
+    let mut s = PffcSender::new(&TIMED, C);
+    send(&mut s, now, &[Order::Migrate(slot)]);
+    s.push(now, 10, a, Bytes(1500));
+    assert_eq!((s.queue_of(now, a), s.flow_gate(now, a)), (None, Gate::Open), "MIGRATE alone stops nothing");
+    send(&mut s, now, &[pause]);
+    s.push(now, 11, a, Bytes(1500));
+    s.push(now, 20, b, Bytes(1500));
+    assert_eq!([a, b].map(|f| s.flow_gate(now, f)), [Gate::Until(end), Gate::Open]);
+    send(&mut s, now, &[Order::Resume(queue)]);
+    assert_eq!([s.pop(now), s.pop(now), s.pop(now)], [Some(10), Some(11), Some(20)], "what came between the two goes first");
+    // Before the first pause, behind one that has ended with its time, behind one that was resumed: each time it counts for one pause.
+    for (before, at) in [(vec![], now), (vec![pause], end), (vec![pause, Order::Resume(queue)], now)] {
+        let mut s = PffcSender::new(&TIMED, C);
+        send(&mut s, now, &before);
+        send(&mut s, at, &[Order::Migrate(slot), pause]);
+        assert_eq!(s.flow_gate(at, a), Gate::Until(at + LIFE), "after {before:?}");
+        assert_eq!(s.flow_gate(at + LIFE, a), Gate::Open, "after {before:?}");
+        send(&mut s, at + LIFE, &[pause]);
+        assert_eq!(s.flow_gate(at + LIFE, a), Gate::Open, "its pause has ended: the next one needs a MIGRATE of its own");
+    }
+    // RESUME and MIGRATE-BACK make it void.
+    for void in [Order::Resume(queue), Order::MigrateBack(slot)] {
+        let mut s = PffcSender::new(&TIMED, C);
+        send(&mut s, now, &[Order::Migrate(slot), void, pause]);
+        assert_eq!(s.flow_gate(now, a), Gate::Open, "{void:?}");
+    }
+}
+
 /// With repetition any message that is lost comes again after the interval: pauses without an end, and resumes.
 #[test]
 fn messages_of_the_present_state_are_repeated_at_intervals() {
