@@ -180,6 +180,8 @@ table! {
         /// Frames for it, of whatever ingress, that its egress queues had no room for; they are among the `dropped` of the ports that they
         /// came from.
         tail_dropped: Beside,
+        /// Frames that it sent and that were lost on its link, control frames counted: to errors, to its failure, or given up by its retry.
+        lost: Beside,
     }
 }
 table! {

@@ -210,6 +210,7 @@ fn what_a_link_gives_up_is_a_loss_unless_it_had_arrived() {
         let sent = o.flows.iter().map(|f| f.sent).sum::<u64>() / MTU;
         assert_eq!(sent, o.delivered_frames + o.lost.total().data, "case {case}: {:?} {:?}\n{text}", o.lost, o.retry);
         assert_eq!(o.violations_total, 0, "case {case}: {:?}\n{text}", o.violations);
+        // The column `lost` of the table ports.
         let at_ports: u64 = o.ports.iter().flatten().map(|p| p.lost).sum();
         assert_eq!(at_ports, o.lost.on_links().total(), "case {case}");
         (given_up, failed) = (given_up + o.lost.given_up.data, failed + o.lost.on_failed_link.data);

@@ -151,10 +151,22 @@ pub fn conditions(name: &str, p: &Parameters) -> Vec<Warning> {
 /// The conditions of a configured flow control that do not hold on its link.
 pub fn configured(name: &str, fc: &FlowControl, at: &Configured) -> Vec<Warning> {
     let mut w = Vec::new();
-    if let Some(entry) = registry::find(name).filter(|_| at.link.rate > Rate::ZERO) {
-        (entry.configured)(fc, at, &mut w);
+    match registry::find(name) {
+        _ if at.link.rate == Rate::ZERO => {}
+        Some(entry) => (entry.configured)(fc, at, &mut w),
+        None => without_a_plan(fc, at, &mut w),
     }
     w
+}
+
+/// Who has no plan counts on its buffer all the same.
+fn without_a_plan(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let held = match fc {
+        FlowControl::None => return, // nothing is promised
+        FlowControl::UecCbfc(p) => p.held().min(at.link.buffer),
+        _ => at.link.buffer,
+    };
+    shared(&at.parameters(fc), held, w);
 }
 
 /// A timed pause is repeated at half life; the repeat must take effect before the pause ends.

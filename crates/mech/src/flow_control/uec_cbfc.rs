@@ -137,6 +137,11 @@ pub fn buffer_for_full_rate(l: &crate::ControlLoop, cf_min: Span, cost: Cost) ->
 }
 
 impl Params {
+    /// What its credits let wait behind the link at most [bytes].
+    pub fn held(&self) -> Bytes {
+        Bytes(self.limit.saturating_mul(self.cost.most()))
+    }
+
     /// Reads [`PARAMS`].
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
         let size = v.bytes("credit_size")?;

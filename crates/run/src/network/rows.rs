@@ -111,6 +111,8 @@ pub(super) fn write_rows(
                 cnms_egress: Late(cnms(n as u32, p as u16).egress),
                 cnms_ingress: Late(cnms(peer.peer, peer.peer_port).ingress),
                 tail_dropped: Beside { usual: 0, value: t.tail_dropped },
+                // The hash has the frames that came.
+                lost: Beside { usual: far.lost, value: far.lost },
             })?;
         }
     }

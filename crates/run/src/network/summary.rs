@@ -200,8 +200,9 @@ impl Summary {
             n => format!(", {} were on links that failed", grouped(n)),
         };
         self.took_effect.push(format!(
-            "links sent {} frames again{given_up}: {} were corrupted, {} of the others came out of order{on_failed_link}; {} Nacks, {} timers expired, {} signals lost",
+            "links sent {} frames again ({} of them control){given_up}: {} were corrupted, {} of the others came out of order{on_failed_link}; {} Nacks, {} timers expired, {} signals lost",
             grouped(r.replayed.total()),
+            grouped(r.replayed.control),
             grouped(r.corrupted.total()),
             grouped(r.discarded.total()),
             grouped(r.nacks),

@@ -66,6 +66,8 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
             &["pool >= (ingresses + 1/alpha) x (held - reserve)", "set shared_buffer to"],
         ),
         ("memory = \"shared\"\nshared_buffer = \"100KB\"", "kind = \"cbfc\"", &["pool >= (ingresses + 1/alpha) x (held - reserve)"]),
+        ("memory = \"shared\"\nshared_buffer = \"100KB\"", "kind = \"uec-cbfc\"", &["pool >= (ingresses + 1/alpha) x (held - reserve)"]),
+        ("memory = \"shared\"\nshared_buffer = \"100KB\"", "kind = \"bfc\"", &["pool >= (ingresses + 1/alpha) x (held - reserve)"]),
         (
             "memory = \"shared\"\nheadroom = \"0B\"",
             "kind = \"pfc\"\nthreshold = \"dynamic\"",
@@ -76,7 +78,10 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
         let stated = warned(switch, fc);
         words.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
     }
-    for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc"] {
+    // Credits for less than the buffer count on no more.
+    let few = warned("memory = \"shared\"\nshared_buffer = \"2MB\"", "kind = \"uec-cbfc\"\nlimit = 100");
+    assert!(!few.contains("pool >="), "{few}");
+    for fc in ["pfc", "cbfc", "gfc-conceptual", "gfc-buffer", "gfc-time", "pffc", "uec-cbfc"] {
         let stated = warned("", &format!("kind = \"{fc}\""));
         assert!(!stated.contains("may be lost"), "{fc}: {stated}");
     }
