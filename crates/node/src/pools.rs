@@ -16,8 +16,8 @@ use serde::Serialize;
 use xoff_mech::detection::Side;
 use xoff_mech::flow_control::Occupancy;
 use xoff_mech::sharing::{AnySharing, CONGESTED, Sharing, Supply};
-use xoff_units::{Bytes, Time};
 use xoff_units::save::{Save, Value};
+use xoff_units::{Bytes, Time};
 
 use crate::buffer::{Ingress, Passage};
 

@@ -77,7 +77,11 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
     for ((head, _), (_, f)) in RUNS.iter().zip(&runs) {
         let verdict = f.manifest.verdict.as_ref().unwrap();
         let _ = writeln!(p, "- {head}: {}.", verdict.headline());
-        f.summary.took_effect.iter().filter(|w| ["watchdog", "pause storm"].iter().any(|of| w.starts_with(of))).for_each(|w| _ = writeln!(p, "  {w}."));
+        f.summary
+            .took_effect
+            .iter()
+            .filter(|w| ["watchdog", "pause storm"].iter().any(|of| w.starts_with(of)))
+            .for_each(|w| _ = writeln!(p, "  {w}."));
     }
     p += WHY;
     for host in &asked {

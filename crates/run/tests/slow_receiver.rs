@@ -175,9 +175,15 @@ fn the_summary_states_what_a_fault_held() {
     let idle = run(&star("pfc", "rate = \"100Gbps\"\n", "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3KB\"\n"));
     let held_nothing = "slow receiver H2 (100Gbps, ";
     assert!(idle.summary.never_triggered.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
-    let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS).replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nfrom = \"1ms\"\nuntil = \"2ms\"");
+    let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS)
+        .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nfrom = \"1ms\"\nuntil = \"2ms\"");
     let f = run(&storm);
-    let line = f.summary.took_effect.iter().find(|w| w.starts_with("pause storm of H2 (priority 0, from 1ms): S1->H2 was stopped once, ")).cloned();
+    let line = f
+        .summary
+        .took_effect
+        .iter()
+        .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1ms): S1->H2 was stopped once, "))
+        .cloned();
     let held = f.outcome.ports[s1][2].hold_ps_total;
     assert!((990_000_000..1_001_000_000).contains(&held), "a millisecond but for the way of the messages: {held}");
     assert!(line.is_some_and(|l| l.ends_with(&format!("{} in total", Span(held)))), "{:?}", f.summary);

@@ -156,7 +156,11 @@ fn more_flows_at_once_than_a_buffer_holds_are_warned_of() {
     };
     for fc in ["pffc", "bfc"] {
         let all = warned(&text(fc, "60KB", "20KB"));
-        assert!(all.iter().any(|w| w.contains(&format!("{fc} holds each flow, and not all of them: ")) && w.contains("more than a buffer of 60KB")), "{all:?}");
+        assert!(
+            all.iter()
+                .any(|w| w.contains(&format!("{fc} holds each flow, and not all of them: ")) && w.contains("more than a buffer of 60KB")),
+            "{all:?}"
+        );
         assert!(!warned(&text(fc, "2MB", "20KB")).iter().any(|w| w.contains("holds each flow")));
     }
     assert!(!warned(&text("pfc", "60KB", "20KB")).iter().any(|w| w.contains("holds each flow")));

@@ -32,7 +32,12 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ("plan", pools("").replace("memory", "buffer = \"10KB\"\nmemory"), "buffer", "the memory is in [[buffer_pool]]"),
         ("quantum", "[switch]\nquantum = \"3000B\"\n".into(), "quantum", "only discipline = \"drr\""),
         ("weights", "[switch]\nweights = [\"1500B\"]\n".into(), "weights", "only scheduler = \"drr\""),
-        ("many", "[switch]\nscheduler = \"drr\"\nweights = [\"1500B\", \"3000B\"]\n".into(), "weights", "2 weights, and 1 priorities in use"),
+        (
+            "many",
+            "[switch]\nscheduler = \"drr\"\nweights = [\"1500B\", \"3000B\"]\n".into(),
+            "weights",
+            "2 weights, and 1 priorities in use",
+        ),
         ("arbitration", "[switch]\nvl_high_limit = 3\n".into(), "vl_high_limit", "only scheduler = \"vl-arbitration\""),
         ("offset", "[flow_control]\nxon_offset = \"10KB\"\n".into(), "xon_offset", "a static threshold resumes at xon"),
         ("profile", pools("").replace("kind", "xoff = \"10KB\"\nkind"), "xoff", "by its [[buffer_profile]]"),
@@ -55,20 +60,45 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "nack_interval",
             "reports what is missing with every acknowledgement",
         ),
-        ("late", "[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"1s\"\n".into(), "rto", "no timer expires before the run ends"),
+        (
+            "late",
+            "[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nrto = \"1s\"\n".into(),
+            "rto",
+            "no timer expires before the run ends",
+        ),
         ("cnp", "[host]\ncnp_priority = 6\n".into(), "cnp_priority", "this rate control sends no CNPs"),
         ("gap", "[host]\npacing = \"gap\"\n".into(), "pacing", "no flow has a rate of its own"),
         ("pairs", "[host]\nconnections = \"per-pair\"\n".into(), "connections", "keep their own connection"),
         ("window", "[host]\nacks = \"per-frame\"\nwindow = \"10B\"\n".into(), "window", "window 10B < 1.5KB, the payload of a frame"),
         ("tcp", "[transport]\nkind = \"tcp\"\n[host]\nrto = \"50us\"\n".into(), "rto", "connections find losses by themselves"),
-        ("alert", "[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\naction = \"alert\"\nrestore = \"30us\"\n".into(), "restore", "leaves every queue as it is"),
-        ("look", "[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\nrestore = \"1us\"\n".into(), "restore", "restore 1us < poll 10us"),
+        (
+            "alert",
+            "[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\naction = \"alert\"\nrestore = \"30us\"\n".into(),
+            "restore",
+            "leaves every queue as it is",
+        ),
+        (
+            "look",
+            "[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\nrestore = \"1us\"\n".into(),
+            "restore",
+            "restore 1us < poll 10us",
+        ),
         ("replays", "[link_retry]\nkind = \"llr\"\nreplays = 255\non_flush = \"best-effort\"\n".into(), "on_flush", "never flushes"),
         ("storm", "[[pause_storm]]\nhost = \"H3\"\n".into(), "host", "nothing of priority 0 is for H3: the storm holds nothing"),
         ("end", "[[pause_storm]]\nhost = \"H0\"\nuntil = \"500us\"\n".into(), "until", "until 500us > run.duration 200us"),
         ("idle", "[[slow_receiver]]\nhost = \"H3\"\nrate = \"1Gbps\"\n".into(), "host", "no frame is for H3"),
-        ("endless", "[[slow_receiver]]\nhost = \"H0\"\nrate = \"1Gbps\"\nmessage_rate = 1000\n".into(), "message_rate", "no message completes"),
-        ("stall", "[[slow_receiver]]\nhost = \"H0\"\nrate = \"1Gbps\"\nstalls = [\"150us+1ms\"]\n".into(), "stalls", "beyond run.duration 200us"),
+        (
+            "endless",
+            "[[slow_receiver]]\nhost = \"H0\"\nrate = \"1Gbps\"\nmessage_rate = 1000\n".into(),
+            "message_rate",
+            "no message completes",
+        ),
+        (
+            "stall",
+            "[[slow_receiver]]\nhost = \"H0\"\nrate = \"1Gbps\"\nstalls = [\"150us+1ms\"]\n".into(),
+            "stalls",
+            "beyond run.duration 200us",
+        ),
         ("all", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nports = [\"all\", \"H1->S1\"]\n".into(), "ports", "the others in the list"),
         ("unseen", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nseen = false\n".into(), "seen", "without [link_retry] a frame is lost"),
         (
@@ -80,12 +110,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ("unused", pools("[[buffer_pool]]\nname = \"x\"\nsize = \"1MB\"\n"), "name", "no [[buffer_profile]] draws on pool 'x'"),
         ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "goes before it"),
         ("again", pools("switches = [\"S1\", \"S1\"]\n"), "switches", "'S1' is in the list already"),
-        (
-            "lossy group",
-            pools("xon = \"20KB\"\n").replace("kind", "lossy = [\"0\"]\nkind"),
-            "xon",
-            "no group of this profile is lossless",
-        ),
+        ("lossy group", pools("xon = \"20KB\"\n").replace("kind", "lossy = [\"0\"]\nkind"), "xon", "no group of this profile is lossless"),
         ("limit", pools("kind = \"static\"\nlimit = \"5MB\"\n"), "limit", "limit 5MB > 2MB, all of the pool"),
         ("xon", pools("xon = \"5MB\"\n"), "xon", "a group is always below it"),
     ];
@@ -122,7 +147,10 @@ fn keys_of_a_kind_that_is_not_chosen() {
     assert!(all.iter().any(|w| w.contains("--set watchdog.status.detect=60us") && w.contains(words)), "{all:#?}");
     let both = text.replace("[[flow]]\nsrc = \"H1\"", "[watchdog.status]\npoll = \"10us\"\n[[flow]]\nsrc = \"H1\"");
     let all = lines(&both, &[]);
-    assert!(all.iter().any(|w| w.starts_with("s.toml:10:") && w.contains("[watchdog.status]: the kind of [watchdog] is 'duration'")), "{all:#?}");
+    assert!(
+        all.iter().any(|w| w.starts_with("s.toml:10:") && w.contains("[watchdog.status]: the kind of [watchdog] is 'duration'")),
+        "{all:#?}"
+    );
     // A file of several kinds has the keys of each below its name.
     let several = format!(
         "{RUN}[watchdog]\nkind = \"duration\"\n[watchdog.duration]\ndetect = \"50us\"\npoll = \"10us\"\n[watchdog.status]\ndetect = \"60us\"\npoll = \"20us\"\n{FLOWS}"
@@ -133,9 +161,14 @@ fn keys_of_a_kind_that_is_not_chosen() {
 /// Before: the one in the section held, without a word, and a setting below it was not read.
 #[test]
 fn a_key_in_two_places_is_refused_and_a_setting_goes_before_the_file() {
-    let text = format!("{RUN}[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\n[watchdog.duration]\ndetect = \"60us\"\n{FLOWS}");
+    let text = format!(
+        "{RUN}[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\n[watchdog.duration]\ndetect = \"60us\"\n{FLOWS}"
+    );
     let all = refused(&text);
-    assert!(all.contains("s.toml:11:1") && all.contains("'detect' stands in [watchdog.duration], and in [watchdog] too (s.toml:8:1)"), "{all}");
+    assert!(
+        all.contains("s.toml:11:1") && all.contains("'detect' stands in [watchdog.duration], and in [watchdog] too (s.toml:8:1)"),
+        "{all}"
+    );
     let text = text.replace("[watchdog.duration]\ndetect = \"60us\"\n", "");
     let set = [Override::set("watchdog.duration.detect=70us").unwrap()];
     let loaded = NetworkScenario::from_text("s.toml", &text, &set, Path::new("")).unwrap();

@@ -79,7 +79,9 @@ pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(Lin
         topology.name(host),
         Bytes(most.held)
     );
-    warnings.push(Problem::new(what, "a larger switch.buffer, fewer or shorter flows at once, or a flow control that holds priorities").warning());
+    warnings.push(
+        Problem::new(what, "a larger switch.buffer, fewer or shorter flows at once, or a flow control that holds priorities").warning(),
+    );
 }
 
 #[cfg(test)]

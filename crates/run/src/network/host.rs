@@ -133,13 +133,7 @@ fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
 }
 
 /// Keys that nothing reads in a run of these flows.
-pub(super) fn name_what_no_flow_reads(
-    s: &Section<'_>,
-    host: &Host,
-    flows: &Flows,
-    rate_control: &RateControlKind,
-    duration: Span,
-) {
+pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_control: &RateControlKind, duration: Span) {
     if let Some(recovery) = host.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration) {
         let why = format!("no timer expires before the run ends at {duration}, {} after a loss", recovery.timer_of_few);
         s.has_no_effect("rto", &why, "a shorter time, or a longer run.duration");

@@ -58,11 +58,11 @@ use boundary::Boundary;
 use buffers::{Buffers, SwitchLinks};
 pub use course::{Course, PortLook};
 pub use execute::{Finished, Page, Running};
-pub use jobs::{CAUSES, Iteration, JobSummary, RankState, Straggler, Stretch, rank_states};
 use host::Host;
-use switch::{Memory, SwitchParts};
+pub use jobs::{CAUSES, Iteration, JobSummary, RankState, Straggler, Stretch, rank_states};
 pub(crate) use read::read;
 pub use recorder::FrameTap;
+use switch::{Memory, SwitchParts};
 
 /// A network of switches and hosts that can run.
 pub struct NetworkScenario {

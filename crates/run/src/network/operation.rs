@@ -39,7 +39,11 @@ fn warn_of_times(s: &Section<'_>, c: &watchdog::Config, duration: Span) {
 /// A watchdog of which no queue in use is ever held.
 pub(super) fn watchdog_has_queues(s: &Section<'_>, classes: &Classes, lossy: &[u8]) {
     if (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
-        s.has_no_effect("kind", "every priority in use is lossy, and nothing holds its queues", "remove [watchdog], or a shorter flow_control.lossy");
+        s.has_no_effect(
+            "kind",
+            "every priority in use is lossy, and nothing holds its queues",
+            "remove [watchdog], or a shorter flow_control.lossy",
+        );
     }
 }
 
@@ -126,7 +130,11 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     if duration.0 > 0 && from >= duration {
         s.warn(&ParamError::new("from", format!("from {from} >= run.duration {duration}: the storm never begins"), "an earlier time"));
     } else if let Some(until) = until.filter(|&u| duration.0 > 0 && u > duration) {
-        s.has_no_effect("until", &format!("until {until} > run.duration {duration}, where the run ends"), "an earlier time, or a longer run");
+        s.has_no_effect(
+            "until",
+            &format!("until {until} > run.duration {duration}, where the run ends"),
+            "an earlier time, or a longer run",
+        );
     }
     if let Some(until) = until.filter(|&u| interval.0 >= u.0 - from.0) {
         let why = format!("the storm is over at {until}, before a second message");

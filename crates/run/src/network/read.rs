@@ -23,12 +23,12 @@ use xoff_units::{Span, Time};
 use xoff_workload::Flows;
 
 use super::buffers::{self, Buffers, SwitchLinks};
+use super::host::{Host, cnps_are_alone, name_what_no_flow_reads, read_host};
 use super::link_errors::{read_errors, read_retry, retry_fits, stores_frames};
 use super::operation::{
     read_slow_receiver, read_storm, read_watchdog, slow_receiver_fits, slow_receiver_has_frames, storm_fits, watchdog_fits,
     watchdog_has_queues, watchdog_sees,
 };
-use super::host::{Host, cnps_are_alone, name_what_no_flow_reads, read_host};
 use super::parts::{read_flow_control, read_flows, read_probes, read_topology, shared_ports_fit};
 use super::switch::{Memory, SwitchParts, congestion_points, every_class_is_served, most_at_an_egress, read_switch, warn_of_cut_through};
 use super::transport::{read_transport, transport_fits};

@@ -17,7 +17,11 @@ pub(super) fn read_transport(s: &mut Section<'_>) -> Result<Option<Config>, Para
 }
 
 /// Segments fit in frames, nothing else controls the flows from end to end, and no message takes over the window of another one.
-pub(super) fn transport_fits(s: &Section<'_>, (topology, host, flows): (&Topology, &Host, &Flows), rate_control: &str) -> Result<(), ParamError> {
+pub(super) fn transport_fits(
+    s: &Section<'_>,
+    (topology, host, flows): (&Topology, &Host, &Flows),
+    rate_control: &str,
+) -> Result<(), ParamError> {
     let Some(c) = &host.connection else { return Ok(()) };
     if let Some(mss) = c.mss.filter(|mss| mss.0 != u64::from(host.payload_max)) {
         let what = format!("segments of {mss} in frames that hold {}", Bytes(u64::from(host.payload_max)));
@@ -38,7 +42,11 @@ pub(super) fn transport_fits(s: &Section<'_>, (topology, host, flows): (&Topolog
         return refuse("messages of jobs and of other programs go by queue pairs, and each flow is a connection of its own", hint);
     }
     if flows.all_listed() && flows.flows.iter().all(|f| !f.controlled) {
-        s.has_no_effect("kind", "every flow has rate_control = false, and is no connection", "leave out [transport], or rate_control = false");
+        s.has_no_effect(
+            "kind",
+            "every flow has rate_control = false, and is no connection",
+            "leave out [transport], or rate_control = false",
+        );
     }
     let longest = topology.links.iter().map(|l| l.delay).max().unwrap_or_default();
     if c.rto_min <= longest * 2 {

@@ -168,8 +168,13 @@ impl<'d> Section<'d> {
             return;
         }
         for (other, entry) in others.iter().filter(|(_, e)| !e.key.source.is_setting()) {
-            let what = format!("[{}]: the kind of {} is '{kind}', whose keys stand there: it has no effect", resolved::join(&self.path, other), self.shown());
-            let hint = format!("remove it; in a file of several kinds the keys of '{kind}' stand in [{}] too", resolved::join(&self.path, kind));
+            let what = format!(
+                "[{}]: the kind of {} is '{kind}', whose keys stand there: it has no effect",
+                resolved::join(&self.path, other),
+                self.shown()
+            );
+            let hint =
+                format!("remove it; in a file of several kinds the keys of '{kind}' stand in [{}] too", resolved::join(&self.path, kind));
             self.doc.push_warning(Problem::new(what, hint).at(entry.key.clone()).warning());
         }
     }

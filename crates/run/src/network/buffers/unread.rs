@@ -40,7 +40,9 @@ fn of_pool(b: &Buffers, n: usize, used: &Use) -> Vec<Refused> {
     let name = &b.pools[n].name;
     let no_effect = |key: &str, what: String, hint: &str| vec![(Of::Pool(n), ParamError::new(key, what, hint))];
     match used {
-        Use { any: false, .. } => no_effect("name", format!("no [[buffer_profile]] draws on pool '{name}'"), "remove it, or name it in one"),
+        Use { any: false, .. } => {
+            no_effect("name", format!("no [[buffer_profile]] draws on pool '{name}'"), "remove it, or name it in one")
+        }
         Use { lossless: false, .. } => {
             let what = format!("no lossless priority group draws on pool '{name}', and no other has headroom");
             no_effect("headroom", what, "remove it, or a shorter flow_control.lossy")
