@@ -13,8 +13,9 @@ use xoff_mech::{LinkFacts, link_retry, watchdog};
 use xoff_params::{Defaults, Kind, ParamError, ParamSpec};
 use xoff_units::{Bytes, Rate, Span};
 
-/// A short link, one with jumbo frames of other classes and nodes that take their time, and one with a buffer of two frames.
-const LINKS: [LinkFacts; 3] = [
+/// A short link, one with jumbo frames of other classes and nodes that take their time, one with a buffer of two frames, one whose buffer is the blocks
+/// of a frame; one whose buffer is all blocks that 12 bits count, and a faster one with a block more.
+const LINKS: [LinkFacts; 6] = [
     LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(300_000)),
     LinkFacts {
         rate: Rate::from_gbps(40),
@@ -28,6 +29,9 @@ const LINKS: [LinkFacts; 3] = [
         peer_tier: std::cmp::Ordering::Less,
     },
     LinkFacts::plain(Rate::from_gbps(100), Span::from_us(5), Bytes(9_000), Bytes(20_000)),
+    LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(1_536)),
+    LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(131_072)),
+    LinkFacts::plain(Rate::from_gbps(100), Span::from_us(5), Bytes(1_500), Bytes(131_136)),
 ];
 
 /// A name and what is answered under it.
@@ -61,28 +65,86 @@ fn values(kind: Kind) -> Vec<String> {
     texts.iter().map(|t| (*t).to_owned()).collect()
 }
 
+/// Keys that only mean something, or only fail, together.
+type Setting = &'static [(&'static str, &'static str)];
+
+const TOGETHER: &[(&str, &[Setting])] = &[
+    ("pfc", &[&[("xoff", "9KB"), ("xon", "9KB")], &[("xoff", "9KB"), ("xon", "9001B")], &[("quanta", "65535"), ("repeat", "1us")]]),
+    ("cbfc", &[&[("period", "51ns")], &[("period", "52ns")], &[("period", "410ns")], &[("period", "409ns")], &[("period", "900us")]]),
+    (
+        "gfc-buffer",
+        &[
+            &[("entry_ports", "2"), ("entry_b1", "9KB"), ("b1", "60KB")],
+            &[("entry_ports", "2"), ("entry_b1", "1KB"), ("b1", "20KB")],
+            &[("entry_ports", "3"), ("entry_b1", "60KB"), ("b1", "60KB")],
+            &[("entry_ports", "1024"), ("entry_b1", "9KB")],
+            &[("entry_ports", "1025"), ("entry_b1", "9KB")],
+            &[("bm", "50KB"), ("b1", "50KB")],
+            &[("bm", "50KB"), ("b1", "49999B")],
+        ],
+    ),
+    (
+        "uec-cbfc",
+        &[
+            &[("sharing", "dynamic"), ("shared_th", "2")],
+            &[("sharing", "dynamic"), ("shared_th", "-2"), ("limit", "900")],
+            &[("sharing", "static"), ("shared_limit", "20"), ("reserved", "9")],
+            &[("sharing", "static"), ("shared_limit", "100"), ("reserved", "99"), ("limit", "792")],
+            &[("sharing", "static"), ("shared_limit", "100"), ("reserved", "99"), ("limit", "791")],
+            &[("cc_period", "1us"), ("cf_min_spacing", "800B")],
+            &[("cc_period", "2us"), ("cf_min_spacing", "600B"), ("cf_max_spacing", "600B")],
+            &[("limit", "524287"), ("credit_size", "64B")],
+            &[("limit", "524288"), ("credit_size", "64B")],
+        ],
+    ),
+    (
+        "pffc",
+        &[
+            &[("xoff_s", "9KB"), ("xon_s", "9KB")],
+            &[("xoff_s", "9KB"), ("xon_s", "9001B")],
+            &[("xoff_s", "9KB"), ("repeat", "20us")],
+            &[("queues", "64")],
+            &[("queues", "65")],
+            &[("slots", "65536")],
+            &[("slots", "65537")],
+        ],
+    ),
+    ("bfc", &[&[("queues", "4096")], &[("queues", "4097")], &[("vfids", "16777216")], &[("vfids", "16777217")], &[("period", "900us")]]),
+];
+
 /// The lines of a mechanism: its defaults, and what each other setting changes.
-fn describe(to: &mut String, name: &str, params: &[ParamSpec], answers: impl Fn(&[(&str, &str)]) -> Result<Answers, ParamError>) {
+fn describe(
+    to: &mut String,
+    name: &str,
+    params: &[ParamSpec],
+    together: &[Setting],
+    answers: impl Fn(&[(&str, &str)]) -> Result<Answers, ParamError>,
+) {
     let defaults = answers(&[]);
     let _ = writeln!(to, "\n## {name}");
     match &defaults {
         Ok(all) => all.iter().for_each(|(what, answer)| *to += &format!("{what}: {answer}\n")),
         Err(e) => *to += &format!("refused: {e}\n"),
     }
+    let mut ask = |setting: &[(&str, &str)]| {
+        let changed = match answers(setting) {
+            Err(e) => format!(" refused: {e}"),
+            Ok(all) => {
+                let known = defaults.as_deref().unwrap_or_default();
+                all.iter().filter(|a| !known.contains(a)).map(|(what, answer)| format!(" {what}: {answer};")).collect()
+            }
+        };
+        if !changed.is_empty() {
+            let keys: Vec<String> = setting.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            let _ = writeln!(to, "- {}:{changed}", keys.join(", "));
+        }
+    };
     for p in params {
         for value in values(p.kind).iter().filter(|v| p.default != Some(v)) {
-            let changed = match answers(&[(p.key, value)]) {
-                Err(e) => format!(" refused: {e}"),
-                Ok(all) => {
-                    let known = defaults.as_deref().unwrap_or_default();
-                    all.iter().filter(|a| !known.contains(a)).map(|(what, answer)| format!(" {what}: {answer};")).collect()
-                }
-            };
-            if !changed.is_empty() {
-                let _ = writeln!(to, "- {} = {value}:{changed}", p.key);
-            }
+            ask(&[(p.key, value)]);
         }
     }
+    together.iter().for_each(|setting| ask(setting));
 }
 
 fn given(params: &'static [ParamSpec], settings: &[(&str, &str)]) -> Defaults {
@@ -106,20 +168,31 @@ fn of_flow_control(f: &FlowControl, link: &LinkFacts) -> Answers {
         ("unmet", format!("{:?}", f.unmet(link))),
         ("shares the port", format!("{}", f.shares_port())),
         ("priorities", format!("{} / {}", or_why(f.fits_priorities(link, 1)), or_why(f.fits_priorities(link, 8)))),
+        ("messages", format!("{} / {}", or_why(f.messages_fit(link, 1)), or_why(f.messages_fit(link, 8)))),
+        ("entry ports", format!("{}", f.entry_ports())),
+        ("of a flow", format!("{:?}", f.flow_bytes(link))),
+        ("holds priorities", format!("{}", f.holds_priorities())),
         ("standstill", format!("{:?}", f.standstill(link).map(standstill))),
     ]
+}
+
+fn flow_controls(t: &mut String) {
+    for (n, link) in LINKS.iter().enumerate() {
+        for e in flow_control::REGISTRY {
+            let whole = matches!(n, 0 | 4);
+            let together = TOGETHER.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, together)| together);
+            let (params, together) = if whole { (e.params, together) } else { (&[][..], &[][..]) };
+            describe(t, &format!("{} on link {n}", e.name), params, together, |settings| {
+                (e.read)(&mut given(e.params, settings), link).map(|f| of_flow_control(&f, link))
+            });
+        }
+    }
 }
 
 #[test]
 fn every_answer_of_every_mechanism() {
     let mut t = String::from("Written by tests/answers.rs; a difference is a mechanism that answers otherwise.\n");
-    for (n, link) in LINKS.iter().enumerate() {
-        for e in flow_control::REGISTRY {
-            describe(&mut t, &format!("{} on link {n}", e.name), if n == 0 { e.params } else { &[] }, |settings| {
-                (e.read)(&mut given(e.params, settings), link).map(|f| of_flow_control(&f, link))
-            });
-        }
-    }
+    flow_controls(&mut t);
     let pfc =
         (flow_control::REGISTRY.iter().find(|e| e.name == "pfc").unwrap().read)(&mut given(flow_control::pfc::PARAMS, &[]), &LINKS[0])
             .unwrap();
@@ -128,7 +201,7 @@ fn every_answer_of_every_mechanism() {
             .unwrap();
     let links = [(LINKS[0], pfc.clone()), (LINKS[1], cbfc.clone())];
     for e in detection::REGISTRY {
-        describe(&mut t, e.name, e.params, |settings| {
+        describe(&mut t, e.name, e.params, &[], |settings| {
             let d = (e.read)(&mut given(e.params, settings))?;
             let places = [
                 Place { link: &LINKS[0], flow_control: &pfc, to_host: false },
@@ -155,7 +228,7 @@ fn every_answer_of_every_mechanism() {
     }
     let flow = FlowFacts { line: Rate::from_gbps(10), window: Some(30_000), base_rtt: Some(Span::from_us(12)), seed: 7 };
     for e in rate_control::REGISTRY {
-        describe(&mut t, e.name, e.params, |settings| {
+        describe(&mut t, e.name, e.params, &[], |settings| {
             let r: RateControlKind = (e.read)(&mut given(e.params, settings))?;
             let begins = |f: &FlowFacts| r.reaction_point(f).map(|p| (p.rate(), p.window()));
             Ok(vec![
@@ -177,7 +250,7 @@ fn every_answer_of_every_mechanism() {
     }
     for e in sharing::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
-        describe(&mut t, e.name, params, |settings| {
+        describe(&mut t, e.name, params, &[], |settings| {
             let s = (e.read)(&mut given(params, settings))?.at(Rate::from_gbps(10));
             let limits = [(1_000_000, 0), (999_999, 20_480), (3, 61_440), (1_000_000, 200_001)];
             let limits = limits.map(|(free, crowd)| s.limit(&Supply { free: Bytes(free), crowd: Bytes(crowd) }).0);
@@ -186,14 +259,14 @@ fn every_answer_of_every_mechanism() {
     }
     for e in watchdog::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
-        describe(&mut t, e.name, params, |settings| {
+        describe(&mut t, e.name, params, &[], |settings| {
             let w = (e.read)(&mut given(params, settings))?;
             Ok(vec![("is", format!("{w:?}, latest {:?}", w.map(|w| w.latest())))])
         });
     }
     for e in link_retry::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
-        describe(&mut t, e.name, params, |settings| {
+        describe(&mut t, e.name, params, &[], |settings| {
             let Some(c) = (e.read)(&mut given(params, settings))? else { return Ok(Vec::new()) };
             let on = |l: &LinkFacts| (or_why(c.on(l.rate, l.delay, l.mtu)), c.unmet(l.rate, l.delay, l.mtu));
             Ok(vec![("on link 0", format!("{:?}", on(&LINKS[0]))), ("on link 2", format!("{:?}", on(&LINKS[2])))])
