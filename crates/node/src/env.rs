@@ -129,7 +129,7 @@ pub enum Call {
 }
 
 /// Timers of one flow that can be distinguished.
-pub const FLOW_TIMERS: u8 = 8;
+pub const FLOW_TIMERS: u8 = 16;
 
 /// Why a frame was dropped. A correctly dimensioned lossless network never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -158,15 +158,15 @@ impl Ranks {
     }
 
     /// `entity`, `sub` and `nth` make the place of an event among equal times unique and independent of how the run is
-    /// split: the transmitting port of an arrival, the port of a wake-up, the flow of a start. They have 28, 3 and 29 bits: ports
+    /// split: the transmitting port of an arrival, the port of a wake-up, the flow of a start. They have 28, 4 and 28 bits: ports
     /// ([`PORTS_MAX`]) and flows ([`FLOWS_MAX`]); classes and timers of a flow; flows of a host, and messages of a port in one instant, of
     /// which memory holds fewer.
     #[inline]
     pub fn of(&mut self, kind: Kind, entity: u32, sub: u8, nth: u32) -> u64 {
         match self.order {
             EventOrder::Entity => {
-                debug_assert!(entity < 1 << 28 && sub < 8 && nth < 1 << 29);
-                (kind as u64) << 60 | (entity as u64) << 32 | (sub as u64) << 29 | nth as u64
+                debug_assert!(entity < 1 << 28 && sub < 16 && nth < 1 << 28);
+                (kind as u64) << 60 | (entity as u64) << 32 | (sub as u64) << 28 | nth as u64
             }
             EventOrder::Insertion => {
                 self.inserted += 1;
@@ -199,10 +199,10 @@ mod tests {
             [r.of(Kind::FlowStart, 9, 0, 0), r.of(Kind::Arrive, 3, 0, 1), r.of(Kind::Arrive, 3, 0, 2), r.of(Kind::Arrive, 4, 0, 0)];
         assert!(in_order.is_sorted());
         // The last timer of a flow, which a source has for what it repeats, comes before any of the next host.
-        assert!(r.of(Kind::FlowTimer, 4, FLOW_TIMERS - 1, (1 << 29) - 1) < r.of(Kind::FlowTimer, 5, 0, 0));
-        let last = r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, 7, (1 << 29) - 1);
+        assert!(r.of(Kind::FlowTimer, 4, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1) < r.of(Kind::FlowTimer, 5, 0, 0));
+        let last = r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1);
         assert!(
-            r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, 7, 0) < last && last < r.of(Kind::Look, 0, 0, 0),
+            r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, 0) < last && last < r.of(Kind::Look, 0, 0, 0),
             "no field reaches into the next"
         );
         assert!(r.of(Kind::FlowStart, FLOWS_MAX as u32 - 1, 0, 0) < r.of(Kind::Emit, 0, 0, 0));

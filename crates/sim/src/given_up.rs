@@ -78,8 +78,8 @@ impl GivenUp {
         GivenUp { runs: others.at_first(self.runs), skipped: others.at_first(self.skipped) }
     }
 
-    /// Tells for each port how many frames that were given up have not come, and cannot come any more at `now`. `delay`: of the link to a port.
-    pub fn lost(&self, now: Time, delay: impl Fn(u32) -> Span, mut tell: impl FnMut(u32, LostFrames)) {
+    /// Reports for each port how many frames that were given up have not come, and cannot come any more at `now`. `delay`: of the link to a port.
+    pub fn lost(&self, now: Time, delay: impl Fn(u32) -> Span, mut report: impl FnMut(u32, LostFrames)) {
         let mut skipped: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
         self.skipped.iter().for_each(|s| skipped.entry(s.to).or_default().push(s.from..s.until));
         skipped.values_mut().for_each(|ranges| ranges.sort_by_key(|r| r.start)); // they do not overlap
@@ -95,7 +95,7 @@ impl GivenUp {
                 let mut lost = LostFrames::default();
                 let count = if run.failed { &mut lost.on_failed_link } else { &mut lost.given_up };
                 *count = if run.data { FrameCount { data: n, control: 0 } } else { FrameCount { data: 0, control: n } };
-                tell(run.to, lost);
+                report(run.to, lost);
             }
         }
     }

@@ -45,8 +45,9 @@ impl Recovery {
     }
 }
 
-/// The timer of a flow, behind those of its rate control, which has 0 to 6.
-pub(super) const RETRANSMISSION: u8 = FLOW_TIMERS - 1;
+/// The timer of a flow, behind those of its rate control, which has 0 to 7.
+pub(super) const RETRANSMISSION: u8 = 8;
+const _: () = assert!(RETRANSMISSION < FLOW_TIMERS);
 
 /// The recovery of one flow, at its source.
 #[derive(Debug, Default, Serialize, Value)]

@@ -58,6 +58,7 @@ pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(Lin
     if !links.iter().any(|(_, fc)| fc.per_flow()) {
         return;
     }
+    let planned = xoff_analysis::plan::unplanned().all(|(n, _)| n != name);
     let mut by_source: BTreeMap<(u32, u8), Vec<&Flow>> = BTreeMap::new();
     for f in flows.flows.iter().filter(|f| f.start != Time::NEVER) {
         by_source.entry((f.src, f.priority)).or_default().push(f);
@@ -67,7 +68,10 @@ pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(Lin
         let (facts, fc) = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))?;
         let each = fc.flow_bytes(facts)?;
         let most = peak(flows, link.rate, each.0);
-        (most.held > facts.buffer.0).then_some((most, std::cmp::Reverse((host, priority)), each, facts.buffer))
+        // Of flows that never end the plan of the mechanism warns, where it has one, with what it needs.
+        let endless = flows.iter().filter(|f| f.size == UNLIMITED).count() as u64;
+        let stated = planned && endless.saturating_mul(each.0) > facts.buffer.0;
+        (most.held > facts.buffer.0 && !stated).then_some((most, std::cmp::Reverse((host, priority)), each, facts.buffer))
     };
     let Some((most, std::cmp::Reverse((host, priority)), each, buffer)) = by_source.iter().filter_map(of).max_by_key(|f| (f.0, f.1)) else {
         return;
