@@ -9,7 +9,7 @@ use xoff_mech::detection::{self, NetworkFacts, Place, Side};
 use xoff_mech::flow_control::{self, FlowControl};
 use xoff_mech::rate_control::{self, FlowFacts, RateControl, RateControlKind};
 use xoff_mech::sharing::{self, Sharing, Supply};
-use xoff_mech::{LinkFacts, link_retry, watchdog};
+use xoff_mech::{LinkFacts, link_retry, transport, watchdog};
 use xoff_params::{Defaults, Kind, ParamError, ParamSpec};
 use xoff_units::{Bytes, Rate, Span};
 
@@ -57,7 +57,7 @@ fn values(kind: Kind) -> Vec<String> {
         Kind::Span => &["0us", "1us", "201ms"],
         Kind::Count => &["0", "1", "2", "255", "256", "65536"],
         Kind::Integer => &["-9", "-1", "0", "8"],
-        Kind::Float => &["-0.1", "0", "0.5", "1.5"],
+        Kind::Float => &["-0.1", "0", "0.5", "1", "1.5"],
         Kind::Flag => &["false", "true"],
         Kind::Choice(words) => return words.iter().map(|w| (*w).to_owned()).collect(),
         Kind::Text | Kind::Texts | Kind::Length => &[],
@@ -69,6 +69,61 @@ fn values(kind: Kind) -> Vec<String> {
 type Setting = &'static [(&'static str, &'static str)];
 
 const TOGETHER: &[(&str, &[Setting])] = &[
+    (
+        "qcn",
+        &[
+            &[("setpoint", "1TB")],
+            &[("setpoint", "1000000000001B")],
+            &[("setpoint", "1099511627776B")],
+            &[("setpoint", "1099511627777B")],
+            &[("fast_recovery", "1000")],
+            &[("fast_recovery", "1001")],
+            &[("gd", "5")],
+            &[("gd", "6")],
+            &[("gd", "32")],
+            &[("gd", "33")],
+            &[("min_dec_fac", "100")],
+            &[("min_dec_fac", "101")],
+        ],
+    ),
+    (
+        "red",
+        &[
+            &[("kmin", "9KB"), ("kmax", "9KB")],
+            &[("kmin", "9001B"), ("kmax", "9KB")],
+            &[("kmin", "0B"), ("kmax", "292936B")],
+            &[("kmin", "292936B"), ("kmax", "293KB")],
+        ],
+    ),
+    ("tcd", &[&[("low_threshold", "300KB"), ("threshold", "300KB")], &[("low_threshold", "9KB"), ("threshold", "8999B")]]),
+    ("hpcc", &[&[("int_multi", "1024")], &[("int_multi", "1025")], &[("int_multi", "1024"), ("sample_feedback", "true")]]),
+    ("timely", &[&[("t_low", "90us"), ("t_high", "90us")], &[("t_low", "91us"), ("t_high", "90us")]]),
+    ("ib-cc", &[&[("limit", "128")], &[("limit", "127"), ("min", "127")], &[("limit", "127"), ("min", "128")]]),
+    ("dynamic", &[&[("alpha", "0.00390625")], &[("alpha", "128")], &[("alpha", "128.1")], &[("alpha", "0.0039")]]),
+    ("reverie", &[&[("gain", "0.0009765625")], &[("gain", "0.0009")], &[("gain", "1.01")]]),
+    (
+        "duration",
+        &[
+            &[("detect", "9ms"), ("poll", "9ms")],
+            &[("detect", "9ms"), ("poll", "10ms")],
+            &[("detect", "27ms"), ("poll", "9ms")],
+            &[("detect", "28ms"), ("poll", "9ms")],
+        ],
+    ),
+    ("status", &[&[("detect", "9ms"), ("poll", "9ms")], &[("detect", "27ms"), ("poll", "9ms")], &[("detect", "28ms"), ("poll", "9ms")]]),
+    ("fecn", &[&[("packet_size", "23")], &[("packet_size", "24")], &[("packet_size", "64")], &[("packet_size", "65")]]),
+    (
+        "tcp",
+        &[
+            &[("delayed_ack", "500ms"), ("rto_min", "501ms")],
+            &[("delayed_ack", "501ms"), ("rto_min", "502ms")],
+            &[("delayed_ack", "200ms"), ("rto_min", "200ms")],
+            &[("initial_window", "10000")],
+            &[("initial_window", "10001")],
+            &[("rto_initial", "60s")],
+            &[("rto_initial", "60001ms")],
+        ],
+    ),
     ("pfc", &[&[("xoff", "9KB"), ("xon", "9KB")], &[("xoff", "9KB"), ("xon", "9001B")], &[("quanta", "65535"), ("repeat", "1us")]]),
     ("cbfc", &[&[("period", "51ns")], &[("period", "52ns")], &[("period", "410ns")], &[("period", "409ns")], &[("period", "900us")]]),
     (
@@ -93,6 +148,18 @@ const TOGETHER: &[(&str, &[Setting])] = &[
             &[("sharing", "static"), ("shared_limit", "100"), ("reserved", "99"), ("limit", "791")],
             &[("cc_period", "1us"), ("cf_min_spacing", "800B")],
             &[("cc_period", "2us"), ("cf_min_spacing", "600B"), ("cf_max_spacing", "600B")],
+            &[("credit_size", "32B")],
+            &[("credit_size", "2048B")],
+            &[("credit_size", "4096B")],
+            &[("credit_size", "16B")],
+            &[("overhead", "-16")],
+            &[("overhead", "-17")],
+            &[("overhead", "127")],
+            &[("overhead", "128")],
+            &[("cf_min_spacing", "64B")],
+            &[("cf_min_spacing", "63B")],
+            &[("cc_period", "250ms")],
+            &[("cc_period", "251ms")],
             &[("limit", "524287"), ("credit_size", "64B")],
             &[("limit", "524288"), ("credit_size", "64B")],
         ],
@@ -111,6 +178,10 @@ const TOGETHER: &[(&str, &[Setting])] = &[
     ),
     ("bfc", &[&[("queues", "4096")], &[("queues", "4097")], &[("vfids", "16777216")], &[("vfids", "16777217")], &[("period", "900us")]]),
 ];
+
+fn together(name: &str) -> &'static [Setting] {
+    TOGETHER.iter().find(|(n, _)| *n == name).map_or(&[], |(_, together)| together)
+}
 
 /// The lines of a mechanism: its defaults, and what each other setting changes.
 fn describe(
@@ -180,8 +251,7 @@ fn flow_controls(t: &mut String) {
     for (n, link) in LINKS.iter().enumerate() {
         for e in flow_control::REGISTRY {
             let whole = matches!(n, 0 | 4);
-            let together = TOGETHER.iter().find(|(name, _)| *name == e.name).map_or(&[][..], |(_, together)| together);
-            let (params, together) = if whole { (e.params, together) } else { (&[][..], &[][..]) };
+            let (params, together) = if whole { (e.params, together(e.name)) } else { (&[][..], &[][..]) };
             describe(t, &format!("{} on link {n}", e.name), params, together, |settings| {
                 (e.read)(&mut given(e.params, settings), link).map(|f| of_flow_control(&f, link))
             });
@@ -201,7 +271,7 @@ fn every_answer_of_every_mechanism() {
             .unwrap();
     let links = [(LINKS[0], pfc.clone()), (LINKS[1], cbfc.clone())];
     for e in detection::REGISTRY {
-        describe(&mut t, e.name, e.params, &[], |settings| {
+        describe(&mut t, e.name, e.params, together(e.name), |settings| {
             let d = (e.read)(&mut given(e.params, settings))?;
             let places = [
                 Place { link: &LINKS[0], flow_control: &pfc, to_host: false },
@@ -228,7 +298,7 @@ fn every_answer_of_every_mechanism() {
     }
     let flow = FlowFacts { line: Rate::from_gbps(10), window: Some(30_000), base_rtt: Some(Span::from_us(12)), seed: 7 };
     for e in rate_control::REGISTRY {
-        describe(&mut t, e.name, e.params, &[], |settings| {
+        describe(&mut t, e.name, e.params, together(e.name), |settings| {
             let r: RateControlKind = (e.read)(&mut given(e.params, settings))?;
             let begins = |f: &FlowFacts| r.reaction_point(f).map(|p| (p.rate(), p.window()));
             Ok(vec![
@@ -250,7 +320,7 @@ fn every_answer_of_every_mechanism() {
     }
     for e in sharing::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
-        describe(&mut t, e.name, params, &[], |settings| {
+        describe(&mut t, e.name, params, together(e.name), |settings| {
             let s = (e.read)(&mut given(params, settings))?.at(Rate::from_gbps(10));
             let limits = [(1_000_000, 0), (999_999, 20_480), (3, 61_440), (1_000_000, 200_001)];
             let limits = limits.map(|(free, crowd)| s.limit(&Supply { free: Bytes(free), crowd: Bytes(crowd) }).0);
@@ -259,14 +329,21 @@ fn every_answer_of_every_mechanism() {
     }
     for e in watchdog::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
-        describe(&mut t, e.name, params, &[], |settings| {
+        describe(&mut t, e.name, params, together(e.name), |settings| {
             let w = (e.read)(&mut given(params, settings))?;
             Ok(vec![("is", format!("{w:?}, latest {:?}", w.map(|w| w.latest())))])
         });
     }
+    for e in transport::REGISTRY {
+        let params: &'static [ParamSpec] = e.params.concat().leak();
+        describe(&mut t, e.name, params, together(e.name), |settings| {
+            let c = (e.read)(&mut given(params, settings))?;
+            Ok(vec![("is", format!("{c:?}")), ("on a link", format!("{:?}", c.map(|c| [400, 1_460, 9_000].map(|mss| c.with_mss(mss)))))])
+        });
+    }
     for e in link_retry::REGISTRY {
         let params: &'static [ParamSpec] = e.params.concat().leak();
-        describe(&mut t, e.name, params, &[], |settings| {
+        describe(&mut t, e.name, params, together(e.name), |settings| {
             let Some(c) = (e.read)(&mut given(params, settings))? else { return Ok(Vec::new()) };
             let on = |l: &LinkFacts| (or_why(c.on(l.rate, l.delay, l.mtu)), c.unmet(l.rate, l.delay, l.mtu));
             Ok(vec![("on link 0", format!("{:?}", on(&LINKS[0]))), ("on link 2", format!("{:?}", on(&LINKS[2])))])

@@ -110,6 +110,18 @@ mod tests {
         assert_eq!(limiter.gate(Time(1_500_000)), Gate::Until(Time(1_750_000)));
     }
 
+    /// Until its end a frame leaves the gap of the rate that comes; from its end on a gap runs, and at line rate that is none.
+    #[test]
+    fn a_gap_begins_when_its_frame_has_ended() {
+        let at = |t| {
+            let mut limiter = RateLimiter::new(C, UNIT);
+            limiter.on_sent(Time::ZERO, Span::from_us(1));
+            limiter.set_rate(Time(t), Rate::from_gbps(5));
+            limiter.gate(Time::from_us(1))
+        };
+        assert_eq!([999_999, 1_000_000].map(at), [Gate::Until(Time::from_us(2)), Gate::Open]);
+    }
+
     #[test]
     fn a_change_during_the_frame_sets_the_whole_gap() {
         let mut limiter = RateLimiter::new(C, UNIT);

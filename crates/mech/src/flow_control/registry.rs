@@ -175,5 +175,6 @@ mod tests {
         assert_eq!(of(Message::Flow(pffc::Order::Resume(3))), (None, false, false, true));
         assert_eq!(of(Message::Cells(uec_cbfc::Update::Freed(3))), (None, false, false, false));
         assert_eq!(of(Message::Custom(3)), (None, false, false, false));
+        assert_eq!(Message::Custom(3).describe(), ("custom", 3));
     }
 }

@@ -130,6 +130,8 @@ mod tests {
             let got = c.curve(Span::from_ms(seconds * 1000), MSS);
             assert_eq!(got as f64, segments * MSS as f64, "after {seconds} s");
         }
+        // After 1 s, with a round trip of another: W_cubic(2 s) = 1000 - 0.4 x 8^3 = 795.2 segments, (795.2 - 600)/600 of one for an acknowledged one.
+        assert_eq!(c.grow(Time(0) + Span::from_ms(1_000), cwnd, MSS, MSS, Span::from_ms(1_000)), cwnd + 325);
     }
 
     /// Where round trips are short Reno's line is above the curve: 9/17 of a segment for each window that is acknowledged.

@@ -12,6 +12,7 @@ use xoff_mech::flow_control::pffc::Order;
 use xoff_mech::flow_control::uec_cbfc::Update;
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, REGISTRY, Rx, Sender, Totals, Tx, Waiting, saved_tx};
 use xoff_units::save::{Reader, Save, Writer};
+use xoff_units::state::Visitor;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
@@ -112,6 +113,8 @@ struct Course<'f> {
     last: Option<Message>,
     buffer: VecDeque<Frame>,
     bytes: u64,
+    /// The part of it that came when the limit was reached, and has not left.
+    headroom: u64,
     /// What waits at each egress from elsewhere.
     others: [u64; 3],
     limit: u64,
@@ -139,6 +142,7 @@ impl<'f> Course<'f> {
             last: None,
             buffer: VecDeque::new(),
             bytes: 0,
+            headroom: 0,
             others: [0; 3],
             limit: 30_000,
             handles: Vec::new(),
@@ -193,6 +197,7 @@ impl<'f> Course<'f> {
         match self.r.below(250) {
             0..20 => self.try_a_lie(),
             20..24 => self.save_and_restore(),
+            36..38 => self.write(),
             24..30 => self.total(),
             30..33 => self.others_use(),
             33 => {
@@ -206,8 +211,8 @@ impl<'f> Course<'f> {
     }
 
     fn occupancy(&self) -> Occupancy {
-        let shared = self.bytes.min(self.limit);
-        Occupancy { bytes: Bytes(self.bytes), shared: Bytes(shared), headroom: Bytes(self.bytes - shared), limit: Bytes(self.limit) }
+        let shared = Bytes(self.bytes - self.headroom);
+        Occupancy { bytes: Bytes(self.bytes), shared, headroom: Bytes(self.headroom), limit: Bytes(self.limit) }
     }
 
     fn waiting(&self, port: u16) -> Waiting {
@@ -262,6 +267,9 @@ impl<'f> Course<'f> {
             }
             let queue = self.queue(frame.flow);
             self.buffer.push_back(frame);
+            if self.bytes - self.headroom + frame.len.0 > self.limit {
+                self.headroom += frame.len.0;
+            }
             self.bytes += frame.len.0;
             let (now, occupancy) = (self.now, self.occupancy());
             let message = if self.rx.per_flow() {
@@ -279,6 +287,7 @@ impl<'f> Course<'f> {
     fn leave(&mut self) {
         let Some(frame) = self.buffer.pop_front() else { return };
         self.bytes -= frame.len.0;
+        self.headroom = self.headroom.saturating_sub(frame.len.0);
         let queue = self.queue(frame.flow);
         let (now, occupancy) = (self.now, self.occupancy());
         let message = if self.rx.per_flow() {
@@ -398,6 +407,12 @@ impl<'f> Course<'f> {
         self.rx.restore(&mut from).unwrap();
         saved_tx::restore(&mut self.tx, &mut from).unwrap();
         assert!(from.is_over());
+    }
+
+    /// What is compared to find out whether a state recurs.
+    fn write(&mut self) {
+        self.d.walk(&self.rx).unwrap();
+        self.d.walk(&self.tx).unwrap();
     }
 
     fn total(&mut self) {

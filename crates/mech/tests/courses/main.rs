@@ -11,6 +11,7 @@ use std::path::Path;
 
 use xoff_mech::LinkFacts;
 use xoff_params::{Defaults, Kind, ParamSpec};
+use xoff_units::state::{Meaning, Visitor};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// A short link of 10 Gb/s behind which 100 frames fit.
@@ -55,6 +56,18 @@ impl Digest {
     }
     fn time(&mut self, t: Option<Time>) {
         self.put(t.map_or(7, |t| t.0));
+    }
+}
+
+/// States, as they are written for whoever compares them.
+impl Visitor for Digest {
+    type Error = std::fmt::Error;
+    fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), std::fmt::Error> {
+        if meaning != Meaning::Plain {
+            self.text(&format!("{meaning:?}"));
+        }
+        self.put(value);
+        Ok(())
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use xoff_mech::detection::Mark;
+use xoff_mech::rate_control::NotificationPoint;
 use xoff_mech::scheduled::request_grant::{Admission, Decision, Granter, GranterParams, MaySend, Requester, Service};
 use xoff_mech::sharing::{self, Sharing, Supply};
 use xoff_mech::transport::{self, Acked, Answer, Params, Sink, Source};
 use xoff_mech::watchdog::{self, Change, Meter, Queue};
+use xoff_units::state::Visitor;
 use xoff_units::{Bytes, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
@@ -39,10 +42,10 @@ pub fn all() -> String {
             params,
             &together,
             |v| (e.read)(v).ok().flatten(),
-            |c| Path::new(c.with_mss(1_000), 3).run(5_000),
+            |c| [1, 1_000].map(|scale| Path::new(c.with_mss(1_000), scale).run(4_000)).join("; "),
         );
     }
-    t + &grants()
+    t + &grants() + &notifications()
 }
 
 fn shares(law: &sharing::AnySharing) -> String {
@@ -121,6 +124,8 @@ fn watches(c: &watchdog::Config) -> String {
 /// A connection over a queue that drops what it has no room for, and other frames now and then.
 struct Path {
     p: Params,
+    /// Of all its times: 1 us for a segment, 20 us one way.
+    scale: u64,
     r: Lcg,
     d: Digest,
     now: Time,
@@ -140,10 +145,11 @@ struct Path {
 }
 
 impl Path {
-    fn new(p: Params, seed: u64) -> Path {
+    fn new(p: Params, scale: u64) -> Path {
         Path {
             p,
-            r: Lcg(seed),
+            scale,
+            r: Lcg(3),
             d: Digest::default(),
             now: Time::ZERO,
             source: Source::new(&p),
@@ -164,12 +170,12 @@ impl Path {
     fn transmit(&mut self, seq: u64) {
         self.source.on_sent(self.now, seq + self.p.mss);
         self.counts[0] += 1;
-        self.free_at = self.free_at.max(self.now) + Span::from_us(1);
-        if self.free_at.since(self.now) > Span::from_us(60) && seq + self.p.mss == self.next || self.r.once_in(400) {
+        self.free_at = self.free_at.max(self.now) + Span::from_us(self.scale);
+        if self.free_at.since(self.now) > Span::from_us(60 * self.scale) && seq + self.p.mss == self.next || self.r.once_in(400) {
             self.counts[1] += 1;
             return;
         }
-        self.forth.push_back((self.free_at + Span::from_us(20), seq, self.now));
+        self.forth.push_back((self.free_at + Span::from_us(20 * self.scale), seq, self.now));
     }
 
     fn run(mut self, steps: u64) -> String {
@@ -205,7 +211,7 @@ impl Path {
         let times = [at(self.forth.front().map(|f| f.0)), at(self.back.front().map(|b| b.0)), at(self.call), at(self.source.due(&self.p))];
         let first = times.into_iter().min().unwrap_or(Time::NEVER);
         if first == Time::NEVER {
-            self.now += Span::from_us(50);
+            self.now += Span::from_us(50 * self.scale);
             return;
         }
         self.now = self.now.max(first);
@@ -248,7 +254,7 @@ impl Path {
             Answer::Now(sent) => {
                 self.d.put(sent.0);
                 if !self.r.once_in(300) {
-                    self.back.push_back((self.now + Span::from_us(20), self.expected, sent));
+                    self.back.push_back((self.now + Span::from_us(20 * self.scale), self.expected, sent));
                 }
             }
             Answer::Later(call) => {
@@ -335,4 +341,20 @@ fn grants() -> String {
         t += &format!("{name}: {:016x}, {grants} grants, {waits} times idle, {unasked} unasked\n", d.0);
     }
     t
+}
+
+/// A notification point that frames of all marks pass.
+fn notifications() -> String {
+    let (mut point, mut r, mut d, mut now) = (NotificationPoint::default(), Lcg(1), Digest::default(), Time::ZERO);
+    let mut told = [0u64; 2];
+    for _ in 0..3_000 {
+        now += Span(r.below(20_000_000));
+        let mark = r.of(&[Mark::None, Mark::None, Mark::Ue, Mark::Ce, Mark::Ue]);
+        let said = point.on_frame(now, mark, Span::from_us(50), !r.once_in(10));
+        d.put(said.map_or(0, |m| m as u64));
+        told[0] += u64::from(said == Some(Mark::Ce));
+        told[1] += u64::from(said == Some(Mark::Ue));
+        d.walk(&point).unwrap();
+    }
+    format!("\n## notification point\n{:016x}, {} times CE, {} times UE\n", d.0, told[0], told[1])
 }
