@@ -274,6 +274,16 @@ fn every_second_segment_is_acknowledged_or_after_a_time() {
     assert_eq!(sink.on_segment(&p, us(50_000), us(3), false), Answer::Now(us(3)), "a gap, or what fills it");
     assert_eq!(sink.on_segment(&p, us(50_001), us(4), true), Answer::Later(Some(Time::from_us(90_001))));
     assert_eq!(sink.on_segment(&p, us(50_002), us(5), false), Answer::Now(us(4)));
+    // Three at once; a call that never came; and one that is too late for a shorter time.
+    let mut sink = Sink::default();
+    assert_eq!(sink.on_segment(&p, us(10), us(0), true), Answer::Later(Some(late)));
+    assert_eq!(sink.on_segment(&p, us(10), us(1), true), Answer::Now(us(0)));
+    assert_eq!(sink.on_segment(&p, us(10), us(2), true), Answer::Later(None), "that call is as early");
+    assert_eq!(sink.on_segment(&p, us(11), us(3), true), Answer::Now(us(2)));
+    assert_eq!(sink.on_segment(&p, us(50_000), us(4), true), Answer::Later(Some(us(90_000))));
+    assert_eq!(sink.on_segment(&p, us(50_001), us(5), true), Answer::Now(us(4)));
+    let shorter = Params { delayed_ack: Span::from_us(5), ..p };
+    assert_eq!(sink.on_segment(&shorter, us(50_002), us(6), true), Answer::Later(Some(us(50_007))));
 }
 
 #[test]
