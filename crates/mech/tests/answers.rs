@@ -129,6 +129,9 @@ const TOGETHER: &[(&str, &[Setting])] = &[
         "cbfc",
         &[
             &[("period", "232us")],
+            &[("period", "51ps")],
+            &[("period", "409ps")],
+            &[("period", "410ps")],
             &[("period", "51ns")],
             &[("period", "52ns")],
             &[("period", "410ns")],

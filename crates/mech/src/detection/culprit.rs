@@ -326,6 +326,24 @@ mod tests {
 
     /// Frames of 1522 B take six units of 256 B, and 150 KB are 586 units in 37 rows.
     #[test]
+    fn an_occupancy_is_empty_when_all_has_left() {
+        let mut o = Occupancy::default();
+        assert!(o.is_empty());
+        o.insert(3, Bytes(100));
+        assert!(!o.is_empty());
+        o.remove(3, Bytes(100));
+        assert!(o.is_empty());
+    }
+
+    /// A product that is rounded up to the length is the last word.
+    #[test]
+    fn the_highest_draw_is_the_last_word() {
+        let mut a = CulpritArray::new(Bytes(UNIT * ROW as u64), 1, 3);
+        (0..ROW as u32).for_each(|flow| a.insert(flow, Bytes(UNIT)));
+        assert_eq!(a.pick(&mut || 1.0), Some(Found { flow: ROW as u32 - 1, reads: 1, sequential: false }));
+    }
+
+    #[test]
     fn a_frame_takes_whole_units() {
         assert_eq!([1, 256, 257, 1_522].map(|len| CulpritArray::units(Bytes(len))), [1, 1, 2, 6]);
         let mut a = CulpritArray::new(BUFFER, 1, TRIES);

@@ -163,6 +163,30 @@ mod tests {
         assert_eq!(names.len(), REGISTRY.len());
     }
 
+    #[derive(Debug)]
+    struct FromOutside;
+
+    impl Custom for FromOutside {
+        fn halves(&self, _: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
+            unreachable!("no link is made")
+        }
+        fn message_len(&self) -> Bytes {
+            Bytes(99)
+        }
+    }
+
+    /// One from outside that says nothing is taken for one that promises nothing.
+    #[test]
+    fn one_from_outside_is_what_it_says() {
+        let f = FlowControl::Custom(Arc::new(FromOutside));
+        let link = LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(9_000));
+        assert_eq!((f.name(), f.message_len(), f.max_ton(&link, 0.05), f.stop(), f.pauses()), (None, Bytes(99), None, None, Pauses::Never));
+        assert_eq!((f.per_flow(), f.holds_priorities(), f.shares_port(), f.entry_ports()), (false, true, false, 0));
+        assert_eq!((f.accepts(&Message::Custom(1)), f.accepts(&Message::Pfc(pfc::Pause(1)))), (true, false));
+        assert_eq!(f.control_loop(&link).tau, link.control_loop(Bytes(99)).tau);
+        assert!(f.flow_bytes(&link).is_none() && f.standstill(&link).is_none() && f.unmet(&link).is_empty() && f.opening().is_empty());
+    }
+
     /// What carries messages needs these four things of them, and nothing else.
     #[test]
     fn what_each_message_is() {

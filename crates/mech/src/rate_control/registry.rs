@@ -48,6 +48,35 @@ mod tests {
     use super::*;
 
     /// What the NIC is asked for, kind by kind: acknowledgements, telemetry, CNPs, reports of UE.
+    #[derive(Debug)]
+    struct FromOutside;
+
+    impl Custom for FromOutside {
+        fn reaction_point(&self, _: &FlowFacts) -> Box<dyn RateControl + Send> {
+            unreachable!("nothing is sent")
+        }
+        fn cnp_mode(&self) -> CnpMode {
+            CnpMode::Never
+        }
+    }
+
+    /// One from outside that says nothing needs nothing.
+    #[test]
+    fn one_from_outside_needs_what_it_says() {
+        let k = RateControlKind::Custom(Arc::new(FromOutside));
+        assert_eq!((k.cnp_mode(), k.telemetry(), k.resolved(), k.unmet(Rate(1)).len()), (CnpMode::Never, None, Vec::new(), 0));
+        let wants = [
+            k.reports_undetermined(),
+            k.knows_undetermined(),
+            k.wants_acks(),
+            k.wants_quantized(),
+            k.draws(),
+            k.reads_marks(),
+            k.needs_acks(),
+        ];
+        assert_eq!(wants, [false; 7]);
+    }
+
     #[test]
     fn what_each_kind_needs() {
         let kind = |name: &str, given: &[(&str, &str)]| {

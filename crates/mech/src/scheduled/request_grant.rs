@@ -362,6 +362,8 @@ mod tests {
         assert_eq!((g.decide(Time(100)), g.decide(Time(149))), (Wait(Time(150)), Wait(Time(150))));
         assert_eq!((g.decide(Time(150)), g.decide(Time(190))), (grant(2, 4), Nothing));
         assert_eq!(g.fabric_free(), None);
+        g.on_request(3, 0);
+        assert_eq!(g.decide(Time(1_000)), Nothing, "no request at all");
     }
 
     /// Section 2.4: a slot in the fabric is taken by each granted segment until it has arrived; section 3.3: no port is
