@@ -175,9 +175,9 @@ mod tests {
         }
     }
 
-    /// One from outside that says nothing is taken for one that promises nothing.
+    /// One from outside that answers nothing is taken for one that promises nothing.
     #[test]
-    fn one_from_outside_is_what_it_says() {
+    fn one_from_outside_is_what_it_answers() {
         let f = FlowControl::Custom(Arc::new(FromOutside));
         let link = LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(9_000));
         assert_eq!((f.name(), f.message_len(), f.max_ton(&link, 0.05), f.stop(), f.pauses()), (None, Bytes(99), None, None, Pauses::Never));

@@ -60,9 +60,9 @@ mod tests {
         }
     }
 
-    /// One from outside that says nothing needs nothing.
+    /// One from outside that answers nothing needs nothing.
     #[test]
-    fn one_from_outside_needs_what_it_says() {
+    fn one_from_outside_needs_what_it_answers() {
         let k = RateControlKind::Custom(Arc::new(FromOutside));
         assert_eq!((k.cnp_mode(), k.telemetry(), k.resolved(), k.unmet(Rate(1)).len()), (CnpMode::Never, None, Vec::new(), 0));
         let wants = [

@@ -185,7 +185,7 @@ impl<'f> Course<'f> {
         self.obey();
         if self.rx.next_wake().is_some_and(|t| t <= self.now) || self.r.once_in(40) {
             let message = self.rx.on_wake(self.now, &self.occupancy());
-            self.say(message);
+            self.carry(message);
         }
         for _ in 0..2 {
             if self.r.below(8) < self.drain {
@@ -227,7 +227,7 @@ impl<'f> Course<'f> {
         (flow != 8).then_some(QueueState { bytes: Bytes(own), rate: LINK.rate, active })
     }
 
-    fn say(&mut self, message: Option<Message>) {
+    fn carry(&mut self, message: Option<Message>) {
         let mut next = message;
         self.d.put(u64::from(next.is_some()));
         while let Some(m) = next {
@@ -280,7 +280,7 @@ impl<'f> Course<'f> {
             } else {
                 self.rx.on_arrival(now, &occupancy, frame.len)
             };
-            self.say(message);
+            self.carry(message);
         }
     }
 
@@ -298,7 +298,7 @@ impl<'f> Course<'f> {
         } else {
             self.rx.on_departure(now, &occupancy, frame.len)
         };
-        self.say(message);
+        self.carry(message);
     }
 
     fn obey(&mut self) {

@@ -1,4 +1,4 @@
-//! Reaction points that are told of congestion, then left alone long enough to be at line rate again, and told again.
+//! Reaction points that learn of congestion, then are left alone long enough to be at line rate again, and learn of it again.
 
 use std::collections::BinaryHeap;
 
@@ -105,7 +105,7 @@ struct Course<'k> {
     hops: [(u64, u64); 3],
     lowest: Rate,
     at_line: u64,
-    told: u64,
+    reports: u64,
     fired: u64,
     least_window: u64,
 }
@@ -125,7 +125,7 @@ impl<'k> Course<'k> {
             hops: [(0, 0); 3],
             lowest: LINK.rate,
             at_line: 0,
-            told: 0,
+            reports: 0,
             fired: 0,
             least_window: u64::MAX,
         }
@@ -157,7 +157,7 @@ impl<'k> Course<'k> {
                     send_at += Span::from_us(200);
                 }
             }
-            self.tell(phase);
+            self.report(phase);
             if self.r.once_in(150) {
                 let mut to = Writer::default();
                 self.p.save(&mut to);
@@ -174,8 +174,8 @@ impl<'k> Course<'k> {
         }
         let window = if self.least_window == u64::MAX { "none".to_owned() } else { self.least_window.to_string() };
         format!(
-            "{:016x}, told {}, woken {}, lowest {}, nearly at line rate {}, least window {window}",
-            self.d.0, self.told, self.fired, self.lowest, self.at_line
+            "{:016x}, reports {}, woken {}, lowest {}, nearly at line rate {}, least window {window}",
+            self.d.0, self.reports, self.fired, self.lowest, self.at_line
         )
     }
 
@@ -195,7 +195,7 @@ impl<'k> Course<'k> {
     }
 
     /// In phase 0 nothing is congested, in 1 a little, in 2 much, in 3 it is undetermined.
-    fn tell(&mut self, phase: u64) {
+    fn report(&mut self, phase: u64) {
         let every = [40, 6, 2, 4][phase as usize];
         if self.kind.wants_acks() {
             if self.r.once_in(2) {
@@ -204,7 +204,7 @@ impl<'k> Course<'k> {
         } else if self.r.once_in(every) && (phase > 0 || self.r.once_in(60)) {
             let q = 1 + self.r.below(70) as u8;
             let undetermined = phase == 3 && self.r.below(3) > 0;
-            self.told += 1;
+            self.reports += 1;
             let feedback = if self.kind.wants_quantized() {
                 Feedback::Quantized(if phase == 1 { q / 8 } else { q })
             } else if undetermined {
@@ -239,7 +239,7 @@ impl<'k> Course<'k> {
         let mark = if phase == 3 { self.r.of(&[Mark::Ue, Mark::None]) } else { Mark::None };
         let count = if self.kind.telemetry().is_none() || self.r.once_in(200) { 0 } else { 3 };
         let ack = Ack { acked: self.acked, sent: self.sent, rtt: gone + Span(waits / 3), len: Bytes(len), mark, hops: &records[..count] };
-        self.told += 1;
+        self.reports += 1;
         self.with(|p, now, wakes| p.on_feedback(now, Feedback::Ack(ack), wakes));
     }
 }

@@ -27,7 +27,7 @@ pub fn all() -> String {
             "detect=60us poll=20us action=alert",
             "detect=90us poll=20us restore=70us empty_queues=true",
         ];
-        t += &lines(&format!("watchdog {}", e.name), params, &together, |v| (e.read)(v).ok().flatten(), watches);
+        t += &lines(&format!("watchdog {}", e.name), params, &together, |v| (e.read)(v).ok().flatten(), watchdogs);
     }
     for e in transport::REGISTRY {
         let params: &'static [_] = e.params.concat().leak();
@@ -45,7 +45,7 @@ pub fn all() -> String {
             |c| [1, 1_000].map(|scale| Path::new(c.with_mss(1_000), scale).run(4_000)).join("; "),
         );
     }
-    t + &grants() + &notifications()
+    t + &grants() + &cnps()
 }
 
 fn shares(law: &sharing::AnySharing) -> String {
@@ -73,7 +73,7 @@ fn shares(law: &sharing::AnySharing) -> String {
     format!("{:016x}, limits {least} to {most}", d.0)
 }
 
-fn watches(c: &watchdog::Config) -> String {
+fn watchdogs(c: &watchdog::Config) -> String {
     let (mut r, mut d) = (Lcg(4), Digest::default());
     let (mut now, mut meter, mut queue, mut look_at) = (Time::ZERO, Meter::default(), Queue::default(), Time::ZERO);
     let (mut stopped, mut waits, mut bad) = (None, 0u64, false);
@@ -344,17 +344,17 @@ fn grants() -> String {
 }
 
 /// A notification point that frames of all marks pass.
-fn notifications() -> String {
+fn cnps() -> String {
     let (mut point, mut r, mut d, mut now) = (NotificationPoint::default(), Lcg(1), Digest::default(), Time::ZERO);
-    let mut told = [0u64; 2];
+    let mut reports = [0u64; 2];
     for _ in 0..3_000 {
         now += Span(r.below(20_000_000));
         let mark = r.of(&[Mark::None, Mark::None, Mark::Ue, Mark::Ce, Mark::Ue]);
-        let said = point.on_frame(now, mark, Span::from_us(50), !r.once_in(10));
-        d.put(said.map_or(0, |m| m as u64));
-        told[0] += u64::from(said == Some(Mark::Ce));
-        told[1] += u64::from(said == Some(Mark::Ue));
+        let sent = point.on_frame(now, mark, Span::from_us(50), !r.once_in(10));
+        d.put(sent.map_or(0, |m| m as u64));
+        reports[0] += u64::from(sent == Some(Mark::Ce));
+        reports[1] += u64::from(sent == Some(Mark::Ue));
         d.walk(&point).unwrap();
     }
-    format!("\n## notification point\n{:016x}, {} times CE, {} times UE\n", d.0, told[0], told[1])
+    format!("\n## notification point\n{:016x}, {} times CE, {} times UE\n", d.0, reports[0], reports[1])
 }
