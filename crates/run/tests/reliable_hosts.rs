@@ -270,3 +270,50 @@ fn what_cannot_recover_is_refused() {
     let e = NetworkScenario::from_text("hosts.toml", &none, &[], Path::new("")).err().unwrap().render(false);
     assert!(e.contains("go-back-n without acknowledgements"), "{e}");
 }
+
+/// A Nack that goes back may leave three frames outstanding whose shorter timer has expired already: the source acts on it then, and not in the past, and
+/// the next timer counts from there. The times are those of an independent model.
+#[test]
+fn a_timer_that_becomes_shorter_expires_no_earlier_than_now() {
+    let f = run(r#"
+[run]
+duration = "20ms"
+[topology]
+kind = "custom"
+delay = "3264637ps"
+hosts = ["H0","H1"]
+links = ["H0 S1 10Gbps", "H1 S1 10Gbps"]
+[switch]
+buffer = "5MB"
+[host]
+mtu = "1500B"
+acks = "per-frame"
+ack_len = "71B"
+recovery = "go-back-n"
+rto = "52921287ps"
+rto_low = "24943907ps"
+nack_interval = "23124504ps"
+[[link_errors]]
+kind = "nth"
+ports = ["H0->S1"]
+numbers = ["6", "9", "11", "17", "19", "22", "24", "25", "28", "29", "32", "34", "36", "38", "44", "52", "53", "56"]
+[[link_errors]]
+kind = "nth"
+ports = ["S1->H1"]
+numbers = ["1", "6", "7", "10", "11", "14", "15", "17", "19", "20", "23", "26", "29", "33", "38", "39", "42", "44", "45", "49", "52", "54", "56"]
+[[link_errors]]
+kind = "nth"
+ports = ["H1->S1"]
+numbers = ["3", "8", "15", "23", "24", "26", "27", "34", "35", "37", "40", "41", "45", "53", "54", "59"]
+[[link_errors]]
+kind = "nth"
+ports = ["S1->H0"]
+numbers = ["1", "3", "8", "11", "12", "18", "21", "24", "29", "30", "31", "32", "33", "34", "39", "41", "44", "46", "50", "53", "57"]
+[[flow]]
+src = "H0"
+dst = "H1"
+size = "15622B"
+"#);
+    let flow = &f.outcome.flows[0];
+    assert_eq!((flow.received.unwrap().0, flow.end.unwrap().0), (324_172_762, 330_815_636));
+}

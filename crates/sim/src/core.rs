@@ -406,6 +406,7 @@ impl Env for Core {
         if at == Time::NEVER {
             return;
         }
+        debug_assert!(at >= self.clock.now, "a call of the past");
         let port = |port| self.layout.port_index(node, port) as u32;
         let (kind, port, arg, sub, nth) = match call {
             Call::WireFree { port: p, rank } => {

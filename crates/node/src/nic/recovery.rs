@@ -114,7 +114,8 @@ impl Nic {
         let f = &mut self.flows[slot as usize];
         let timer = c.timer(f.next.saturating_sub(f.acked), self.c.payload_max);
         let Some(Repair::ByTimer(r)) = f.recovery.as_deref_mut() else { return };
-        let at = *r.since.get_or_insert(now) + timer;
+        // A Nack that goes back may leave so little outstanding that the shorter timer has expired already.
+        let at = (*r.since.get_or_insert(now) + timer).max(now);
         if r.called.is_none_or(|t| t > at) {
             r.called = Some(at);
             env.call_at(self.node, at, Call::FlowTimer { slot, which: RETRANSMISSION });
