@@ -118,13 +118,13 @@ papers: build ## Write all pages of docs/papers again (hours; goes on where it s
 
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local
-# $(call extras,FOLDER): completions and manual pages below FOLDER, where shells and `man` look for them.
+# $(call extras,FOLDER,COMMAND): completions and manual pages below FOLDER, where shells and `man` look for them.
 define extras
 mkdir -p $(1)/share/bash-completion/completions $(1)/share/zsh/site-functions $(1)/share/fish/vendor_completions.d
-$(XOFF) completions bash > $(1)/share/bash-completion/completions/xoff
-$(XOFF) completions zsh > $(1)/share/zsh/site-functions/_xoff
-$(XOFF) completions fish > $(1)/share/fish/vendor_completions.d/xoff.fish
-$(XOFF) man --out $(1)/share/man/man1
+$(or $(2),$(XOFF)) completions bash > $(1)/share/bash-completion/completions/xoff
+$(or $(2),$(XOFF)) completions zsh > $(1)/share/zsh/site-functions/_xoff
+$(or $(2),$(XOFF)) completions fish > $(1)/share/fish/vendor_completions.d/xoff.fish
+$(or $(2),$(XOFF)) man --out $(1)/share/man/man1
 endef
 
 # The same command, compiled for the branches that typical runs take. The profile is that of the runs below.
@@ -164,7 +164,7 @@ install: $(if $(TUNED),tuned,build) ## Install the command, completions and manu
 	@$(call step,Installing below $(PREFIX))
 	mkdir -p "$(PREFIX)/bin"
 	install -m 755 $(if $(TUNED),$(TUNED_DIR)/release/xoff,$(XOFF)) "$(PREFIX)/bin/xoff"
-	$(call extras,"$(PREFIX)")
+	$(call extras,"$(PREFIX)","$(PREFIX)/bin/xoff")
 	"$(PREFIX)/bin/xoff" --version
 
 uninstall: ## Remove what `make install` has put below PREFIX

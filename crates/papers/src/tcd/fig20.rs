@@ -33,7 +33,7 @@ pub fn run_dcqcn(cx: &Context) -> Result<Findings, ReproduceError> {
         ("200 us after the bursts", vec![]),
         ("from time zero", vec!["workload[0].start=0us"]),
         ("deeper cuts, in turn", vec![deeper]),
-        ("deeper cuts, order of arrival", vec![deeper, "switch.discipline=fifo"]),
+        ("deeper cuts, order of arrival", vec![deeper, IN_ORDER]),
         ("deeper cuts, one queue per ingress", vec![deeper, "switch.discipline=input-fifo"]),
     ];
     let (mut found, seen) = entry(cx, "DCQCN", &jobs, CUTS)?;
