@@ -83,11 +83,11 @@ impl Pack for Checks {
             gaps.pack(to);
         }
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        let ((on, count), broken, bereft) = Pack::unpack(from);
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let ((on, count), broken, bereft) = Pack::take(from)?;
         let bereft: Vec<u32> = bereft;
-        let gaps = (0..u64::unpack(from)).map(|_| Pack::unpack(from)).collect();
-        Checks { on, broken, count, bereft: bereft.into_iter().collect(), gaps }
+        let gaps = (0..u64::take(from)?).map(|_| Pack::take(from)).collect::<Option<_>>()?;
+        Some(Checks { on, broken, count, bereft: bereft.into_iter().collect(), gaps })
     }
 }
 

@@ -29,8 +29,13 @@ use crate::storms::Storm;
 pub(crate) trait Pack: Sized {
     /// Appends it.
     fn pack(&self, to: &mut Vec<u8>);
-    /// Takes it from the front. Panics where the bytes are not those of [`Pack::pack`]: all processes are the same program.
-    fn unpack(from: &mut &[u8]) -> Self;
+    /// Takes it from the front; `None`: the bytes are not those of [`Pack::pack`].
+    fn take(from: &mut &[u8]) -> Option<Self>;
+    /// The same of what another process sent. Panics where the bytes are others: all processes are the same program.
+    #[inline]
+    fn unpack(from: &mut &[u8]) -> Self {
+        Self::take(from).expect("another process packed it")
+    }
 }
 
 macro_rules! numbers {
@@ -41,10 +46,10 @@ macro_rules! numbers {
                 to.extend_from_slice(&self.to_le_bytes());
             }
             #[inline]
-            fn unpack(from: &mut &[u8]) -> Self {
-                let (bytes, rest) = from.split_first_chunk().expect("another process packed a whole number");
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                let (bytes, rest) = from.split_first_chunk()?;
                 *from = rest;
-                Self::from_le_bytes(*bytes)
+                Some(Self::from_le_bytes(*bytes))
             }
         }
     )*};
@@ -60,8 +65,8 @@ macro_rules! newtypes {
                 self.0.pack(to);
             }
             #[inline]
-            fn unpack(from: &mut &[u8]) -> Self {
-                $t(Pack::unpack(from))
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                Some($t(Pack::take(from)?))
             }
         }
     )*};
@@ -76,9 +81,9 @@ macro_rules! packed {
                 let $t { $($field),* } = self;
                 $($crate::pack::Pack::pack($field, to);)*
             }
-            fn unpack(from: &mut &[u8]) -> Self {
-                $(let $field = $crate::pack::Pack::unpack(from);)*
-                $t { $($field),* }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                $(let $field = $crate::pack::Pack::take(from)?;)*
+                Some($t { $($field),* })
             }
         }
     )*};
@@ -93,9 +98,9 @@ macro_rules! words {
                 enum Place { $($variant),* }
                 to.push(match self { $($t::$variant => Place::$variant as u8),* });
             }
-            fn unpack(from: &mut &[u8]) -> Self {
+            fn take(from: &mut &[u8]) -> Option<Self> {
                 const ALL: &[$t] = &[$($t::$variant),*];
-                ALL[u8::unpack(from) as usize]
+                ALL.get(u8::take(from)? as usize).copied()
             }
         }
     )*};
@@ -140,8 +145,8 @@ impl Pack for bool {
     fn pack(&self, to: &mut Vec<u8>) {
         to.push(*self as u8);
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        u8::unpack(from) != 0
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(u8::take(from)? != 0)
     }
 }
 
@@ -150,8 +155,8 @@ impl<T: Pack> Pack for Option<T> {
         self.is_some().pack(to);
         self.iter().for_each(|v| v.pack(to));
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        bool::unpack(from).then(|| T::unpack(from))
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(if bool::take(from)? { Some(T::take(from)?) } else { None })
     }
 }
 
@@ -160,8 +165,8 @@ impl<T: Pack> Pack for Vec<T> {
         (self.len() as u64).pack(to);
         self.iter().for_each(|v| v.pack(to));
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        (0..u64::unpack(from)).map(|_| T::unpack(from)).collect()
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        (0..u64::take(from)?).map(|_| T::take(from)).collect()
     }
 }
 
@@ -169,8 +174,9 @@ impl<T: Pack, const N: usize> Pack for [T; N] {
     fn pack(&self, to: &mut Vec<u8>) {
         self.iter().for_each(|v| v.pack(to));
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        std::array::from_fn(|_| T::unpack(from))
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let all: [Option<T>; N] = std::array::from_fn(|_| T::take(from));
+        all.iter().all(Option::is_some).then(|| all.map(|v| v.expect("each is there")))
     }
 }
 
@@ -179,11 +185,11 @@ impl Pack for String {
         (self.len() as u64).pack(to);
         to.extend_from_slice(self.as_bytes());
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        let length = u64::unpack(from) as usize;
-        let (text, rest) = from.split_at(length);
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let length = usize::try_from(u64::take(from)?).ok()?;
+        let (text, rest) = from.split_at_checked(length)?;
         *from = rest;
-        String::from_utf8_lossy(text).into_owned()
+        Some(String::from_utf8_lossy(text).into_owned())
     }
 }
 
@@ -195,8 +201,8 @@ macro_rules! tuples {
                 let ($($t,)+) = self;
                 $($t.pack(to);)+
             }
-            fn unpack(from: &mut &[u8]) -> Self {
-                ($($t::unpack(from),)+)
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                Some(($($t::take(from)?,)+))
             }
         }
     )*};
@@ -207,8 +213,8 @@ impl Pack for Message {
     fn pack(&self, to: &mut Vec<u8>) {
         self.0.to_owned().pack(to);
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        Message(kept(String::unpack(from)))
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Message(kept(String::take(from)?)))
     }
 }
 
@@ -230,8 +236,8 @@ impl Pack for Frame {
         self.to_words().pack(to);
     }
     #[inline]
-    fn unpack(from: &mut &[u8]) -> Self {
-        Frame::from_words(Pack::unpack(from))
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Frame::from_words(Pack::take(from)?))
     }
 }
 
@@ -239,10 +245,10 @@ impl Pack for Telemetry {
     fn pack(&self, to: &mut Vec<u8>) {
         self.hops().to_vec().pack(to);
     }
-    fn unpack(from: &mut &[u8]) -> Self {
+    fn take(from: &mut &[u8]) -> Option<Self> {
         let mut telemetry = Telemetry::default();
-        Vec::unpack(from).into_iter().for_each(|hop| telemetry.push(hop));
-        telemetry
+        Vec::take(from)?.into_iter().for_each(|hop| telemetry.push(hop));
+        Some(telemetry)
     }
 }
 
@@ -265,33 +271,30 @@ impl Pack for Row {
             Row::Hold(r) => put(8, r, to),
         }
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        match u8::unpack(from) {
-            0 => Row::Queue(Pack::unpack(from)),
-            1 => Row::Rate(Pack::unpack(from)),
-            2 => Row::Control(Pack::unpack(from)),
-            3 => Row::Cause(Pack::unpack(from)),
-            4 => Row::Mark(Pack::unpack(from)),
-            5 => Row::Cnm(Pack::unpack(from)),
-            6 => Row::State(Pack::unpack(from)),
-            7 => Row::Pause(Pack::unpack(from)),
-            8 => Row::Hold(Pack::unpack(from)),
-            other => unreachable!("no row has the number {other}"),
-        }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(match u8::take(from)? {
+            0 => Row::Queue(Pack::take(from)?),
+            1 => Row::Rate(Pack::take(from)?),
+            2 => Row::Control(Pack::take(from)?),
+            3 => Row::Cause(Pack::take(from)?),
+            4 => Row::Mark(Pack::take(from)?),
+            5 => Row::Cnm(Pack::take(from)?),
+            6 => Row::State(Pack::take(from)?),
+            7 => Row::Pause(Pack::take(from)?),
+            8 => Row::Hold(Pack::take(from)?),
+            _ => return None,
+        })
     }
 }
 
 impl Row {
-    /// Appends it to bytes, for [`Row::take`].
+    /// Appends it to bytes, for [`Row::read`].
     pub fn put(&self, to: &mut Vec<u8>) {
         self.pack(to);
     }
-    /// Takes one from the front of what [`Row::put`] wrote; `None`: nothing is left.
-    ///
-    /// # Panics
-    /// The bytes are others: who keeps them has to know that they are whole.
-    pub fn take(from: &mut &[u8]) -> Option<Row> {
-        (!from.is_empty()).then(|| Row::unpack(from))
+    /// Takes one from the front of what [`Row::put`] wrote; `None`: it wrote other bytes.
+    pub fn read(from: &mut &[u8]) -> Option<Row> {
+        Pack::take(from)
     }
 }
 
@@ -299,8 +302,8 @@ impl<T: Pack> Pack for Box<T> {
     fn pack(&self, to: &mut Vec<u8>) {
         (**self).pack(to);
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        Box::new(T::unpack(from))
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Box::new(T::take(from)?))
     }
 }
 
@@ -308,8 +311,8 @@ impl Pack for Mark {
     fn pack(&self, to: &mut Vec<u8>) {
         to.push(*self as u8);
     }
-    fn unpack(from: &mut &[u8]) -> Self {
-        Mark::from_code_point(u8::unpack(from).into())
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Mark::from_code_point(u8::take(from)?.into()))
     }
 }
 
@@ -318,10 +321,14 @@ impl Pack for MarkCounts {
         let mut counts = *self;
         counts.each(&mut |n| n.pack(to));
     }
-    fn unpack(from: &mut &[u8]) -> Self {
+    fn take(from: &mut &[u8]) -> Option<Self> {
         let mut counts = MarkCounts::default();
-        counts.each(&mut |n| *n = u64::unpack(from));
-        counts
+        let mut whole = true;
+        counts.each(&mut |n| match u64::take(from) {
+            Some(count) => *n = count,
+            None => whole = false,
+        });
+        whole.then_some(counts)
     }
 }
 
@@ -359,5 +366,29 @@ mod tests {
         let mut telemetry = Telemetry::default();
         (0..3).for_each(|n| telemetry.push(Hop { at: Time(n), tx_bytes: n + 1, queue: Bytes(n + 2), rate: Rate(n + 3) }));
         assert_eq!(again(&telemetry).hops(), telemetry.hops());
+    }
+
+    /// Bytes that no process packed, such as those of a file: every prefix, every other byte in every place, and a list of any length.
+    #[test]
+    fn other_bytes_are_no_value() {
+        let control = ControlRow { message: Message("pause"), direction: Direction::Sent, ..ControlRow::default() };
+        let pause = PauseChange { time_ps: 1, port: Port(2), priority: 3, stopped: true, by: StoppedBy::Flows };
+        let rows = [Row::Control(control), Row::Rate(RateRow { flow: Some(1), ..RateRow::default() }), Row::Pause(pause)];
+        for row in rows {
+            let mut bytes = Vec::new();
+            row.put(&mut bytes);
+            assert_eq!(Row::read(&mut &bytes[..]), Some(row));
+            assert!((0..bytes.len()).all(|cut| Row::read(&mut &bytes[..cut]).is_none()));
+            for at in 0..bytes.len() {
+                for other in 0..=255 {
+                    let mut broken = bytes.clone();
+                    broken[at] = other;
+                    let _ = Row::read(&mut &broken[..]);
+                }
+            }
+        }
+        assert_eq!(Row::read(&mut &[9][..]), None);
+        assert_eq!(Vec::<u64>::take(&mut &[255; 8][..]), None);
+        assert_eq!(StoppedBy::take(&mut &[3][..]), None);
     }
 }

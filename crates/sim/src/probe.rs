@@ -141,6 +141,22 @@ impl Row {
         self
     }
 
+    /// Does it name ports of a network with so many, and one of eight priorities? Rows that come from a file may not.
+    pub fn fits(&self, ports: u32) -> bool {
+        let (port, priority) = match self {
+            Row::Queue(r) => (r.port, r.priority),
+            Row::Rate(r) => (r.port, r.priority.unwrap_or_default()),
+            Row::Control(r) => (r.port, r.priority),
+            Row::Cause(r) => (r.port.max(r.next_port), r.priority),
+            Row::Mark(r) => (r.port, r.priority),
+            Row::Cnm(r) => (r.port, r.priority),
+            Row::State(r) => (r.port, r.priority),
+            Row::Pause(r) => (r.port, r.priority),
+            Row::Hold(r) => (r.port, r.priority),
+        };
+        port.0 < ports && priority < 8
+    }
+
     fn time_mut(&mut self) -> &mut u64 {
         match self {
             Row::Queue(r) => &mut r.time_ps,

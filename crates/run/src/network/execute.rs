@@ -23,7 +23,7 @@ pub struct Running<'s> {
     scenario: &'s NetworkScenario,
     pub(super) world: World,
     sink: Sink,
-    ports: PortNumbers,
+    pub(super) ports: PortNumbers,
     /// Nodes that run here, where others run elsewhere.
     here: Option<Vec<bool>>,
     pub(super) clocks: Clocks,

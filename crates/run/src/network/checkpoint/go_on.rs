@@ -211,7 +211,7 @@ impl Saved {
         running.again = course.filter(|_| self.page());
         let mut recorder = running.world.take_recorder();
         let rows_at = self.folder.join(ROWS);
-        let fed = rows::read(&rows_at, self.header.rows, |row| recorder.iter_mut().for_each(|r| r.row(row)));
+        let fed = rows::read(&rows_at, self.header.rows, running.ports.len() as u32, |row| recorder.iter_mut().for_each(|r| r.row(row)));
         fed.map_err(|why| Problem::new(format!("{} cannot be used: {why}", rows_at.display()), "run the scenario again"))?;
         if let Some(recorder) = recorder {
             running.world.record_to(recorder);

@@ -98,11 +98,11 @@ fn chained(before: u64, hash: u64) -> u64 {
     xxh3_64(&both)
 }
 
-/// Reads the rows up to a mark.
+/// Reads the rows up to a mark, of a network with so many ports.
 ///
 /// # Errors
-/// They are not those that were marked: cut off, or damaged.
-pub(super) fn read(path: &Path, mark: Mark, mut to: impl FnMut(&Row)) -> Result<(), String> {
+/// They are not those that were marked: cut off, damaged, or none of this network.
+pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)) -> Result<(), String> {
     let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
     let (mut bytes, mut hash, mut rows) = (0, 0, 0);
     let cut = |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { "it is cut off".to_owned() } else { e.to_string() };
@@ -124,14 +124,21 @@ pub(super) fn read(path: &Path, mark: Mark, mut to: impl FnMut(&Row)) -> Result<
         if bytes == mark.bytes && hash != mark.hash {
             return Err("it holds other rows than the checkpoint".into());
         }
-        let all = zstd::stream::decode_all(&block[..]).map_err(|e| e.to_string())?;
-        let mut left = &all[..];
-        while let Some(row) = Row::take(&mut left) {
-            to(&row);
-            rows += 1;
-        }
+        rows += of_block(&block, ports, &mut to)?;
     }
     if (bytes, rows) == (mark.bytes, mark.rows) { Ok(()) } else { Err("it holds other rows than the checkpoint".into()) }
+}
+
+/// Reads the rows of a block, which is what its checksum says; who made it is not known.
+fn of_block(block: &[u8], ports: u32, to: &mut impl FnMut(&Row)) -> Result<u64, String> {
+    let all = zstd::bulk::decompress(block, 2 * BLOCK).map_err(|e| e.to_string())?;
+    let (mut left, mut rows) = (&all[..], 0);
+    while !left.is_empty() {
+        let row = Row::read(&mut left).filter(|row| row.fits(ports)).ok_or("it holds something else than rows of this network")?;
+        to(&row);
+        rows += 1;
+    }
+    Ok(rows)
 }
 
 /// Copies the rows up to a mark.
@@ -139,4 +146,39 @@ pub(super) fn copy(from: &Path, mark: Mark, to: &Path) -> io::Result<RowLog> {
     let mut file = File::create(to)?;
     io::copy(&mut File::open(from)?.take(mark.bytes), &mut file)?;
     Ok(RowLog { file, waiting: Vec::new(), mark, failed: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_record::{Port, QueueRow};
+
+    /// A file whose checksums are right and whose content nothing of xoff wrote: refused, not trusted.
+    #[test]
+    fn a_forged_log_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let read_back = |rows: &[u8], count: u64| {
+            let mut log = RowLog::create(&path).unwrap();
+            log.waiting.extend_from_slice(rows);
+            log.mark.rows = count;
+            let mark = log.mark().unwrap();
+            read(&path, mark, 4, |_| ())
+        };
+        let row = |port| Row::Queue(QueueRow { time_ps: 1, port: Port(port), priority: 7, ..QueueRow::default() });
+        let bytes = |port| {
+            let mut bytes = Vec::new();
+            row(port).put(&mut bytes);
+            bytes
+        };
+        assert_eq!(read_back(&bytes(3), 1), Ok(()));
+        let refused = |came: Result<(), String>, why: &str| assert!(came.as_ref().is_err_and(|e| e.contains(why)), "{came:?}, not {why}");
+        refused(read_back(&bytes(3), 2), "other rows");
+        let none = "something else than rows of this network";
+        refused(read_back(&bytes(4), 1), none);
+        refused(read_back(&bytes(3)[..5], 1), none);
+        refused(read_back(&[77; 40], 1), none);
+        // As many zeros as a block never has.
+        refused(read_back(&vec![0; 2 * BLOCK + 1], 1), "");
+    }
 }
