@@ -91,6 +91,8 @@ class Verdict:
     """Flows that have an end and did not reach it."""
     nothing_ran: str | None
     """Why nothing was simulated, if that is so."""
+    not_kept: str | None
+    """What could not be kept beside the results, such as checkpoints; no result depends on it."""
     why: list[str]
     """Why something was not checked."""
 
@@ -108,6 +110,7 @@ class Verdict:
             violations=promises.get("violations", 0),
             incomplete=v["work"]["incomplete"],
             nothing_ran=v["nothing_ran"],
+            not_kept=v.get("not_kept"),
             why=[part["why"] for part in (deadlock, promises) if "why" in part],
         )
 

@@ -393,6 +393,12 @@ fn a_checkpoint_that_cannot_be_written_costs_no_run() {
     let ran = limited(160, &args);
     assert_eq!(ran.code, 0, "{}", ran.err);
     ran.complains(&["could not be written: File too large"]);
+    // In the headline too, and the answer stays: the results are whole.
+    let headline = ran.out.lines().next().unwrap_or_default();
+    assert!(headline.contains("could not be written"), "{headline}");
+    let verdict = &manifest(&out)["verdict"];
+    assert!(verdict["not_kept"].as_str().is_some_and(|n| n.contains("could not be written")), "{verdict}");
+    assert_eq!(verdict["answer"], "yes");
     assert_eq!(tables(&whole).1, tables(&out).1);
     let warnings = manifest(&out)["warnings"].to_string();
     assert!(warnings.contains("could not be written: File too large"), "{warnings}");

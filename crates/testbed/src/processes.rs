@@ -102,6 +102,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
         losses,
         promises,
         work: Work { unit: "flows".into(), total, complete, incomplete },
+        not_kept: None,
         nothing_ran: (!moved).then(|| "no frame was sent".into()),
         failures,
         unfinished: Vec::new(),

@@ -58,6 +58,7 @@ fn the_text_for_people_is_not_read() {
         promises: Promises::Kept,
         work: Work { unit: "flows".into(), total: 0, complete: 0, incomplete: 0 },
         nothing_ran: None,
+        not_kept: None,
         failures: Vec::new(),
         unfinished: Vec::new(),
     };

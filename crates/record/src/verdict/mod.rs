@@ -172,6 +172,9 @@ pub struct Parts {
     pub work: Work,
     /// Why nothing was simulated or sent; null: something was.
     pub nothing_ran: Option<String>,
+    /// What was to be kept beside the results and could not be, such as checkpoints; null: nothing. No result depends on it.
+    #[serde(default)]
+    pub not_kept: Option<String>,
     /// Whatever else makes the answer "no": a command that failed.
     pub failures: Vec<String>,
     /// Jobs that did not come to their end although all flows are complete; they alone do not make the answer a "no".
@@ -206,7 +209,8 @@ impl Verdict {
             && matches!(p.promises, Promises::Kept | Promises::NotMade)
             && p.work.incomplete == 0
             && p.unfinished.is_empty()
-            && p.nothing_ran.is_none();
+            && p.nothing_ran.is_none()
+            && p.not_kept.is_none();
         match self.conclusion(allowed) {
             Conclusion::Yes if sure => Tone::Good,
             Conclusion::Yes => Tone::Caution,
@@ -266,6 +270,7 @@ impl Parts {
             stated.push(format!("{} check{} violated", grouped(*violations), if *violations == 1 { "" } else { "s" }));
         }
         stated.extend(self.failures.iter().cloned());
+        stated.extend(self.not_kept.iter().cloned());
         if let Some(why) = &self.nothing_ran {
             stated.push(format!("nothing ran: {why}"));
             if self.losses.total() == 0 && !matches!(self.deadlock, Deadlock::Found { .. }) {

@@ -8,6 +8,7 @@ fn well() -> Parts {
         promises: Promises::Kept,
         work: Work { unit: "flows".into(), total: 4, complete: 4, incomplete: 0 },
         nothing_ran: None,
+        not_kept: None,
         failures: Vec::new(),
         unfinished: Vec::new(),
     }
@@ -51,6 +52,7 @@ fn what_was_not_looked_at_is_no_good_news() {
             Tone::Caution,
         ),
         (&|p| p.nothing_ran = Some("no flow began".into()), "nothing ran: no flow began", 0, Tone::Caution),
+        (&|p| p.not_kept = Some("a page".into()), "a page, no deadlock, 0 frames lost", 0, Tone::Caution),
         (&|p| p.deadlock = found(), "deadlock closed at 4ms, 0 frames lost", 1, Tone::Bad),
         (&|p| p.losses.add(Loss::Unsent, 2), "no deadlock, 2 frames lost (not sent by the kernel before the end)", 1, Tone::Bad),
         (&|p| p.promises = violated(1, 0), "1 check violated, no deadlock, 0 frames lost", 1, Tone::Bad),

@@ -112,6 +112,7 @@ impl FabricScenario {
             losses: Losses::default(),
             promises,
             work: Work { unit: "packets".into(), total: r.packets_in, complete: r.packets_out, incomplete: 0 },
+            not_kept: None,
             nothing_ran: (r.packets_in == 0).then(|| format!("no packet came to an input in {}", r.now)),
             failures: Vec::new(),
             unfinished: Vec::new(),

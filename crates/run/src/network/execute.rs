@@ -325,6 +325,7 @@ impl<'s> Running<'s> {
         if parts.work.incomplete == 0 {
             parts.unfinished.extend(jobs.iter().filter_map(JobSummary::unfinished));
         }
+        parts.not_kept = checkpoints.as_ref().and_then(Checkpoints::missed_words);
         seen(&mut parts);
         let verdict = Verdict::from(parts);
         let mut summary = Summary::of(scenario, &outcome, &verdict);

@@ -74,6 +74,7 @@ pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> 
         promises: promises(s, o),
         work: Work { unit: "flows".into(), total, complete, incomplete },
         nothing_ran: nothing_ran(s, o),
+        not_kept: None,
         failures: Vec::new(),
         unfinished: Vec::new(),
     }

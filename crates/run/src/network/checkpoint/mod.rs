@@ -174,8 +174,13 @@ impl Checkpoints {
             Some(k) => format!("the last one is that after {} events", xoff_units::grouped(k.events)),
             None => "there is none".into(),
         };
+        Some(format!("{}: {why}; {last}", self.missed_words()?))
+    }
+
+    /// How many of them are missing, for the headline; `None`: none.
+    pub fn missed_words(&self) -> Option<String> {
         let n = self.missed;
-        Some(format!("{n} checkpoint{} could not be written: {why}; {last}", if n == 1 { "" } else { "s" }))
+        (n > 0).then(|| format!("{n} checkpoint{} could not be written", if n == 1 { "" } else { "s" }))
     }
 }
 
