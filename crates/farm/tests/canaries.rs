@@ -104,7 +104,7 @@ fn a_failure_becomes_small() {
 #[test]
 fn broken_inputs_are_read_or_refused() {
     let all = readers::all(&root());
-    assert_eq!(all.len(), 15 + xoff_import::FORMATS.len());
+    assert_eq!(all.len(), 18 + xoff_import::FORMATS.len());
     for r in &all {
         assert!(!r.samples.is_empty(), "{}", r.name);
         let cases = if r.name == "wire" { 100_000 } else { 500 };

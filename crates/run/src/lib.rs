@@ -20,7 +20,7 @@ mod sections;
 pub use fabric::{FabricFinished, FabricScenario};
 pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
-pub use network::checkpoint::{Fork, Saved};
+pub use network::checkpoint::{Fork, Saved, bytes as checkpoints};
 pub use network::driven::{Driven, Happened, Message, What};
 pub use network::explain::{Circle, Explanation, How, MessageExplanation, Root, Step, explain, explain_in, explain_message};
 pub use network::resources::cores;

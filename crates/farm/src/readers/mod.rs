@@ -13,6 +13,7 @@ use crate::draw::Dice;
 use crate::parsers;
 
 mod named;
+mod saved;
 
 /// A reader.
 #[derive(Clone)]
@@ -82,6 +83,7 @@ pub fn all(root: &Path) -> Vec<Reader> {
         Some(kind) => contents(&cases.iter().filter(|f| begins(f, kind.trim_end_matches('s'))).cloned().collect::<Vec<_>>()),
         None => contents(&own.iter().filter(|f| begins(f, name)).cloned().collect::<Vec<_>>()),
     }));
+    readers.extend(saved::all());
     readers
 }
 

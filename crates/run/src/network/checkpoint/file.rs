@@ -28,7 +28,7 @@ const CHECKSUM: usize = 16;
 const HEADER_MAX: u64 = 64 << 20;
 
 /// The scenario of a run as it was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Given {
     /// Its name in messages: the path of the file.
     pub name: String,
@@ -52,7 +52,7 @@ pub(super) struct Mark {
 }
 
 /// What stands in a checkpoint before the state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     /// Version of xoff.
     pub xoff: String,
@@ -164,7 +164,11 @@ pub(super) fn header(path: &Path) -> Result<Header, Unusable> {
 
 /// Header and state of a checkpoint that is whole.
 pub(super) fn read(path: &Path) -> Result<(Header, Vec<u8>), Unusable> {
-    let bytes = fs::read(path)?;
+    decode(&fs::read(path)?)
+}
+
+/// Header and state, if these are the bytes of a whole checkpoint.
+pub(super) fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), Unusable> {
     let (all, header) = lengths(&bytes[..bytes.len().min(HEAD)])?;
     if (bytes.len() as u64) < all {
         return Err(Unusable::CutOff { bytes: bytes.len() as u64, of: all });
@@ -176,6 +180,16 @@ pub(super) fn read(path: &Path) -> Result<(Header, Vec<u8>), Unusable> {
     let (text, state) = body[HEAD..].split_at(header as usize);
     let header = serde_json::from_slice(text).map_err(|_| Unusable::Damaged)?;
     Ok((header, zstd::stream::decode_all(state)?))
+}
+
+/// The bytes with the length and the checksum that they would have as a checkpoint; `None`: they are too short for one.
+pub(super) fn seal(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let body = bytes.len().checked_sub(CHECKSUM).filter(|body| *body >= HEAD)?;
+    let length = bytes.len() as u64;
+    bytes[20..28].copy_from_slice(&length.to_le_bytes());
+    let checksum = xxh3_128(&bytes[..body]);
+    bytes[body..].copy_from_slice(&checksum.to_le_bytes());
+    Some(bytes)
 }
 
 /// Writes a file so that it is either there as a whole, after a loss of power too, or not at all.

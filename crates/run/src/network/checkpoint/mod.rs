@@ -31,6 +31,30 @@ mod fork;
 mod go_on;
 mod rows;
 
+/// The bytes of checkpoints, for who looks for bytes that their reader does not bear (`xoff-farm`).
+pub mod bytes {
+    use super::file::{self, Header};
+    use xoff_units::Time;
+
+    /// Simulated time and events of a checkpoint that is whole.
+    ///
+    /// # Errors
+    /// Why these are not the bytes of one.
+    pub fn inspect(bytes: &[u8]) -> Result<(Time, u64), String> {
+        file::decode(bytes).map(|(header, _)| (Time(header.time_ps), header.events)).map_err(|why| why.to_string())
+    }
+
+    /// The bytes with the length and the checksum of a whole one, as a forger would give them; `None`: they are too short.
+    pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+        file::seal(bytes.to_vec())
+    }
+
+    /// A checkpoint with this state, of no run: the same on every machine.
+    pub fn sample(state: &[u8]) -> Vec<u8> {
+        file::encode(&Header::default(), state).unwrap_or_default()
+    }
+}
+
 pub use fork::Fork;
 pub use go_on::Saved;
 
