@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs papers farm venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs papers farm fuzz soak venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -307,6 +307,30 @@ farm: toolchain ## Random fabrics under checkers and broken inputs for readers, 
 	$(dir $(XOFF))xoff-farm fabrics --lasting $(FARM) --out $(FARM_OUT)/fabrics
 	$(call done,farm)
 
+# How long all readers together are fuzzed, and where it keeps what it found. FUZZ_ARGS: options of `xoff-farm fuzz`, such as `--only scenario`.
+FUZZ ?= 30min
+FUZZ_OUT ?= out/fuzz
+FUZZ_ARGS ?=
+FUZZ_DIR := $(or $(CARGO_TARGET_DIR),target)/fuzz
+# What libFuzzer asks the compiler for: a counter at each edge, and what is compared with what. No nightly Rust is needed for it.
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16
+
+fuzz: toolchain ## Readers with inputs that are found by what they reach (libFuzzer), FUZZ long (default 30min); goes on where it was (needs a C++ compiler)
+	@$(call step,Fuzz)
+	if ! command -v c++ >/dev/null; then
+	  echo "make: fuzz needs a C++ compiler, for libFuzzer (Debian, Ubuntu: apt-get install g++)" >&2
+	  exit 1
+	fi
+	# The versions of everything are those of the other builds, whose file they stand in; of libFuzzer's crate the version is in fuzz/Cargo.toml.
+	cp Cargo.lock fuzz/Cargo.lock
+	# For a target that is named, flags do not reach what runs while building.
+	host=$$(rustc -vV | sed -n 's/^host: //p')
+	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_TARGET_DIR="$(FUZZ_DIR)" $(CARGO) build --release --manifest-path fuzz/Cargo.toml --target "$$host"
+	$(CARGO) build --release --workspace --bin xoff-farm
+	$(dir $(XOFF))xoff-farm fuzz --program "$(FUZZ_DIR)/$$host/release/xoff-fuzz" --lasting $(FUZZ) --out $(FUZZ_OUT) $(FUZZ_ARGS)
+	$(call done,fuzz)
+
 # How long the soak runs, and where it keeps its rounds.
 SOAK ?= 3h
 SOAK_OUT ?= out/soak
@@ -334,6 +358,7 @@ miri: toolchain ## Tests of the bytes of frames and of netio's pure parts in an 
 lint: toolchain ## Formatting, clippy and rustdoc (needs the rustfmt and clippy components)
 	@$(call step,Lint)
 	$(CARGO) fmt --all -- --check
+	rustfmt --check --edition 2024 fuzz/src/main.rs
 	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)

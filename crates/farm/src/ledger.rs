@@ -20,6 +20,9 @@ pub struct Done {
     pub failed: u64,
     /// Time that they took together, all cores [s].
     pub seconds: f64,
+    /// Edges of the program that they have reached, where that is counted.
+    #[serde(default)]
+    pub edges: u64,
 }
 
 /// Everything that has been done.

@@ -15,6 +15,7 @@ use xoff_farm::readers::{self, Reader};
 use xoff_farm::shrink::shrink;
 use xoff_units::{Span, grouped};
 
+mod fuzz_command;
 mod soak_command;
 
 /// Random fabrics under checkers, and broken inputs for every reader. What was done is kept in the folder: a farm that was stopped goes on.
@@ -31,6 +32,8 @@ enum Command {
     Fabrics(Work),
     /// Broken inputs for readers
     Readers(Work),
+    /// Inputs for readers, found by what they reach (needs the program of the folder fuzz/)
+    Fuzz(fuzz_command::Args),
     /// Real frames for hours: four processes, on cables with faults (needs user namespaces and `ip`)
     Soak(soak_command::Args),
     /// Families and readers
@@ -89,13 +92,10 @@ fn main() -> ExitCode {
             std::process::exit(130);
         }
     });
-    if !matches!(command, Command::Soak(_)) {
-        // A panic is a finding, and is reported as one.
-        std::panic::set_hook(Box::new(|_| {}));
-    }
     let done = match command {
         Command::Fabrics(work) => fabrics_of(&work).and_then(|all| farm(&work, &all)),
         Command::Readers(work) => readers_of(&work).and_then(|all| farm(&work, &all)),
+        Command::Fuzz(args) => fuzz_command::run(&args, &ASKED),
         Command::Soak(args) => soak_command::run(&args, &ASKED),
         Command::List => {
             FAMILIES.iter().for_each(|f| println!("fabrics  {:12} {} ({})", f.name, f.about, f.checkers.join(", ")));
@@ -208,6 +208,8 @@ fn readers_of(work: &Work) -> Result<Vec<Box<dyn Field>>, String> {
 /// Works the fields off, some cases of each and then of the next. The number of failures in the ledger.
 fn farm(work: &Work, fields: &[Box<dyn Field>]) -> Result<u64, String> {
     let mut farm = Farm::open(&work.out, env!("CARGO_PKG_VERSION")).map_err(|e| e.to_string())?;
+    // From here on a panic is a finding, and is reported as one.
+    std::panic::set_hook(Box::new(|_| {}));
     let until = Instant::now() + work.lasting;
     let over = || Instant::now() >= until || ASKED.load(Ordering::Relaxed);
     while !over() {

@@ -87,6 +87,11 @@ pub fn all(root: &Path) -> Vec<Reader> {
     readers
 }
 
+/// Inputs of a reader that are kept with the project: what a fuzzer has found that reaches the most, and what has failed once.
+pub fn kept(root: &Path, reader: &str) -> Vec<Vec<u8>> {
+    contents(&below(&root.join("crates/farm/corpus").join(reader), &[""]))
+}
+
 fn wire(_: &Reader, bytes: &[u8]) -> bool {
     parsers::all_parsers(bytes);
     true
@@ -142,7 +147,7 @@ fn refused(problems: &xoff_scenario::Problems) -> bool {
 }
 
 /// What tends to break readers.
-const TOKENS: &[&str] = &[
+pub const TOKENS: &[&str] = &[
     "0",
     "-1",
     "1e308",

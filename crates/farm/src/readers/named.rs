@@ -9,20 +9,27 @@ use xoff_scenario::{Problems, Source};
 
 use super::{Reader, refused};
 
-/// A kind of file that a scenario names: the reader's name, the name that the scenario gives, and the section with it.
-const NAMED: [(&str, &str, &str); 7] = [
-    ("job-goal", "x.goal", "[[job]]\ngoal = \"x.goal\"\n"),
-    ("job-msccl", "x.xml", "[[job]]\nmsccl = \"x.xml\"\nmessage_size = \"64KB\"\n"),
-    ("job-htsim", "x.cm", "[[job]]\nhtsim = \"x.cm\"\n"),
-    ("job-simai", "x.txt", "[[job]]\nsimai = \"x.txt\"\n"),
-    ("job-chakra", "x.0.et", "[[job]]\nchakra = \"x\"\nranks = 2\n"),
-    ("job-matrix", "x.txt", "[[job]]\n[[collective]]\nkind = \"all-to-all\"\nmatrix = \"x.txt\"\n"),
-    ("cdf", "x.txt", "[[workload]]\nkind = \"poisson\"\ncdf = \"x.txt\"\nload = 0.5\nduration = \"1ms\"\n"),
+/// A kind of file that a scenario names: the reader's name, the name that the scenario gives, and the scenario around it.
+const NAMED: [(&str, &str, &str, &str); 12] = [
+    ("job-goal", "x.goal", STAR, "[[job]]\ngoal = \"x.goal\"\n"),
+    ("job-goal-stream", "x.goal", STAR, "[[job]]\nstream = true\ngoal = \"x.goal\"\n"),
+    ("job-msccl", "x.xml", STAR, "[[job]]\nmsccl = \"x.xml\"\nmessage_size = \"64KB\"\n"),
+    ("job-htsim", "x.cm", STAR, "[[job]]\nhtsim = \"x.cm\"\n"),
+    ("job-simai", "x.txt", STAR, "[[job]]\nsimai = \"x.txt\"\n"),
+    ("job-chakra", "x.0.et", STAR, "[[job]]\nchakra = \"x\"\nranks = 2\n"),
+    ("job-chakra-stream", "x.0.et", STAR, "[[job]]\nstream = true\nchakra = \"x\"\nranks = 2\n"),
+    ("job-groups", "x.json", STAR, "[[job]]\nchakra = \"x\"\nchakra_groups = \"x.json\"\nranks = 2\n"),
+    ("job-matrix", "x.txt", STAR, "[[job]]\n[[collective]]\nkind = \"all-to-all\"\nmatrix = \"x.txt\"\n"),
+    ("cdf", "x.txt", STAR, "[[workload]]\nkind = \"poisson\"\ncdf = \"x.txt\"\nload = 0.5\nduration = \"1ms\"\n"),
+    ("topology-file", "x.toml", "kind = \"file\"\npath = \"x.toml\"\n", ANY),
+    ("topology-links", "x.csv", "kind = \"custom\"\nhosts = [\"h1\", \"h2\", \"h3\"]\nlinks_file = \"x.csv\"\n", ANY),
 ];
 
-/// The network around it; its flows never begin.
-const NETWORK: &str = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-                       [flow_control]\nkind = \"pfc\"\n";
+/// A network whose flows never begin.
+const STAR: &str = "kind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n";
+
+/// Flows for any hosts.
+const ANY: &str = "[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\n";
 
 /// What reads text.
 type Text = fn(&Arc<Source>) -> Result<(), Problems>;
@@ -39,31 +46,36 @@ const HPCC: [(&str, Text); 4] = [
 
 /// All of them, with the samples in `folder`: a file belongs to the reader whose name it begins with.
 pub fn all(folder: &Path, samples: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Reader> {
-    let reader = |name: &str, read| Reader { name: name.into(), samples: samples(name), folder: PathBuf::from(folder), read };
+    // What a streamed job reads is what another one reads.
+    let of = |name: &str| samples(name.trim_end_matches("-stream"));
+    let reader = |name: &str, read| Reader { name: name.into(), samples: of(name), folder: PathBuf::from(folder), read };
     let named = NAMED.iter().map(|n| reader(n.0, in_scenario as fn(&Reader, &[u8]) -> bool));
     named.chain(HPCC.iter().map(|h| reader(h.0, hpcc))).collect()
 }
 
 thread_local! {
-    /// Where this thread puts the files that scenarios name: in memory, where there is such a place.
+    /// Where this thread puts the files that scenarios name: in memory, unless a place is given.
     static FOLDER: tempfile::TempDir = {
         let memory = Path::new("/dev/shm");
-        let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        made.or_else(|_| tempfile::tempdir()).expect("a folder for temporary files")
+        let asked = std::env::var_os("TMPDIR").is_some() || !memory.is_dir();
+        let made = if asked { tempfile::tempdir() } else { tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()) };
+        made.expect("a folder for temporary files")
     };
 }
 
+/// Traces that stand unbroken beside the file that is read.
+const BESIDE: [(&str, &str); 2] = [("x.0.et", "job-chakra.0.et"), ("x.1.et", "chakra-other.1.et")];
+
 /// A scenario that names a file with these bytes.
 fn in_scenario(r: &Reader, bytes: &[u8]) -> bool {
-    let (_, file, section) = NAMED.iter().find(|n| n.0 == r.name).expect("a reader of this list");
+    let (_, file, topology, rest) = NAMED.iter().find(|n| n.0 == r.name).expect("a reader of this list");
     FOLDER.with(|folder| {
-        std::fs::write(folder.path().join(file), bytes).expect("a file");
-        let other = folder.path().join("x.1.et");
-        if r.name == "job-chakra" && !other.exists() {
-            // The rank at the other end, unbroken.
-            std::fs::copy(r.folder.join("chakra-other.1.et"), other).expect("the sample of rank 1");
+        for (name, sample) in BESIDE.iter().filter(|b| rest.contains("chakra = ") && b.0 != *file) {
+            std::fs::copy(r.folder.join(sample), folder.path().join(name)).expect("a sample");
         }
-        match NetworkScenario::from_text("farm.toml", &format!("{NETWORK}{section}"), &[], folder.path()) {
+        std::fs::write(folder.path().join(file), bytes).expect("a file");
+        let text = format!("[run]\nduration = \"1ms\"\n[topology]\n{topology}[flow_control]\nkind = \"pfc\"\n{rest}");
+        match NetworkScenario::from_text("farm.toml", &text, &[], folder.path()) {
             Ok(_) => true,
             Err(problems) => refused(&problems),
         }
