@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs papers farm fuzz soak venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -330,6 +330,24 @@ fuzz: toolchain ## Readers with inputs that are found by what they reach (libFuz
 	$(CARGO) build --release --workspace --bin xoff-farm
 	$(dir $(XOFF))xoff-farm fuzz --program "$(FUZZ_DIR)/$$host/release/xoff-fuzz" --lasting $(FUZZ) --out $(FUZZ_OUT) $(FUZZ_ARGS)
 	$(call done,fuzz)
+
+# Which part of the list of mutants: every sixteenth, from this one on. MUTANTS_ARGS: options of `cargo mutants`, such as --iterate for those that no run has caught yet.
+MUTANTS ?= 0/16
+MUTANTS_ARGS ?=
+MUTANTS_OUT ?= out/mutants
+
+mutants: toolchain ## The mechanisms of `mech` with a small fault at a time, which its tests have to find: MUTANTS=1/16 for another sixteenth (needs cargo-mutants; hours)
+	@if ! command -v cargo-mutants >/dev/null; then
+	  echo "make: mutants needs cargo-mutants: cargo install cargo-mutants --locked" >&2
+	  exit 1
+	fi
+	$(call step,Mutants $(MUTANTS))
+	mkdir -p $(MUTANTS_OUT)
+	# The exhaustive test of link_retry.rs is too slow to be run for each of its mutants. Mutants that are missed (2) or do not end (3) are a result.
+	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_INCREMENTAL=1 PROPTEST_CASES=16 nice -n 5 cargo-mutants mutants \
+	  --package xoff-mech --test-package xoff-mech --exclude '**/link_retry.rs' --shard $(MUTANTS) --sharding round-robin --no-shuffle \
+	  --baseline skip --timeout 60 --jobs 1 --output $(MUTANTS_OUT) $(MUTANTS_ARGS) -- --lib --tests || case $$? in 2 | 3) ;; *) exit 1 ;; esac
+	$(call done,mutants)
 
 # How long the soak runs, and where it keeps its rounds.
 SOAK ?= 3h
