@@ -141,6 +141,30 @@ fn numbers_that_size_a_workload() {
     );
 }
 
+/// A file of a job says how many ranks it has before it says anything of them. A streamed one has lists in pages for each.
+#[test]
+fn numbers_that_size_a_job() {
+    let msccl = "<algo name=\"a\" ngpus=\"1048576\" nchunksperloop=\"1\" coll=\"allreduce\" proto=\"Simple\"></algo>";
+    let simai = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 1048576 checkpoints: 0 \
+                 checkpoint_initiates: 0\n1\na\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tNONE\t0\t1\n";
+    let rows = [
+        ("goal", "stream = true\ngoal", "num_ranks 16000000\nrank 0 {\n}\n"),
+        ("goal in memory", "goal", "num_ranks 16777216\nrank 0 {\n}\n"),
+        ("msccl", "stream = true\nmessage_size = \"1KB\"\nmsccl", msccl),
+        ("htsim", "stream = true\nhtsim", "Nodes 16000000\nConnections 1\n0->1 start 0 size 1000\n"),
+        ("simai", "stream = true\nsimai", simai),
+    ];
+    for (name, key, file) in rows {
+        let dir = folder("hostile/job");
+        std::fs::write(dir.join("x"), file).unwrap();
+        std::fs::write(dir.join("s.toml"), format!("[topology]\nkind = \"star\"\nhosts = 4\n[[job]]\n{key} = \"x\"\n")).unwrap();
+        let ended = limited(&["run", "s.toml", "--out", "out"], &dir, None);
+        assert_eq!(ended.code, Some(2), "{name}:\n{}", ended.err);
+        let wanted = if name == "goal in memory" { "ranks" } else { "ranks need about" };
+        assert!(ended.err.contains(wanted) && ended.err.contains("help:"), "{name}:\n{}", ended.err);
+    }
+}
+
 #[test]
 fn numbers_that_size_a_mechanism_or_a_fabric() {
     let with = |section: &str| format!("{RING}{FLOW}{section}\n");

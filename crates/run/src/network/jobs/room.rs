@@ -7,6 +7,9 @@ use xoff_units::Bytes;
 
 /// Operations of a streamed job: some hundred bytes of its file each.
 const STREAMED_OPS_MAX: u64 = 1 << 31;
+/// Lists of a rank in pages, and of one in memory, while they are empty [bytes]: 4.9 KB and 120 B were measured.
+const STREAMED_RANK: u64 = 5_500;
+const RANK: u64 = 200;
 /// From here on a user is warned of what a job takes before it runs.
 const LARGE: Bytes = Bytes(1_000_000_000);
 
@@ -16,6 +19,19 @@ fn ops_max(graph: &Graph) -> u64 {
 
 fn each_of(iterations: u64) -> String {
     if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") }
+}
+
+/// Is there room for so many ranks? A file says how many there are before it says anything of them. What there is not, and a hint.
+pub(super) fn for_ranks(ranks: u64, streamed: bool) -> Result<(), (String, String)> {
+    let needed = Bytes(ranks.saturating_mul(if streamed { STREAMED_RANK } else { RANK }));
+    // That much is there anywhere.
+    let available = (needed.0 > 1 << 26).then(memory::available).flatten();
+    match available {
+        Some(available) if needed > available => {
+            Err((format!("{ranks} ranks need about {needed} of memory"), format!("{available} are available: fewer ranks")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Is there room in a job for so many operations more? What there is not, and a hint.

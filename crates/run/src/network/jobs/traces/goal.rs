@@ -25,6 +25,7 @@ use xoff_units::paged::PageFile;
 use super::labels::Labels;
 use super::lines::{Lines, line_of, problem_in};
 use super::{Places, RANKS_MAX, Trace};
+use crate::network::jobs::room;
 
 /// Words of a line with their places.
 struct Words<'t> {
@@ -185,6 +186,9 @@ impl File {
                 return bad(w.line, format!("{ranks} ranks"), &format!("expected 1 to {RANKS_MAX}"));
             }
             w.end("num_ranks")?;
+            if let Err((what, hint)) = room::for_ranks(ranks, self.pages.is_some()) {
+                return bad(w.line, what, &hint);
+            }
             self.trace = self.places.take().map(|places| Trace::new(ranks as usize, places, self.pages.as_ref()));
             return Ok(());
         };

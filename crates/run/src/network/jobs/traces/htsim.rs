@@ -22,6 +22,7 @@ use xoff_units::Span;
 use xoff_units::paged::PageFile;
 
 use super::{RANKS_MAX, Trace};
+use crate::network::jobs::room;
 
 /// Tags from here on are those of activations.
 const ACTIVATION: u64 = 1 << 40;
@@ -48,6 +49,9 @@ pub(in crate::network::jobs) fn read(
     if all.nodes > RANKS_MAX {
         let what = format!("{} nodes, and a host is a rank", all.nodes);
         return Err(Problem::new(what, format!("expected at most {RANKS_MAX}")).at(source.place(0..0)).into());
+    }
+    if let Err((what, hint)) = room::for_ranks(all.nodes, pages.is_some()) {
+        return Err(Problem::new(what, hint).at(source.place(0..0)).into());
     }
     let mut t = Trace::of(all.nodes as usize, source.clone(), pages);
     match add(&mut t, &all, warnings) {

@@ -18,6 +18,7 @@ use xoff_units::Span;
 use xoff_units::paged::PageFile;
 
 use super::Trace;
+use crate::network::jobs::room;
 
 type Bad = (Range<usize>, String, String);
 
@@ -73,6 +74,9 @@ fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64, pages: Option<
         return bad(&algo, format!("{gpus} GPUs and {chunks} chunks"), "expected 2 or more GPUs and 1 or more chunks");
     }
     let chunk = size.div_ceil(chunks as u64);
+    if let Err((what, hint)) = room::for_ranks(gpus as u64, pages.is_some()) {
+        return bad(&algo, what, &hint);
+    }
     let mut trace = Trace::of(gpus as usize, source.clone(), pages);
     let mut seen = vec![false; gpus as usize];
     for gpu in algo.children().filter(Node::is_element) {

@@ -235,6 +235,9 @@ fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
 /// The operations, and how many collectives are of one rank.
 fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) -> Result<(Graph, u64), Bad> {
     let n = shape.ranks as usize;
+    if let Err((what, hint)) = room::for_ranks(shape.ranks.into(), pages.is_some()) {
+        return bad(0..0, what, &hint);
+    }
     let mut graph = super::graph(n, pages);
     let computing = layers.iter().flat_map(|l| &l.parts).filter(|p| p.time > Span::ZERO).count();
     if let (Some(first), Err((what, hint))) = (layers.first(), room::for_more(&graph, (computing as u64).saturating_mul(n as u64), 1)) {
