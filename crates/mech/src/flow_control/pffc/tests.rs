@@ -345,6 +345,18 @@ fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
     assert_eq!(read(&LINK, &[("quanta", "65536")]).unwrap_err().key, "quanta");
 }
 
+/// Each other flow that shares the link adds its four messages to the wait, and with repetition a PAUSE and a MIGRATE more.
+#[test]
+fn room_grows_with_the_messages_of_other_flows() {
+    let once = params(6_000, 3_000, 6, 4096);
+    let repeated = Params { repeat: Span::from_us(100), ..once };
+    for (p, messages) in [(once, 4), (repeated, 6)] {
+        let room = |flows| p.flow_bytes_max(&LINK, 1, flows);
+        assert_eq!(room(3) - room(1), MESSAGE_LEN * 2 * messages);
+        assert_eq!(p.flow_bytes_max(&LINK, 2, 3), room(3) * 2);
+    }
+}
+
 /// Consecutive numbers meet as arbitrary ones would: of 1000 pairs in 100 slots about 10.
 #[test]
 fn flows_meet_by_chance_only() {
