@@ -108,7 +108,7 @@ pub struct Manifest {
     pub cpu_seconds: f64,
     /// Simulated time reached [s].
     pub simulated_seconds: f64,
-    /// Events handled.
+    /// Events handled: what the engine did. It depends on the engine and on what was skipped, and is no part of the result hash.
     pub events: u64,
     /// Frames that crossed a link, counted per link.
     pub frame_hops: u64,

@@ -133,7 +133,7 @@ impl Sizes {
                     scales: vec![(4, 10_000), (8, 10_000), (16, 10_000)],
                     headline: vec![
                         search(4, LowestId, usize::MAX, 100, 100),
-                        search(8, LowestId, 4, 100, 10),
+                        search(8, LowestId, usize::MAX, 100, 10),
                         search(16, LowestId, usize::MAX, 100, 10),
                     ],
                     further: vec![
@@ -141,15 +141,15 @@ impl Sizes {
                         Effort { egress: Egress::RoundRobin, ..four },
                         search(4, PerEdge, 30, 5, 5),
                         search(4, Ecmp, 20, 5, 5),
-                        search(8, PerEdge, 4, 25, 5),
-                        search(8, Ecmp, 3, 10, 2),
-                        search(16, PerEdge, 4, 100, 10),
+                        search(8, PerEdge, 10, 25, 5),
+                        search(8, Ecmp, 10, 10, 2),
+                        search(16, PerEdge, usize::MAX, 100, 10),
                     ],
-                    free: vec![(4, 100), (8, 4), (16, 1)],
-                    free_more: vec![(4, 100), (8, 2)],
+                    free: vec![(4, 100), (8, 100), (16, 100)],
+                    free_more: vec![(4, 100), (8, 100), (16, 10)],
                     stuck: 12,
-                    messages: vec![(8, 4, 20_000), (16, 1, 5_000)],
-                    limit: Some(Duration::from_secs(1200)),
+                    messages: vec![(8, 20, 20_000), (16, 10, 5_000)],
+                    limit: Some(Duration::from_secs(6 * 3600)),
                 }
             }
         }
