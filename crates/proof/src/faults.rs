@@ -10,7 +10,7 @@ pub enum Faults {
     None,
     /// A message may come twice, the second one right behind the first.
     Doubled,
-    /// A message may take three frame times longer than the link was dimensioned for.
+    /// A message may take three frame times longer than the link was dimensioned for. What is sent after it comes after it, as on any wire.
     Late,
     /// A message may be lost, and any number of them.
     Lost,

@@ -18,18 +18,22 @@ fn page() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE)
 }
 
-/// Rows that take seconds: states that `make test` goes through again.
+/// Rows that take seconds: states that `make test` goes through again, and of each link the row that has the fewest.
 const SHORT: usize = 25_000;
 
-fn states_on_page(row: &str) -> usize {
-    row.split('|').nth(3).and_then(|n| n.trim().replace(',', "").parse().ok()).unwrap_or(usize::MAX)
+/// The cells of a row: link, faults, states.
+fn cells(row: &str) -> Option<(&str, &str, usize)> {
+    let mut cells = row.split('|').map(str::trim).skip(1);
+    let (name, faults, states) = (cells.next()?, cells.next()?, cells.next()?);
+    Some((name, faults, states.replace(',', "").parse().ok()?))
 }
 
 /// The row of the page that begins like this, and whether it is short.
 fn stated<'p>(page: &'p str, name: &str, faults: &str) -> (&'p str, bool) {
-    let start = format!("| {name} | {faults} |");
-    let row = page.lines().find(|l| l.starts_with(&start)).unwrap_or_else(|| panic!("{PAGE} has no row {start}"));
-    (row, states_on_page(row) <= SHORT)
+    let of_link = || page.lines().filter_map(|row| Some((row, cells(row)?))).filter(|(_, c)| c.0 == name);
+    let found = of_link().find(|(_, c)| c.1 == faults);
+    let (row, (.., states)) = found.unwrap_or_else(|| panic!("{PAGE} has no row of {name}, {faults}"));
+    (row, states <= SHORT || of_link().all(|(_, c)| states <= c.2))
 }
 
 #[test]
