@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use xoff_netio::sandbox;
+
 use support::{Ran, command, folder, limited, path, xoff};
 
 fn scenario(name: &str) -> String {
@@ -403,6 +405,43 @@ fn a_checkpoint_that_cannot_be_written_costs_no_run() {
     let warnings = manifest(&out)["warnings"].to_string();
     assert!(warnings.contains("could not be written: File too large"), "{warnings}");
     assert!(fs::read_dir(out.join("checkpoints")).unwrap().all(|e| !e.unwrap().path().to_string_lossy().contains("partial")));
+}
+
+/// A disk that has room for the tables and for some checkpoints: those that are old are given up, and the run comes to its end.
+#[test]
+fn tables_have_the_room_of_old_checkpoints() {
+    if let Err(missing) = sandbox::probe() {
+        return xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
+    }
+    let dir = folder("checkpoint-small-disk");
+    let run = ["bench/websearch.toml", "--set", "topology.k=4", "--set", "run.duration=8ms", "--no-report", "--format", "csv"];
+    let (disk, out) = (dir.display(), dir.join("out"));
+    let run = run_args(&run, &out).join(" ");
+    let script = format!(
+        "mount -t tmpfs -o size=700k tmpfs {disk} && {} {run}; code=$?; ls {}/checkpoints; exit $code",
+        env!("CARGO_BIN_EXE_xoff"),
+        out.display()
+    );
+    let came = sandbox::command("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+    let (said, err) = (String::from_utf8_lossy(&came.stdout), String::from_utf8_lossy(&came.stderr));
+    assert_eq!(came.status.code(), Some(0), "{said}{err}");
+    assert_eq!(said.matches(".checkpoint").count(), 1, "the newest is kept: {said}{err}");
+}
+
+/// A pipe among the checkpoints is passed over, one in the place of the rows is refused: nobody waits for what never comes.
+#[test]
+fn a_pipe_is_no_checkpoint() {
+    let (dir, whole, out) = pair("checkpoint-pipe");
+    let pipe = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    let (ran, copy) = resumed(&out, &dir, "beside", |copy| pipe(&copy.join("checkpoints/50.checkpoint")));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    same(&whole, &copy, "with a pipe beside");
+    let (ran, _) = resumed(&out, &dir, "rows", |copy| {
+        fs::remove_file(copy.join("checkpoints/rows")).unwrap();
+        pipe(&copy.join("checkpoints/rows"));
+    });
+    assert_eq!(ran.code, 2);
+    ran.complains(&["rows cannot be used: it is no file"]);
 }
 
 const WEB: [&str; 5] = ["bench/websearch.toml", "--set", "run.duration=2ms", "--set", "probes.pauses=[\"all\"]"];

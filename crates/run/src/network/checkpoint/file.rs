@@ -150,6 +150,10 @@ fn lengths(head: &[u8]) -> Result<(u64, u64), Unusable> {
 
 /// The header of a checkpoint; whether the file is whole is seen when all of it is read.
 pub(super) fn header(path: &Path) -> Result<Header, Unusable> {
+    // Who opens a pipe waits for ever.
+    if !fs::metadata(path)?.is_file() {
+        return Err(Unusable::NoCheckpoint);
+    }
     let mut file = File::open(path)?;
     let mut head = Vec::with_capacity(HEAD);
     (&mut file).take(HEAD as u64).read_to_end(&mut head)?;

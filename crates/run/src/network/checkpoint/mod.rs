@@ -64,6 +64,10 @@ const FOLDER: &str = "checkpoints";
 const ROWS: &str = "rows";
 /// Checkpoints of a run that are kept: each is one more place from which it can be forked or explained.
 const KEPT_MAX: usize = 12;
+/// Room on the disk that is left to the tables, at least [bytes]. With less only the newest checkpoint is kept.
+const ROOM_MIN: u64 = 1 << 20;
+/// As many checkpoints would find room beside the tables, at least: what the tables still need grows with the network, as they do.
+const ROOM_FOR: u64 = 4;
 /// The shortest interval: one writes the whole state.
 const EVERY_MIN: Duration = Duration::from_millis(10);
 
@@ -154,6 +158,7 @@ impl Checkpoints {
         if let Err(what) = self.try_write(world, course, clocks) {
             self.missed += 1;
             self.warnings.insert(what);
+            self.keep_the_newest();
         }
         self.last = Instant::now();
     }
@@ -177,7 +182,18 @@ impl Checkpoints {
         file::put(&path, &bytes).map_err(|e| e.to_string())?;
         self.kept.push(Kept { slot, events });
         self.thin_out();
+        let needed = ROOM_MIN.max(ROOM_FOR * bytes.len() as u64);
+        if rustix::fs::statvfs(&path).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < needed) {
+            self.keep_the_newest();
+        }
         Ok(())
+    }
+
+    /// Gives up all but the newest: results come first.
+    fn keep_the_newest(&mut self) {
+        let newest = self.kept.pop();
+        self.kept.drain(..).for_each(|gone| drop(std::fs::remove_file(self.folder.path().join(name(gone.slot)))));
+        self.kept.extend(newest);
     }
 
     /// Takes the checkpoint away that leaves the smallest gap; never the newest, from which the run goes on, nor the oldest.

@@ -103,6 +103,10 @@ fn chained(before: u64, hash: u64) -> u64 {
 /// # Errors
 /// They are not those that were marked: cut off, damaged, or none of this network.
 pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)) -> Result<(), String> {
+    // Who opens a pipe waits for ever.
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        return Err("it is no file".into());
+    }
     let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
     let (mut bytes, mut hash, mut rows) = (0, 0, 0);
     let cut = |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { "it is cut off".to_owned() } else { e.to_string() };
