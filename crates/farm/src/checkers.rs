@@ -24,12 +24,14 @@ pub struct How {
     pub again: bool,
     /// With nothing recorded, and no look of the deadlock detector.
     pub unobserved: bool,
+    /// Its state is saved now and then, and another world goes on from it.
+    pub moved: bool,
 }
 
 /// As a user runs it, on one thread.
-pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: true, again: false, unobserved: false };
+pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: true, again: false, unobserved: false, moved: false };
 /// The reference: one global order of events, nothing skipped.
-pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false, unobserved: false };
+pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false, unobserved: false, moved: false };
 
 /// What a run came to.
 pub struct Ran {
@@ -55,17 +57,43 @@ pub fn run(s: &NetworkScenario, how: How) -> Result<Rc<Ran>, String> {
 /// # Errors
 /// Its network cannot be built.
 pub fn ran(s: &NetworkScenario, how: How) -> Result<Ran, String> {
+    let mut w = build(s, how)?;
+    w.record_to(Box::new(Vec::<Row>::new()));
+    let mut slice = if how.moved { FIRST_SLICE } else { u64::MAX };
+    let ended = loop {
+        if let Some(ended) = w.run(s.until, slice) {
+            break ended;
+        }
+        w = moved(s, how, w)?;
+        slice *= 4;
+    };
+    let (outcome, recorder) = w.finish(ended);
+    let rows = recorder.and_then(|r| r.into_any().downcast::<Vec<Row>>().ok()).map_or(Vec::new(), |rows| *rows);
+    Ok(Ran { rows, outcome })
+}
+
+/// Events after which a state is saved first; then after four times as many each time.
+const FIRST_SLICE: u64 = 50;
+
+fn build(s: &NetworkScenario, how: How) -> Result<World, String> {
     let mut m = s.model();
     (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
     if how.unobserved {
         (m.probes, m.deadlock_interval) = (Probes::default(), Span::ZERO);
     }
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).map_err(|e| e.to_string())?;
-    w.record_to(Box::new(Vec::<Row>::new()));
-    let ended = w.drive(s.until, |_| true);
-    let (outcome, recorder) = w.finish(ended);
-    let rows = recorder.and_then(|r| r.into_any().downcast::<Vec<Row>>().ok()).map_or(Vec::new(), |rows| *rows);
-    Ok(Ran { rows, outcome })
+    World::build(&s.topology, s.flows.clone(), &mut m).map_err(|e| e.to_string())
+}
+
+/// Another world with the state of this one, which is over.
+fn moved(s: &NetworkScenario, how: How, mut old: World) -> Result<World, String> {
+    let state = old.save().map_err(|what| format!("{what} cannot be saved"))?;
+    let mut new = build(s, how)?;
+    new.restore(&state).map_err(|e| e.to_string())?;
+    if new.save() != Ok(state) {
+        return Err("the state that was restored is another one".into());
+    }
+    new.record_to(old.take_recorder().ok_or("a world returns its recorder")?);
+    Ok(new)
 }
 
 /// [`run`], once for each manner: checkers that look at the same run share it.
@@ -97,6 +125,7 @@ pub const CHECKERS: &[Checker] = &[
     Checker { name: "lossless", about: "no frame is lost, for whatever reason", check: lossless },
     Checker { name: "ideal", about: "no flow is faster than its path allows", check: ideal },
     Checker { name: "repeat", about: "a second run has the same hash and the same counters", check: repeat },
+    Checker { name: "resumed", about: "saved on its way and continued elsewhere, a run has the same rows and counters", check: resumed },
     Checker {
         name: "engines",
         about: "both engines, with three threads and without, have the same hash and the same counters",
@@ -153,6 +182,10 @@ fn same(a: &Ran, b: &Ran, what: &str) -> Result<(), String> {
 
 fn repeat(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     same(&*run(s, PLAIN)?, &*run(s, How { again: true, ..PLAIN })?, "once more")
+}
+
+fn resumed(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    same(&*run(s, PLAIN)?, &*run(s, How { moved: true, ..PLAIN })?, "saved on its way")
 }
 
 fn engines(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {

@@ -21,7 +21,7 @@ pub struct Family {
 }
 
 /// Promises hold in all of them.
-const KEPT: &[&str] = &["promises", "lossless", "ideal", "repeat", "deadlock"];
+const KEPT: &[&str] = &["promises", "lossless", "ideal", "repeat", "resumed", "deadlock"];
 
 /// Every family.
 pub const FAMILIES: &[Family] = &[
@@ -59,14 +59,14 @@ pub const FAMILIES: &[Family] = &[
         name: "lossy",
         about: "lossy priorities beside lossless ones, whose memory is in pools by every policy",
         draw: |case| memory::beside(case).text(),
-        checkers: &["promises", "ideal", "repeat", "deadlock", "engines", "fast-forward", "observed"],
+        checkers: &["promises", "ideal", "repeat", "resumed", "deadlock", "engines", "fast-forward", "observed"],
     },
     Family {
         name: "engines",
         about: "every flow control with every detection and every rate control, links that fail, broken NICs, slow receivers",
         draw: |case| networks::load(case).1.text(),
         // Buffers are small: what a flow control without room loses is lost on every engine alike.
-        checkers: &["engines", "fast-forward", "observed"],
+        checkers: &["engines", "resumed", "fast-forward", "observed"],
     },
 ];
 

@@ -80,12 +80,16 @@ fn time(text: &str) -> Result<Duration, String> {
     )
 }
 
+/// Somebody asks it to end; a soak takes the word back when it has passed it on.
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// Somebody did.
+static CUT_SHORT: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     let command = Args::parse().command;
     // The first Ctrl-C ends after the cases under way, the second at once.
     let _ = ctrlc::set_handler(|| {
+        CUT_SHORT.store(true, Ordering::Relaxed);
         let again = ASKED.swap(true, Ordering::Relaxed);
         // A terminal asks a soak's two processes, and one of them the other.
         if again && std::env::var_os(soak_command::INSIDE).is_none() {
@@ -109,6 +113,8 @@ fn main() -> ExitCode {
         }),
     };
     match done {
+        // The process inside a soak did what it was asked for.
+        Ok(0) if CUT_SHORT.load(Ordering::Relaxed) && std::env::var_os(soak_command::INSIDE).is_none() => ExitCode::from(130),
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(e) => {

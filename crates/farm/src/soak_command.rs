@@ -16,6 +16,10 @@ use xoff_output::Folder;
 const LEDGER: &str = "rounds.jsonl";
 /// Set in the process inside the namespaces.
 pub const INSIDE: &str = "XOFF_FARM_INSIDE";
+/// Its folder for the files of nodes.
+const FILES: &str = "XOFF_FARM_FILES";
+/// Such folders are called this and the number of the process that made them.
+const FILES_OF: &str = "xoff-soak-";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -104,13 +108,27 @@ fn marked(mark: &str) -> (usize, BTreeSet<PathBuf>) {
     (left.len(), left.iter().filter_map(|p| fs::read_link(p.path().join("ns/net")).ok()).collect())
 }
 
+/// A folder for the files of nodes, short enough for the names of sockets. One that a killed soak has left is removed.
+fn files() -> io::Result<tempfile::TempDir> {
+    for entry in fs::read_dir(std::env::temp_dir())?.flatten() {
+        let name = entry.file_name();
+        let of = name.to_str().and_then(|n| n.strip_prefix(FILES_OF)).and_then(|n| n.split_once('-')?.0.parse::<u32>().ok());
+        if of.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            // That of another user stays.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    tempfile::Builder::new().prefix(&format!("{FILES_OF}{}-", std::process::id())).tempdir()
+}
+
 /// Starts this program again in namespaces of its own and waits for it. What is left over of it, in words.
 fn outside(asked: &AtomicBool) -> Result<String, String> {
     let failed = |e: io::Error| e.to_string();
     sandbox::probe().map_err(|missing| format!("{missing}; try: {}", missing.remedy()))?;
     let mark = format!("{}-{:?}", std::process::id(), std::time::SystemTime::now());
     let mut inside = sandbox::command(std::env::current_exe().map_err(failed)?);
-    inside.args(std::env::args_os().skip(1)).env(INSIDE, &mark);
+    let files = files().map_err(failed)?;
+    inside.args(std::env::args_os().skip(1)).env(INSIDE, &mark).env(FILES, files.path());
     sandbox::killed_with_parent(&mut inside);
     let mut child = inside.spawn().map_err(failed)?;
     let status = loop {
@@ -142,7 +160,8 @@ fn inside(args: &Args, kinds: Vec<&'static str>, faults: Vec<String>, asked: &At
     sandbox::loopback_up()?;
     let mut ledger = fs::OpenOptions::new().append(true).create(true).open(args.out.join(LEDGER))?;
     let (settings, lasting, traffic, seed) = (args.set.clone(), args.lasting, args.traffic, args.seed);
-    let plan = Plan { program, kinds, faults, settings, lasting, traffic, seed };
+    let folder = std::env::var_os(FILES).map_or_else(std::env::temp_dir, PathBuf::from);
+    let plan = Plan { program, folder, kinds, faults, settings, lasting, traffic, seed };
     let mut nth = 0;
     soak::run(&plan, readers::of_frames(), asked, |r| {
         nth += 1;

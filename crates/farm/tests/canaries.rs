@@ -53,6 +53,7 @@ fn every_checker_finds_a_planted_fault() {
         ("lossless", checked("lossless", STAR, &with_fault(|_| true, lost))),
         ("ideal", checked("ideal", STAR, &with_fault(|_| true, fast))),
         ("repeat", checked("repeat", STAR, &with_fault(|how| how.again, first))),
+        ("resumed", checked("resumed", STAR, &with_fault(|how| how.moved, first))),
         ("engines", checked("engines", STAR, &with_fault(|how| how.engine == Engine::Windows && how.threads == 3, first))),
         ("engines", checked("engines", STAR, &with_fault(|how| how != REFERENCE, |ran| ran.rows.truncate(10)))),
         ("fast-forward", checked("fast-forward", STAR, &with_fault(|how| how == PLAIN, first))),

@@ -135,6 +135,8 @@ const FAULTS: [Fault; 9] = [
 pub struct Plan {
     /// The program `xoff`.
     pub program: PathBuf,
+    /// For the files of nodes: there, and empty.
+    pub folder: PathBuf,
     /// Flow controls, of [`KINDS`].
     pub kinds: Vec<&'static str>,
     /// Faults, by name; empty: all.
@@ -210,10 +212,9 @@ pub fn fault_names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// Interfaces or processes that cannot be made, a full disk.
 pub fn run(plan: &Plan, noise: Reader, asked: &AtomicBool, mut done: impl FnMut(&Round) -> io::Result<()>) -> io::Result<bool> {
-    let folder = tempfile::tempdir()?;
-    let scenario = folder.path().join("chain.toml");
+    let scenario = plan.folder.join("chain.toml");
     std::fs::write(&scenario, CHAIN)?;
-    let spawn = Spawn { program: plan.program.clone(), scenario, folder: folder.path().to_owned() };
+    let spawn = Spawn { program: plan.program.clone(), scenario, folder: plan.folder.clone() };
     let cables = Cables::new(CABLES, plan.seed, noise)?;
     let mut soak = Soak { plan, spawn, cables, dice: Dice(!plan.seed), asked };
     let share = plan.lasting / plan.kinds.len().max(1) as u32;
