@@ -423,12 +423,12 @@ fn tables_have_the_room_of_old_checkpoints() {
         out.display()
     );
     let came = sandbox::command("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
-    let (said, err) = (String::from_utf8_lossy(&came.stdout), String::from_utf8_lossy(&came.stderr));
-    assert_eq!(came.status.code(), Some(0), "{said}{err}");
-    assert_eq!(said.matches(".checkpoint").count(), 1, "the newest is kept: {said}{err}");
+    let (stdout, err) = (String::from_utf8_lossy(&came.stdout), String::from_utf8_lossy(&came.stderr));
+    assert_eq!(came.status.code(), Some(0), "{stdout}{err}");
+    assert_eq!(stdout.matches(".checkpoint").count(), 1, "the newest is kept: {stdout}{err}");
 }
 
-/// A pipe among the checkpoints is passed over, one in the place of the rows is refused: nobody waits for what never comes.
+/// A pipe among the checkpoints is passed over, one in the place of the rows is refused: no run waits for what never comes.
 #[test]
 fn a_pipe_is_no_checkpoint() {
     let (dir, whole, out) = pair("checkpoint-pipe");

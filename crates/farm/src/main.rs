@@ -80,9 +80,9 @@ fn time(text: &str) -> Result<Duration, String> {
     )
 }
 
-/// Somebody asks it to end; a soak takes the word back when it has passed it on.
+/// The user asks it to end; a soak takes the word back when it has passed it on.
 static ASKED: AtomicBool = AtomicBool::new(false);
-/// Somebody did.
+/// The user did.
 static CUT_SHORT: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
