@@ -124,7 +124,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("CHANGELOG.md", "what a key was called before"),
     ("crates/cli/tests/language.rs", "the glossary itself"),
     ("crates/farm/samples", "files of other programs, some of them no text"),
-    ("crates/farm/corpus", "inputs that a fuzzer found"),
+    ("fuzz/corpus", "inputs that a fuzzer found"),
 ];
 
 /// At least so many files are searched: fewer are a sign of a search that has gone wrong.

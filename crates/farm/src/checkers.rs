@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use xoff_analysis::cbd::{self, Rule, Traffic};
 use xoff_run::NetworkScenario;
-use xoff_sim::{Engine, LostFrames, Outcome, Probes, Row, World};
+use xoff_sim::{Engine, LostFrames, Outcome, Probes, Row, ViolationKind, World};
 use xoff_topology::routing::FlowKey;
 use xoff_units::Span;
 
@@ -75,7 +75,11 @@ pub fn ran(s: &NetworkScenario, how: How) -> Result<Ran, String> {
 /// Events after which a state is saved first; then after four times as many each time.
 const FIRST_SLICE: u64 = 50;
 
-fn build(s: &NetworkScenario, how: How) -> Result<World, String> {
+/// Builds the network of a scenario.
+///
+/// # Errors
+/// It cannot be built.
+pub fn build(s: &NetworkScenario, how: How) -> Result<World, String> {
     let mut m = s.model();
     (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
     if how.unobserved {
@@ -85,7 +89,10 @@ fn build(s: &NetworkScenario, how: How) -> Result<World, String> {
 }
 
 /// Another world with the state of this one, which is over.
-fn moved(s: &NetworkScenario, how: How, mut old: World) -> Result<World, String> {
+///
+/// # Errors
+/// The state cannot be saved, or is another one when it is restored.
+pub fn moved(s: &NetworkScenario, how: How, mut old: World) -> Result<World, String> {
     let state = old.save().map_err(|what| format!("{what} cannot be saved"))?;
     let mut new = build(s, how)?;
     new.restore(&state).map_err(|e| e.to_string())?;
@@ -122,6 +129,7 @@ pub struct Checker {
 /// Every checker.
 pub const CHECKERS: &[Checker] = &[
     Checker { name: "promises", about: "no law of the simulator is broken: order, conservation, accounting, loss", check: promises },
+    Checker { name: "conservation", about: "the same where frames may be lost, which have to be counted", check: conservation },
     Checker { name: "lossless", about: "no frame is lost, for whatever reason", check: lossless },
     Checker { name: "ideal", about: "no flow is faster than its path allows", check: ideal },
     Checker { name: "repeat", about: "a second run has the same hash and the same counters", check: repeat },
@@ -148,6 +156,13 @@ fn promises(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
         None if o.violations_total == 0 => Ok(()),
         first => Err(format!("{} laws broken, the first: {first:?}", o.violations_total)),
     }
+}
+
+/// Only the first hundred broken promises are kept: of a run that loses more, one that is not loss may be missing.
+fn conservation(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
+    let ran = run(s, PLAIN)?;
+    let other = ran.outcome.violations.iter().find(|v| v.kind != ViolationKind::Loss);
+    other.map_or(Ok(()), |first| Err(format!("{first:?}")))
 }
 
 fn lossless(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {

@@ -66,7 +66,7 @@ pub const FAMILIES: &[Family] = &[
         about: "every flow control with every detection and every rate control, links that fail, broken NICs, slow receivers",
         draw: |case| networks::load(case).1.text(),
         // Buffers are small: what a flow control without room loses is lost on every engine alike.
-        checkers: &["engines", "resumed", "fast-forward", "observed"],
+        checkers: &["conservation", "engines", "resumed", "fast-forward", "observed"],
     },
 ];
 

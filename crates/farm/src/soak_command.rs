@@ -160,7 +160,7 @@ fn inside(args: &Args, kinds: Vec<&'static str>, faults: Vec<String>, asked: &At
     sandbox::loopback_up()?;
     let mut ledger = fs::OpenOptions::new().append(true).create(true).open(args.out.join(LEDGER))?;
     let (settings, lasting, traffic, seed) = (args.set.clone(), args.lasting, args.traffic, args.seed);
-    let folder = std::env::var_os(FILES).map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = std::env::var_os(FILES).map(PathBuf::from).ok_or_else(|| io::Error::other(format!("{INSIDE} without {FILES}")))?;
     let plan = Plan { program, folder, kinds, faults, settings, lasting, traffic, seed };
     let mut nth = 0;
     soak::run(&plan, readers::of_frames(), asked, |r| {

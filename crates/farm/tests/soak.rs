@@ -13,16 +13,30 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The soak's page and exit code; `None`: it cannot run here.
-fn soak(name: &str, args: &[&str]) -> Option<(String, i32)> {
+/// May soaks run here? Else the test is skipped.
+fn runs_here() -> bool {
     if let Err(missing) = sandbox::probe() {
         xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
-        return None;
+        return false;
     }
     // Beside it: tests of the workspace build both.
     let xoff = Path::new(env!("CARGO_BIN_EXE_xoff-farm")).with_file_name("xoff");
     if !xoff.exists() {
         xoff_testing::skip("xoff", "target/release/xoff is not built");
+    }
+    xoff.exists()
+}
+
+/// A soak under way, with its temporary files in `scratch`; `None`: it cannot run here.
+fn started(args: &[&str], name: &str, scratch: &Path) -> Option<std::process::Child> {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_xoff-farm"));
+    c.args(args).arg(folder(name)).env("TMPDIR", scratch).stdout(std::process::Stdio::null());
+    runs_here().then(|| c.spawn().unwrap())
+}
+
+/// The soak's page and exit code; `None`: it cannot run here.
+fn soak(name: &str, args: &[&str]) -> Option<(String, i32)> {
+    if !runs_here() {
         return None;
     }
     let mut c = Command::new(env!("CARGO_BIN_EXE_xoff-farm"));
@@ -46,6 +60,41 @@ fn loss_is_found_where_nothing_holds_frames_back() {
     let Some((page, code)) = soak("soak-canary", &faults) else { return };
     assert_eq!(code, 1, "{page}");
     assert!(page.contains("bytes are lost, and none may be") && page.contains("S2 memory "), "{page}");
+}
+
+/// Asked to end it ends after its round, and says that it did; what a killed soak has left is gone.
+#[test]
+fn an_interrupted_soak_is_none_that_lasted() {
+    let scratch = tempfile::tempdir().unwrap();
+    // No process has this number: it is above the kernel's largest.
+    let left = scratch.path().join("xoff-soak-4194305-left");
+    std::fs::create_dir(&left).unwrap();
+    let args = ["soak", "--lasting", "1h", "--traffic", "1s", "--only", "pfc", "--out"];
+    let Some(mut child) = started(&args, "soak-interrupted", scratch.path()) else { return };
+    let ledger = Path::new(env!("CARGO_TARGET_TMPDIR")).join("soak-interrupted/rounds.jsonl");
+    while !ledger.metadata().is_ok_and(|m| m.len() > 0) {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended before its first round");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "files are left over");
+}
+
+/// So is a farm.
+#[test]
+fn an_interrupted_farm_ends_with_130() {
+    let out = folder("farm-interrupted");
+    let mut c = Command::new(env!("CARGO_BIN_EXE_xoff-farm"));
+    let mut child = c.args(["readers", "--only", "sweep", "--lasting", "1h", "--out"]).arg(&out).spawn().unwrap();
+    while !out.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let ledger = std::fs::read_to_string(out.join("ledger.json")).unwrap();
+    assert!(ledger.contains("sweep"), "what was under way is kept: {ledger}");
 }
 
 #[test]

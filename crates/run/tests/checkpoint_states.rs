@@ -8,20 +8,13 @@
 
 use std::path::{Path, PathBuf};
 
+use xoff_farm::checkers::{How, PLAIN, build, moved};
 use xoff_farm::cores::on_all_cores;
 use xoff_farm::draw::Dice;
 use xoff_farm::networks;
 use xoff_farm::outcome::{first_difference, stated};
 use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, Engine, Outcome, Row, World};
-
-/// How a scenario is run.
-#[derive(Clone, Copy, Debug)]
-struct How {
-    engine: Engine,
-    threads: usize,
-    fast_forward: bool,
-}
 
 struct Seen {
     rows: Vec<Row>,
@@ -30,15 +23,9 @@ struct Seen {
     cuts: Vec<u64>,
 }
 
-fn build(s: &NetworkScenario, how: How) -> World {
-    let mut m = s.model();
-    (m.engine, m.threads, m.fast_forward) = (how.engine, how.threads, how.fast_forward);
-    World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before")
-}
-
 /// Runs it; after so many events at a time, what `moves` makes of the world goes on.
 fn drive(s: &NetworkScenario, how: How, mut slice: impl FnMut() -> u64, mut moves: impl FnMut(World) -> World) -> Seen {
-    let mut w = build(s, how);
+    let mut w = build(s, how).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     let mut cuts = Vec::new();
     let ended: Ended = loop {
@@ -57,21 +44,11 @@ fn whole(s: &NetworkScenario, how: How) -> Seen {
     drive(s, how, || 1 << 16, |w| w)
 }
 
-/// Another world with the state of this one, which is over.
-fn moved(s: &NetworkScenario, how: How, mut old: World) -> World {
-    let state = old.save().unwrap_or_else(|what| panic!("{what} cannot be saved"));
-    let mut new = build(s, how);
-    new.restore(&state).unwrap_or_else(|e| panic!("{e}"));
-    assert!(new.save() == Ok(state), "the state that was restored is another one");
-    new.record_to(old.take_recorder().expect("it was given"));
-    new
-}
-
 /// Compares a run whose state moved from world to world with one that was not interrupted. Returns how often it moved.
 fn same(s: &NetworkScenario, how: How, dice: &mut Dice, what: &str) -> usize {
     let whole = whole(s, how);
     let part = whole.outcome.events - whole.outcome.fast_forwarded.events_skipped;
-    let cut = drive(s, how, || 1 + dice.roll(part / 2 + 1), |w| moved(s, how, w));
+    let cut = drive(s, how, || 1 + dice.roll(part / 2 + 1), |w| moved(s, how, w).unwrap());
     let place = || format!("{what}, {how:?}, cut after {:?} of {} events", cut.cuts, whole.outcome.events);
     if let Some(at) = whole.rows.iter().zip(&cut.rows).position(|(a, b)| a != b) {
         panic!("{}, row {at}: {:?}, cut {:?}", place(), whole.rows[at], cut.rows[at]);
@@ -83,11 +60,11 @@ fn same(s: &NetworkScenario, how: How, dice: &mut Dice, what: &str) -> usize {
 }
 
 const HOWS: [How; 5] = [
-    How { engine: Engine::Windows, threads: 1, fast_forward: false },
-    How { engine: Engine::Events, threads: 1, fast_forward: false },
-    How { engine: Engine::Windows, threads: 2, fast_forward: true },
-    How { engine: Engine::Events, threads: 3, fast_forward: false },
-    How { engine: Engine::Auto, threads: 1, fast_forward: true },
+    How { engine: Engine::Windows, threads: 1, fast_forward: false, ..PLAIN },
+    How { engine: Engine::Events, threads: 1, fast_forward: false, ..PLAIN },
+    How { engine: Engine::Windows, threads: 2, fast_forward: true, ..PLAIN },
+    How { engine: Engine::Events, threads: 3, fast_forward: false, ..PLAIN },
+    How { engine: Engine::Auto, threads: 1, fast_forward: true, ..PLAIN },
 ];
 
 fn case(case: u64) -> usize {

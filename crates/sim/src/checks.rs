@@ -33,7 +33,7 @@ pub struct Violation {
     /// Simulated time.
     pub time: Time,
     /// Rank among equal times, for putting those of several partitions in order.
-    pub(crate) rank: u64,
+    pub rank: u64,
     /// Which promise.
     pub kind: ViolationKind,
     /// Where and what, one sentence.

@@ -87,9 +87,9 @@ pub fn all(root: &Path) -> Vec<Reader> {
     readers
 }
 
-/// Inputs of a reader that are kept with the project: what a fuzzer has found that reaches the most, and what has failed once.
+/// Inputs of a reader that are kept with the project: what a fuzzer has found that reaches the most.
 pub fn kept(root: &Path, reader: &str) -> Vec<Vec<u8>> {
-    contents(&below(&root.join("crates/farm/corpus").join(reader), &[""]))
+    contents(&below(&root.join("fuzz/corpus").join(reader), &[""]))
 }
 
 fn wire(_: &Reader, bytes: &[u8]) -> bool {

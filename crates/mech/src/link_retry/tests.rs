@@ -238,6 +238,18 @@ fn a_link_that_makes_no_progress_is_flushed_and_begins_anew() {
     assert_eq!((tx.state(), tx.has_room(), tx.on_sent(us(21), 1000), tx.next_wake()), (State::Flush, true, None, Time::NEVER));
 }
 
+/// No peer acknowledges what was not sent. Of one that does nothing is believed, or frames would be freed that have not arrived.
+#[test]
+fn an_acknowledgement_of_what_was_not_sent_frees_nothing() {
+    let mut tx = RetrySender::new(params(&[]));
+    (0..3).for_each(|_| _ = tx.on_sent(Time(0), 1000));
+    for beyond in [3, 4, 1 << 19] {
+        assert_eq!(tx.on_signal(Time(1), Signal::Ack(beyond)).freed, 0, "{beyond}");
+    }
+    assert_eq!(tx.outstanding(), 3);
+    assert_eq!(tx.on_signal(Time(1), Signal::Ack(2)).freed, 3);
+}
+
 #[test]
 fn numbers_wrap() {
     let p = params(&[("frames", "524288"), ("buffer", "1GB")]);
