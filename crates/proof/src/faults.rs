@@ -12,6 +12,8 @@ pub enum Faults {
     Doubled,
     /// A message may take three frame times longer than the link was dimensioned for. What is sent after it comes after it, as on any wire.
     Late,
+    /// The same, and what is sent after it may come before it: no wire does that, an end that takes messages from several queues may.
+    Overtaken,
     /// A message may be lost, and any number of them.
     Lost,
     /// A message may be lost, and none in the [`SPARED`] ticks after it.
@@ -28,10 +30,11 @@ pub enum Faults {
 
 impl Faults {
     /// All of them, in the order of the page.
-    pub const ALL: [Faults; 9] = [
+    pub const ALL: [Faults; 10] = [
         Faults::None,
         Faults::Doubled,
         Faults::Late,
+        Faults::Overtaken,
         Faults::Turned,
         Faults::Lost,
         Faults::LostRarely,
@@ -46,6 +49,7 @@ impl Faults {
             Faults::None => "none",
             Faults::Doubled => "a message comes twice",
             Faults::Late => "a message is late by three frames",
+            Faults::Overtaken => "a message is late by three frames, and overtaken",
             Faults::Lost => "messages are lost",
             Faults::LostRarely => "messages are lost, one in eight ticks at most",
             Faults::LostByKind => "messages are lost, no two of a kind in a row",
@@ -60,7 +64,7 @@ impl Faults {
         match self {
             Faults::None | Faults::FrameLost | Faults::FrameLostReported => &[Fate::Soon, Fate::Slow],
             Faults::Doubled => &[Fate::Soon, Fate::Slow, Fate::Twice],
-            Faults::Late => &[Fate::Soon, Fate::Late],
+            Faults::Late | Faults::Overtaken => &[Fate::Soon, Fate::Late],
             Faults::Lost | Faults::LostRarely => &[Fate::Soon, Fate::Slow, Fate::Never],
             Faults::LostByKind => &[Fate::Soon, Fate::Slow, Fate::Never, Fate::FirstNever, Fate::RestNever],
             Faults::Turned => &[Fate::Soon, Fate::Slow, Fate::Turned],

@@ -185,6 +185,10 @@ impl Link {
             Fate::Slow | Fate::Twice | Fate::FirstNever | Fate::RestNever | Fate::Turned => slow,
             Fate::Late => slow + TICK * 3,
         };
+        if self.faults == Faults::Overtaken {
+            let place = s.messages.partition_point(|m| m.0 <= at + takes);
+            return s.messages.insert(place, (at + takes, message));
+        }
         // One behind the other, as on any wire.
         let after = s.messages.back().map_or(Time::ZERO, |m| m.0 + wire);
         let at = after.max(at + takes);

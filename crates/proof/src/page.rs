@@ -117,8 +117,8 @@ state that one link can reach, with the same state machines (`crates/mech`) that
   that `xoff plan` and `xoff run` derive.
 - **The adversary** decides in every tick of one frame time whether the source sends, whether the drain takes a frame (of a per-flow flow control, from
   which of two flows), and whether a message takes the least or the longest time for which the link was dimensioned. Faults come on top.
-- **Messages of a wire keep their order**: what is sent after a late message is late too, as on any wire. What an end does with messages that it has must not change
-  their order either: with a RESUME before its PAUSE, pauses without an end would never end.
+- **Messages of a wire keep their order**: what is sent after a late message is late too, but where it says that a message is overtaken. No wire does that; an end that
+  takes messages from several queues may.
 - **States that go on alike are one**: times count as of now, counters as of each other. So a search without a bound on ticks ends by itself, and
   what holds does so for runs of any length.
 - **Three properties**, in every state: *no frame finds the buffer full*; *frames are delivered once and in order*; *the link recovers*: left alone
