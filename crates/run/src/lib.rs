@@ -35,3 +35,24 @@ pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Wa
 
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What decides results beside the input: the version, and a fingerprint of the sources that compute them. What is kept to go on with
+/// carries it, so that a changed mechanism does not go on with results of before.
+pub const ENGINE: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("XOFF_ENGINE"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without one of these a changed mechanism would go on with results of before.
+    #[test]
+    fn the_engine_is_all_that_decides_results() {
+        let of: Vec<&str> = env!("XOFF_ENGINE_OF").split(' ').collect();
+        for name in ["units", "params", "mech", "topology", "workload", "jobs", "node", "sim", "rows", "scenario", "analysis", "fabric"] {
+            assert!(of.contains(&format!("../{name}/src").as_str()), "{name} is not in {of:?}");
+        }
+        assert!(of.contains(&"./src") && !of.contains(&"../report/src"), "{of:?}");
+        let (version, fingerprint) = ENGINE.split_once(' ').unwrap();
+        assert_eq!((version, fingerprint.len()), (VERSION, 16));
+    }
+}

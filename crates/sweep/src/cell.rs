@@ -33,7 +33,7 @@ impl Cell {
         let fixed: Vec<(&str, &str)> = set.iter().map(|(name, s)| (name.as_str(), s.toml.as_str())).collect();
         let own: Vec<(&str, &str)> = settings.iter().filter_map(|(n, s)| Some((n.as_str(), s.as_ref()?.toml.as_str()))).collect();
         // A number of the form: it changes when what is kept changes.
-        let all = (1, xoff_run::VERSION, plan.basis(), fixed, own, seed);
+        let all = (1, xoff_run::ENGINE, plan.basis(), fixed, own, seed);
         let text = serde_json::to_string(&all).expect("texts and numbers");
         let key = format!("{:032x}", xxh3_128(text.as_bytes()));
         Cell { index, settings, set, seed, key }

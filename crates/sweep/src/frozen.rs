@@ -29,7 +29,7 @@ impl Plan {
         // A worker has another present folder.
         let absolute = |p: &Path| std::path::absolute(Path::new(".").join(p)).unwrap_or_else(|_| p.to_owned());
         let frozen = Frozen {
-            version: xoff_run::VERSION.into(),
+            version: xoff_run::ENGINE.into(),
             plan: (self.source.name().into(), self.source.text().into()),
             scenario: scenario.as_ref().map(|s| (s.source.name().into(), s.source.text().into(), absolute(&s.folder))),
             inputs: scenario
@@ -44,10 +44,10 @@ impl Plan {
     /// # Errors
     /// A text of another version of the program.
     pub fn thaw(text: &str, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
-        let refused = |what: String| Problems::from(Problem::new(what, "install the same version of xoff on every machine"));
+        let refused = |what: String| Problems::from(Problem::new(what, "install the same build of xoff on every machine"));
         let frozen: Frozen = serde_json::from_str(text).map_err(|e| refused(format!("the plan cannot be read: {e}")))?;
-        if frozen.version != xoff_run::VERSION {
-            return Err(refused(format!("the plan is from xoff {}, this worker has {}", frozen.version, xoff_run::VERSION)));
+        if frozen.version != xoff_run::ENGINE {
+            return Err(refused(format!("the plan is from xoff {}, this worker has {}", frozen.version, xoff_run::ENGINE)));
         }
         let given = frozen.scenario.map(|(name, text, folder)| (Source::file(name, text), folder, frozen.inputs));
         let mut plan = Plan::read(Source::file(frozen.plan.0, frozen.plan.1), Path::new(""), studies, given)?;

@@ -14,7 +14,7 @@ use crate::ReproduceError;
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 struct Line {
-    /// Version of the program and its scenario: results of another one are not ours.
+    /// What decides results beside the key: those of another program or scenario are not ours.
     basis: String,
     key: Value,
     result: Value,
@@ -26,6 +26,8 @@ pub struct Kept {
     file: File,
     path: std::path::PathBuf,
     done: HashMap<String, Value>,
+    /// Results of another basis, which are not used.
+    pub others: usize,
 }
 
 impl Kept {
@@ -37,7 +39,7 @@ impl Kept {
         }
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
         let mut done = HashMap::new();
-        let mut sound = 0;
+        let (mut sound, mut others) = (0, 0);
         let mut reader = BufReader::new(&file);
         let mut text = String::new();
         while reader.read_line(&mut text).map_err(error)? > 0 {
@@ -48,11 +50,13 @@ impl Kept {
             sound += text.len() as u64;
             if line.basis == basis {
                 done.insert(line.key.to_string(), line.result);
+            } else {
+                others += 1;
             }
             text.clear();
         }
         file.set_len(sound).and_then(|()| file.seek(SeekFrom::End(0))).map_err(error)?;
-        Ok(Kept { basis: basis.to_owned(), file, path: path.to_owned(), done })
+        Ok(Kept { basis: basis.to_owned(), file, path: path.to_owned(), done, others })
     }
 
     fn key<K: Serialize>(key: &K) -> Value {
@@ -98,7 +102,9 @@ mod tests {
         s.put(&2, &21).unwrap();
         let s = Kept::open(&path, "a").unwrap();
         assert_eq!(s.get::<_, u32>(&2), Some(21));
-        assert_eq!(Kept::open(&path, "b").unwrap().get::<_, u32>(&1), None, "work of another version");
+        assert_eq!(s.others, 0);
+        let b = Kept::open(&path, "b").unwrap();
+        assert_eq!((b.get::<_, u32>(&1), b.others), (None, 2), "work of another program");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

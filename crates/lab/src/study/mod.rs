@@ -11,3 +11,15 @@ mod plan;
 
 pub use pieces::Pieces;
 pub use plan::{Job, Plan, Results, Series};
+
+/// What decides results beside the key of a piece of work: the engine, and `texts`, such as the source of what is kept of a run, or a
+/// scenario.
+pub fn basis<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    texts.into_iter().fold(xoff_run::ENGINE.to_owned(), |all, text| format!("{all} {}", fingerprint(text)))
+}
+
+/// A fingerprint of a text: FNV-1a of 64 bits.
+pub fn fingerprint(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}

@@ -21,13 +21,19 @@ pub struct Pieces<'a> {
     deadline: Option<Instant>,
     phase: usize,
     phases: usize,
+    /// Stands beside the progress.
+    remark: String,
 }
 
 impl<'a> Pieces<'a> {
-    /// Keeps finished work in `file`; begins none after `limit`.
+    /// Keeps finished work in `file`; begins none after `limit`. What is kept there is used if `basis` is the same ([`super::basis`]).
     pub fn new(cx: &Context<'a>, file: &Path, basis: &str, limit: Option<Duration>, phases: usize) -> Result<Pieces<'a>, ReproduceError> {
-        let store = Mutex::new(Kept::open(file, basis)?);
-        Ok(Pieces { cx: *cx, store, deadline: limit.map(|l| Instant::now() + l), phase: 0, phases })
+        let store = Kept::open(file, basis)?;
+        let remark = match store.others {
+            0 => String::new(),
+            n => format!(" ({n} kept results are of another program and are not used)"),
+        };
+        Ok(Pieces { cx: *cx, store: Mutex::new(store), deadline: limit.map(|l| Instant::now() + l), phase: 0, phases, remark })
     }
 
     fn is_late(&self) -> bool {
@@ -58,7 +64,7 @@ impl<'a> Pieces<'a> {
             self.cx.fraction((self.phase as f64 + part) / self.phases as f64);
             let left = (n > 0).then(|| begun.elapsed().mul_f64((missing.len() - n) as f64 / n as f64));
             let left = left.map_or(String::new(), |d| format!(", {} min {} s left", d.as_secs() / 60, d.as_secs() % 60));
-            let text = format!("part {} of {}, {what}: {} of {}{left}", self.phase + 1, self.phases, kept + n, keys.len());
+            let text = format!("part {} of {}, {what}: {} of {}{}{left}", self.phase + 1, self.phases, kept + n, keys.len(), self.remark);
             self.cx.progress.note(self.cx.entry, &text);
         };
         report(0);

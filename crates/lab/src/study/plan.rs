@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Pieces;
+use super::{Pieces, basis};
 use crate::stats::Mean;
 use crate::{Context, ReproduceError};
 
@@ -11,6 +11,8 @@ use crate::{Context, ReproduceError};
 pub trait Job: Serialize + Sync {
     /// Folder of the results in which finished runs are kept.
     const FOLDER: &'static str;
+    /// Source of what is kept of it: what an older one kept is not used.
+    const SOURCE: &'static str;
     /// What is kept of it.
     type Run: Serialize + DeserializeOwned + Send;
 
@@ -53,7 +55,7 @@ impl<J: Job> Plan<J> {
     /// Interrupted; a run that is refused; a file that cannot be written.
     pub fn run(self, cx: &Context) -> Result<Results<J::Run>, ReproduceError> {
         let file = cx.below(J::FOLDER)?.join("done.jsonl");
-        let mut pieces = Pieces::new(cx, &file, xoff_run::VERSION, None, 1)?;
+        let mut pieces = Pieces::new(cx, &file, &basis([J::SOURCE]), None, 1)?;
         let runs = pieces.phase("runs", &self.jobs, J::run)?;
         Ok(Results { runs: runs.into_iter().collect::<Option<_>>().ok_or(ReproduceError::Interrupted)? })
     }
@@ -112,6 +114,7 @@ mod tests {
     struct Square(u64);
     impl Job for Square {
         const FOLDER: &'static str = "squares";
+        const SOURCE: &'static str = include_str!("plan.rs");
         type Run = u64;
         fn run(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Option<u64>, ReproduceError> {
             RUNS.fetch_add(1, Ordering::Relaxed);

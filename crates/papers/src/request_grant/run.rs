@@ -163,6 +163,7 @@ impl Serialize for Job {
 
 impl study::Job for Job {
     const FOLDER: &'static str = "request-grant";
+    const SOURCE: &'static str = include_str!("run.rs");
     type Run = Run;
 
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {

@@ -72,8 +72,7 @@ impl Job {
         let mut all: Vec<String> = scheme.settings.iter().map(|s| (*s).to_owned()).collect();
         all.extend_from_slice(settings);
         all.push(format!("run.seed={seed}"));
-        let text = text(file).bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
-        Job { scenario: file.into(), text: format!("{text:016x}"), settings: all, groups: groups.to_vec() }
+        Job { scenario: file.into(), text: study::fingerprint(text(file)), settings: all, groups: groups.to_vec() }
     }
 }
 
@@ -172,6 +171,7 @@ pub struct Run {
 
 impl study::Job for Job {
     const FOLDER: &'static str = "tcd";
+    const SOURCE: &'static str = include_str!("run.rs");
     type Run = Run;
 
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {

@@ -30,15 +30,13 @@ pub struct Job {
 
 impl Job {
     fn new(name: &str, config: Config) -> Job {
-        // FNV-1a, 64 bits.
-        let text = format!("{config:?}");
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        Job { name: name.into(), settings: format!("{hash:016x}"), config }
+        Job { name: name.into(), settings: study::fingerprint(&format!("{config:?}")), config }
     }
 }
 
 impl study::Job for Job {
     const FOLDER: &'static str = "unbiased-qcn";
+    const SOURCE: &'static str = include_str!("run.rs");
     type Run = Run;
 
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Run>, ReproduceError> {

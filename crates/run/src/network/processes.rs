@@ -18,7 +18,7 @@ use super::execute::{ALONE, Running, Whereabouts};
 use crate::manifest::RunError;
 
 impl NetworkScenario {
-    /// Whether all processes have read the same scenario with the same version of xoff, files that it names included; each of them asks.
+    /// Whether all processes have read the same scenario with the same build of xoff, files that it names included; each of them asks.
     ///
     /// # Errors
     /// What is different where, in words; the same ones at all of them.
@@ -33,7 +33,7 @@ impl NetworkScenario {
 
     /// The scenario as far as results depend on it.
     fn stated(&self) -> String {
-        format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::VERSION, self.resolved, self.digest())
+        format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::ENGINE, self.resolved, self.digest())
     }
 
     /// Of what is not written out in the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same digest.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::job::{Aim, Egress, Job, NextAfter, Runs, SCENARIO, Scheme};
 use super::network::{Filtered, Network, RoutingRule};
 use super::sizes::{DURATION_US, Effort, LONG_US, SIZE_MAX, Sizes};
-use crate::study::Pieces;
+use crate::study::{self, Pieces};
 use crate::{Context, ReproduceError};
 
 /// Networks of a search that are done together.
@@ -221,10 +221,9 @@ impl LargeScale {
     }
 }
 
-/// What results depend on besides the job: the program and the scenario (FNV-1a).
+/// What results depend on besides the job: the engine, the scenario, and what is drawn, run and kept.
 pub(super) fn basis() -> String {
-    let hash = SCENARIO.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
-    format!("{} {hash:016x}", xoff_run::VERSION)
+    study::basis([SCENARIO, include_str!("job.rs"), include_str!("meter.rs"), include_str!("network.rs")])
 }
 
 fn filter(pieces: &mut Pieces, k: u32, networks: u32) -> Result<Filtered, ReproduceError> {
