@@ -96,9 +96,13 @@ impl Check {
     }
     /// A mean over seeds, all of whose 95 % interval must lie in `low ..= high`. Of one value there is no interval.
     pub fn mean(what: impl Into<String>, unit: Unit, mean: Mean, low: f64, high: f64) -> Self {
-        let mut check = Check::new(what, unit, mean.mean, low, high);
-        check.interval = (mean.n > 1).then_some((mean.low, mean.high));
-        check
+        Check::new(what, unit, mean.mean, low, high).of(mean)
+    }
+    /// Of a mean over seeds, all of whose 95 % interval must lie in the band. Of one value there is no interval.
+    pub fn of(mut self, mean: Mean) -> Self {
+        self.value = mean.mean;
+        self.interval = (mean.n > 1).then_some((mean.low, mean.high));
+        self
     }
     /// With an interval, all of which must lie in the band.
     pub fn interval(mut self, low: f64, high: f64) -> Self {

@@ -45,6 +45,22 @@ impl Mean {
         Mean { mean: self.mean + more, low: self.low + more, high: self.high + more, n: self.n }
     }
 
+    /// With an interval that ends where the quantity does: no share is below 0 or above 1.
+    pub fn within(self, low: f64, high: f64) -> Mean {
+        Mean { low: self.low.max(low), high: self.high.min(high), ..self }
+    }
+
+    /// How many times larger than `other`, of positive values that do not belong together: from the smallest that both intervals allow to
+    /// the largest.
+    pub fn over(self, other: Mean) -> Mean {
+        Mean { mean: self.mean / other.mean, low: self.low / other.high, high: self.high / other.low, n: self.n.min(other.n) }
+    }
+
+    /// How much more than `other`, of values that do not belong together: from the smallest that both intervals allow to the largest.
+    pub fn less(self, other: Mean) -> Mean {
+        Mean { mean: self.mean - other.mean, low: self.low - other.high, high: self.high - other.low, n: self.n.min(other.n) }
+    }
+
     /// In words: the value and its interval, each as `one` writes it.
     pub fn words(&self, one: impl Fn(f64) -> String) -> String {
         if self.n < 2 { one(self.mean) } else { format!("{} ({} to {})", one(self.mean), one(self.low), one(self.high)) }
@@ -119,6 +135,10 @@ mod tests {
         let m = Mean::ratio(&[2.0, 40.0, 6.0], &[1.0, 20.0, 3.0]);
         assert!((m.mean - 2.0).abs() < 1e-12 && (m.high - m.low).abs() < 1e-9);
         assert_eq!((m.plus(-1.0).mean, m.plus(-1.0).n), (m.mean - 1.0, 3));
+        let (a, b) = (Mean { mean: 6.0, low: 4.0, high: 8.0, n: 3 }, Mean { mean: 2.0, low: 1.0, high: 4.0, n: 5 });
+        assert_eq!(a.over(b), Mean { mean: 3.0, low: 1.0, high: 8.0, n: 3 });
+        assert_eq!(a.within(5.0, 7.0), Mean { mean: 6.0, low: 5.0, high: 7.0, n: 3 });
+        assert_eq!(a.less(b), Mean { mean: 4.0, low: 0.0, high: 7.0, n: 3 });
         let m = Mean::ratio(&[1.0, 4.0], &[1.0, 1.0]);
         assert!((m.mean - 2.0).abs() < 1e-12 && m.low < 1.0);
     }

@@ -142,6 +142,55 @@ fn every_check_of_every_entry_has_a_source_and_a_value_that_fails_it() {
     assert!(checks > 500, "{checks}");
 }
 
+/// The text of each call of `what` in a source, whose parentheses close.
+fn calls<'a>(source: &'a str, what: &'a str) -> impl Iterator<Item = &'a str> {
+    source.match_indices(what).filter_map(move |(at, _)| {
+        let rest = &source[at..];
+        let mut depth = 0;
+        let end = rest.char_indices().find_map(|(i, c)| {
+            depth += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
+            (depth == 0 && c == ')').then_some(i)
+        })?;
+        // What follows may give it its interval.
+        let after: String = rest[end + 1..].chars().filter(|c| !c.is_whitespace()).take(10).collect();
+        (!after.starts_with(".of(") && !after.starts_with(".interval(")).then_some(&rest[..=end])
+    })
+}
+
+/// Calls that judge a mean by its middle.
+fn by_the_middle(source: &str) -> Vec<&str> {
+    let all = ["Check::new(", "Check::near(", "Check::exact("].into_iter().flat_map(|what| calls(source, what).collect::<Vec<_>>());
+    // `.mean()` is that of a population, such as all ports, which has no seeds.
+    all.filter(|c| c.match_indices(".mean").any(|(at, _)| !c[at + 5..].starts_with('('))).collect()
+}
+
+#[test]
+fn a_mean_is_judged_by_its_interval() {
+    let canary = "f(Check::new(\n  \"(a)\", unit, mean(x).mean / 2.0, 0.0, 1.0).claimed()); Check::new(a, b.mean()); Check::near(w, m.mean, 1.0).of(m)";
+    assert_eq!(by_the_middle(canary), ["Check::new(\n  \"(a)\", unit, mean(x).mean / 2.0, 0.0, 1.0)"]);
+    let mut folders = vec![root().join("crates/papers/src")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap();
+            seen += source.matches("Check::").count();
+            let found = by_the_middle(&source);
+            assert!(found.is_empty(), "{}: {found:?}", path.display());
+        }
+    }
+    assert!(seen > 300, "{seen}");
+    // And as pages show it: with more than one run a mean has an interval.
+    for s in all() {
+        for r in s.rows.iter().filter(|r| r.what.contains("mean of the ") || r.what.contains("mean of 10 seeds")) {
+            assert!(r.here.contains(" to "), "{} {}: {}: {}", s.paper.id, s.entry.id, r.what, r.here);
+        }
+    }
+}
+
 /// A verdict is nowhere written down: not on a page either.
 #[test]
 fn verdicts_on_pages_follow_from_their_checks() {

@@ -57,7 +57,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for packet in packets {
         for (name, order) in orders {
             for &spread in spreads {
-                let series = plan.series(cx, setups::seeds(cx), &setups::during(config(order, spread, packet), from, to));
+                let series = plan.series(cx, setups::seeds(cx, setups::PORTS), &setups::during(config(order, spread, packet), from, to));
                 all.push((name, packet, spread, series));
             }
         }

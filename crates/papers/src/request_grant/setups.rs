@@ -127,9 +127,10 @@ pub fn measured(cx: &Context, c: Config, longer: u64) -> Config {
     during(c, from * longer, to * longer)
 }
 
-/// Seeds of a sweep.
-pub fn seeds(cx: &Context) -> u64 {
-    cx.mode.pick(1, 3)
+/// Seeds of a series with as many ports. Where congestion trees are about to come back delays of seeds lie decades apart, so that three say
+/// nothing; a run of 256 ports takes half a minute.
+pub fn seeds(cx: &Context, ports: u32) -> u64 {
+    cx.mode.pick(1, if ports > PORTS { 3 } else { 10 })
 }
 
 /// What a quick run leaves out.

@@ -43,13 +43,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut f = Findings::default();
     let carried = |load: usize, way: usize| results.mean(all[load][way], |r| r.carried());
     for (i, (name, _)) in loads().iter().enumerate() {
-        f.checks.push(Check::new(
-            format!("{name}: throughput of one path a flow less that in turn"),
-            Unit::Fraction,
-            carried(i, 2).mean - carried(i, 0).mean,
-            -1.0,
-            0.0,
-        ));
+        let values = |way: usize| results.values(all[i][way], |r| r.carried());
+        let less = Mean::of(values(2).iter().zip(values(0)).map(|(one, turn)| one - turn));
+        f.checks.push(Check::mean(format!("{name}: throughput of one path a flow less that in turn"), Unit::Fraction, less, -1.0, 0.0));
         f.checks.push(Check::mean(format!("{name}: carried, in turn"), Unit::Fraction, carried(i, 0), 0.9, 1.03));
     }
     let collapse = carried(2, 2);
@@ -121,8 +117,8 @@ pub fn run_stages(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut f = Findings::default();
     for (i, (name, _)) in traffics.iter().enumerate() {
         for (k, (shape, _)) in shapes().iter().enumerate() {
-            let carried = results.mean(all[i][k], |r| r.carried()).mean;
-            f.checks.push(Check::new(format!("{shape}, {name}: carried"), Unit::Fraction, carried, 0.95, 1.04).claimed());
+            let carried = results.mean(all[i][k], |r| r.carried());
+            f.checks.push(Check::mean(format!("{shape}, {name}: carried"), Unit::Fraction, carried, 0.95, 1.04).claimed());
             let last = results.max(all[i][k], |r| f64::from(*r.queue_max.last().expect("stages")));
             f.checks
                 .push(Check::new(format!("{shape}, {name}: fullest queue of the last stage"), Unit::Bytes, last, 0.0, 61_440.0).claimed());

@@ -36,7 +36,7 @@ impl Sweep {
         longer: u64,
         config: impl Fn(f64) -> Config,
     ) -> &mut Curve {
-        let seeds = setups::seeds(cx);
+        let seeds = setups::seeds(cx, setups::PORTS);
         let points = loads.iter().map(|&l| (l, plan.series(cx, seeds, &setups::measured(cx, config(l), longer)))).collect();
         self.curves.push(Curve { name: name.into(), points, dashed: false });
         self.curves.last_mut().expect("just added")
@@ -120,17 +120,19 @@ impl Curve {
     pub fn delay(&self, results: &Results, load: f64) -> Mean {
         results.mean(self.at(load), |r| r.delay.mean)
     }
-    /// The smallest share carried up to a load.
-    pub fn carried_min(&self, results: &Results, load: f64) -> f64 {
-        self.up_to(load).map(|(_, s)| results.mean(s, |r| r.carried()).mean).fold(f64::INFINITY, f64::min)
+    /// The smallest share carried up to a load: that whose interval reaches the lowest.
+    pub fn carried_min(&self, results: &Results, load: f64) -> Mean {
+        let all = self.up_to(load).map(|(_, s)| results.mean(s, |r| r.carried()));
+        all.min_by(|a, b| a.low.total_cmp(&b.low)).unwrap_or_else(|| Mean::of([]))
     }
-    /// The largest delay over that of another curve, at loads that both have, up to `load`: the ratio and where.
-    pub fn worst_ratio(&self, other: &Curve, results: &Results, load: f64) -> (f64, f64) {
+    /// The largest delay over that of another curve, at loads that both have, up to `load`: the ratio whose interval reaches the highest,
+    /// and where.
+    pub fn worst_ratio(&self, other: &Curve, results: &Results, load: f64) -> (Mean, f64) {
         let both = self.up_to(load).filter_map(|(l, s)| {
             let (_, o) = other.points.iter().find(|p| (p.0 - l).abs() < 0.015)?;
-            Some((results.ratio(s, *o, |r| r.delay.mean).mean, l))
+            Some((results.ratio(s, *o, |r| r.delay.mean), l))
         });
-        both.fold((0.0, f64::NAN), |worst, p| if p.0 > worst.0 { p } else { worst })
+        both.max_by(|a, b| a.0.high.total_cmp(&b.0.high)).unwrap_or_else(|| (Mean::of([]), f64::NAN))
     }
 }
 

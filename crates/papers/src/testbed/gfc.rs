@@ -7,6 +7,7 @@ use xoff_units::Span;
 use super::repeat::{Cell, Real, Runs, all, capture_table, captured, machine};
 use crate::gfc::schemes::{CBFC, FIFO, GFC_BUFFER, GFC_TIME, PFC, REPAIRED, ROUND_ROBIN, SLACK, Scheme};
 use crate::lab::{self, Observed};
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
 const SCENARIO: (&str, &str) = scenario!("gfc/testbed", "ring.toml");
@@ -58,16 +59,12 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
     let peak = |r: &Real| r.seen.ingress_peak(PORT);
     let slowest = |r: &Real| r.seen.allowed_min(PORT).map_or(f64::NAN, |r| r.as_f64());
     found.checks.extend([
-        Check::new("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 750e3, 875e3)
+        Check::mean("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 750e3, 875e3)
             .beside(840e3)
             .assuming(ROUND_ROBIN),
-        Check::near("GFC, H3 later: highest queue, mean of the runs", Unit::Bytes, all[3].mean(peak), 884e3, 0.03)
-            .paper(884e3)
-            .assuming(LATER),
-        Check::near("GFC, H3 later: queue at rest, mean of the runs", Unit::Bytes, all[3].mean(rest), 840e3, 0.03)
-            .paper(840e3)
-            .assuming(LATER),
-        Check::exact("GFC, H3 later: smallest rate of H1, mean of the runs", Unit::BitsPerSecond, all[3].mean(slowest), 25e6)
+        near("GFC, H3 later: highest queue, mean of the runs", Unit::Bytes, all[3].mean(peak), 884e3).paper(884e3).assuming(LATER),
+        near("GFC, H3 later: queue at rest, mean of the runs", Unit::Bytes, all[3].mean(rest), 840e3).paper(840e3).assuming(LATER),
+        Check::mean("GFC, H3 later: smallest rate of H1, mean of the runs", Unit::BitsPerSecond, all[3].mean(slowest), 25e6, 25e6)
             .paper(25e6)
             .assuming(LATER),
     ]);
@@ -76,11 +73,11 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
         all[0].share(|r| r.still).words(),
         all[1].share(|r| r.still).words(),
         all[2].share(|r| r.still).words(),
-        lab::rate(all[2].mean(mean_rate)),
-        lab::bytes(all[2].mean(rest)),
-        lab::bytes(all[3].mean(peak)),
-        lab::bytes(all[3].mean(rest)),
-        lab::rate(all[1].mean(mean_rate)),
+        lab::rate(all[2].mean(mean_rate).mean),
+        lab::bytes(all[2].mean(rest).mean),
+        lab::bytes(all[3].mean(peak).mean),
+        lab::bytes(all[3].mean(rest).mean),
+        lab::rate(all[1].mean(mean_rate).mean),
     );
     found.notes.push(format!(
         "PFC in turn stood still in {}: not judged, since the paper names no discipline.",
@@ -109,18 +106,16 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut found = common(&jobs, &all);
     let rest = |r: &Real| at_rest(&r.seen);
     found.checks.push(
-        Check::near("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 745e3, 0.03)
-            .paper(745e3)
-            .assuming(ROUND_ROBIN),
+        near("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 745e3).paper(745e3).assuming(ROUND_ROBIN),
     );
     found.measured = format!(
         "Stood still, by the packet capture: CBFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
         all[0].share(|r| r.still).words(),
         all[1].share(|r| r.still).words(),
         all[2].share(|r| r.still).words(),
-        lab::rate(all[2].mean(mean_rate)),
-        lab::bytes(all[2].mean(rest)),
-        lab::rate(all[1].mean(mean_rate)),
+        lab::rate(all[2].mean(mean_rate).mean),
+        lab::bytes(all[2].mean(rest).mean),
+        lab::rate(all[1].mean(mean_rate).mean),
     );
     found.notes.push(format!(
         "CBFC in turn stood still in {}: not judged, since the paper names no discipline.",
@@ -149,16 +144,16 @@ pub fn run_repair(cx: &Context) -> Result<Findings, ReproduceError> {
     let still = all[1].share(|r| r.still);
     let mut checks = vec![
         captured(&all[1], Check::exact("entry ports: runs that stood still", Unit::Fraction, still.value(), 0.0).ours()),
-        Check::new("entry ports: slowest flow, mean of the runs", Unit::BitsPerSecond, ours, 0.9 * HALF, f64::INFINITY),
-        Check::new("the paper's rule: slowest flow, mean of the runs, over that", Unit::None, paper / ours, 0.0, 0.2),
+        Check::mean("entry ports: slowest flow, mean of the runs", Unit::BitsPerSecond, ours, 0.9 * HALF, f64::INFINITY),
+        Check::mean("the paper's rule: slowest flow, mean of the runs, over that", Unit::None, paper.over(ours), 0.0, 0.2),
     ];
     checks.extend(all.iter().map(Runs::enough));
     let lost = all.iter().map(Runs::lost).sum();
     checks.push(Check::none("frames lost in all runs: by nodes, on wires, in the kernel's rings", "frames", lost));
     let measured = format!(
         "Slowest flow in the last 500 ms of 6 s, order of arrival: {} by the paper's rule, {} with entry ports; stood still, by the packet capture: {} and {}.",
-        lab::rate(paper),
-        lab::rate(ours),
+        lab::rate(paper.mean),
+        lab::rate(ours.mean),
         all[0].share(|r| r.still).words(),
         still.words()
     );
@@ -210,7 +205,7 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
                     let rate = |flow: usize| runs.mean(|r| r.seen.rates_at_end(END)[flow]);
                     checks.extend((0..3).map(|flow| {
                         let what = format!("{}: rate of flow {}, mean of the runs", runs.name, flow + 1);
-                        Check::near(what, Unit::BitsPerSecond, rate(flow), HALF, 0.03).paper(HALF).assuming(SLOWER)
+                        near(what, Unit::BitsPerSecond, rate(flow), HALF).paper(HALF).assuming(SLOWER)
                     }));
                 } else if fifo {
                     let slowest = runs.runs.iter().flat_map(|r| r.seen.rates_at_end(END)).fold(f64::INFINITY, f64::min);
@@ -228,6 +223,11 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
     Findings { checks, tables: vec![table(all), capture_table(all)], notes: vec![machine(all)], ..Findings::default() }
 }
 
+/// A mean that lies, with all of its interval, within 3 % of what was computed.
+fn near(what: impl Into<String>, unit: Unit, mean: Mean, expected: f64) -> Check {
+    Check::near(what, unit, mean.mean, expected, 0.03).of(mean)
+}
+
 fn at_rest(run: &Observed) -> f64 {
     let end = lab::ps(run.outcome.now);
     lab::mean(&run.ingress(PORT), end - END.0 as f64, end)
@@ -241,7 +241,7 @@ fn table(all: &[Runs]) -> Table {
     use Align::{Left, Right};
     let mut table = Table::new(["Cell", "Stood still", "Closed at", "Mean rate of a flow", "Queue at rest", "Highest queue", "Control frames"])
         .align([Left, Left, Right, Right, Right, Right, Right])
-        .caption("Means over the runs that count. Rates and the queue at rest are those of the last 500 ms; when a cycle closed is what the nodes' own deadlock detector reports.");
+        .caption("Means over the runs that count with their 95 % intervals. Rates and the queue at rest are those of the last 500 ms; when a cycle closed is what the nodes' own deadlock detector reports.");
     for runs in all {
         let closed = runs.runs.iter().filter_map(|r| r.seen.deadlock()).map(|d| lab::ps(d.closed)).collect::<Vec<_>>();
         let closed = if closed.is_empty() { String::new() } else { lab::time(closed.iter().sum::<f64>() / closed.len() as f64) };
@@ -249,10 +249,10 @@ fn table(all: &[Runs]) -> Table {
             runs.name.clone(),
             runs.share(|r| r.still).words(),
             closed,
-            lab::rate(runs.mean(mean_rate)),
-            lab::bytes(runs.mean(|r| at_rest(&r.seen))),
-            lab::bytes(runs.mean(|r| r.seen.ingress_peak(PORT))),
-            format!("{:.0}", runs.mean(|r| r.seen.messages() as f64)),
+            runs.mean(mean_rate).words(lab::rate),
+            runs.mean(|r| at_rest(&r.seen)).words(lab::bytes),
+            runs.mean(|r| r.seen.ingress_peak(PORT)).words(lab::bytes),
+            format!("{:.0}", runs.mean(|r| r.seen.messages() as f64).mean),
         ]);
     }
     table

@@ -40,19 +40,15 @@ fn run(cx: &Context, cells: &[Cell]) -> Result<Vec<Runs>, ReproduceError> {
     all(cx, &cells.iter().collect::<Vec<_>>())
 }
 
-fn mean_of(runs: &Runs, of: impl Fn(&Real) -> f64) -> Mean {
-    Mean::of(runs.runs.iter().map(of))
-}
-
 /// Mean over the runs, with its interval, in words.
 fn words(runs: &Runs, of: impl Fn(&Real) -> f64, one: impl Fn(f64) -> String) -> String {
-    mean_of(runs, of).words(one)
+    runs.mean(of).words(one)
 }
 
 /// A mean rate that lies, with all of its interval, within a share of what was computed.
 fn near(what: impl Into<String>, runs: &Runs, of: impl Fn(&Real) -> f64, expected: f64, share: f64) -> Check {
     let off = expected * share;
-    Check::mean(what, Unit::BitsPerSecond, mean_of(runs, of), expected - off, expected + off).recomputed()
+    Check::mean(what, Unit::BitsPerSecond, runs.mean(of), expected - off, expected + off).recomputed()
 }
 
 fn rate_of(flow: usize) -> impl Fn(&Real) -> f64 {
@@ -81,11 +77,11 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     ];
     for flow in 0..3 {
         let what = format!("PFFC: rate of flow {}, mean of the runs", flow + 1);
-        checks.push(Check::mean(what, Unit::BitsPerSecond, mean_of(&all[1], rate_of(flow)), 0.9 * LINE / 2.0, 1.01 * LINE / 2.0));
+        checks.push(Check::mean(what, Unit::BitsPerSecond, all[1].mean(rate_of(flow)), 0.9 * LINE / 2.0, 1.01 * LINE / 2.0));
     }
     checks.push(lossless(&all));
     checks.extend(all.iter().map(Runs::enough));
-    let rates = |i: usize| (0..3).map(|f| lab::rate(all[i].mean(rate_of(f)))).collect::<Vec<_>>().join(", ");
+    let rates = |i: usize| (0..3).map(|f| lab::rate(all[i].mean(rate_of(f)).mean)).collect::<Vec<_>>().join(", ");
     let measured = format!(
         "Stood still, by the packet capture: PFC {}, PFFC {}. Rates of the flows in the last 500 ms, mean of the runs: PFC {}; PFFC {}.",
         still(0).words(),
@@ -143,13 +139,13 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
         })
         .collect();
     let all = run(cx, &cells)?;
-    let mean = |i: usize| all[i].mean(total) / 2.0;
+    let of_all = |i: usize| all[i].mean(total);
     let mut checks = Vec::new();
     for (i, runs) in all.iter().enumerate() {
         let what = format!("{}: mean throughput of a connection", runs.name);
         checks.push(near(what, runs, |r| total(r) / 2.0, LINE / 2.0, 0.03).assuming(SHAPE));
         if i > 0 {
-            checks.push(Check::near(format!("{} over N = 1", runs.name), Unit::None, mean(i) / mean(0), 1.0, 0.03).claimed());
+            checks.push(Check::mean(format!("{} over N = 1", runs.name), Unit::None, of_all(i).over(of_all(0)), 0.97, 1.03).claimed());
             // Else the hops would take no part in it.
             let held = runs.runs.iter().map(|r| r.seen.totals(&format!("S{i}->S{}", i + 1)).holds).min().unwrap_or(0);
             let what = format!("{}: times that the last switch stops a flow at the one before, least of the runs", runs.name);
@@ -166,9 +162,9 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
             runs.name.clone(),
             runs.runs.len().to_string(),
             words(runs, |r| total(r) / 2.0, lab::rate),
-            lab::bytes(runs.mean(|r| r.seen.peak())),
+            lab::bytes(runs.mean(|r| r.seen.peak()).mean),
             words(runs, |r| r.seen.messages() as f64, |v| format!("{v:.0}")),
-            Unit::Fraction.format(runs.mean(Real::left_out)),
+            Unit::Fraction.format(runs.mean(Real::left_out).mean),
         ]);
     }
     let figure = Figure::new("Real frames: two connections over one to four hops")
@@ -179,10 +175,11 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
                 Axis::new("Switches", Unit::None).range(1.0, N as f64),
                 Axis::new("Mean throughput", Unit::BitsPerSecond).range(0.0, 105e6),
             )
-            .mark(Mark::line(PFFC.title, (0..N).map(|i| ((i + 1) as f64, mean(i)))).colour(PFFC.colour))
+            .mark(Mark::line(PFFC.title, (0..N).map(|i| ((i + 1) as f64, of_all(i).mean / 2.0))).colour(PFFC.colour))
             .mark(Mark::hline(LINE / 2.0, "half the line")),
         );
-    let measured = format!("PFFC, N = 1 to 4: {} for a connection.", (0..N).map(|i| lab::rate(mean(i))).collect::<Vec<_>>().join(", "));
+    let measured =
+        format!("PFFC, N = 1 to 4: {} for a connection.", (0..N).map(|i| lab::rate(of_all(i).mean / 2.0)).collect::<Vec<_>>().join(", "));
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
 }
 
@@ -191,7 +188,7 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
     let cells = [PFC, PFFC].map(|s| cell(VICTIM, s, "", &[]));
     let all = run(cx, &cells)?;
     let mut checks = vec![
-        Check::mean("PFC: rate of flow 2, mean of the runs", Unit::BitsPerSecond, mean_of(&all[0], rate_of(1)), 0.0, 15e6)
+        Check::mean("PFC: rate of flow 2, mean of the runs", Unit::BitsPerSecond, all[0].mean(rate_of(1)), 0.0, 15e6)
             .claimed()
             .assuming(SLOW),
         near("PFFC: rate of flow 2, mean of the runs", &all[1], rate_of(1), 30e6, 0.01).paper(30e6),
@@ -208,16 +205,16 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
             runs.runs.len().to_string(),
             words(runs, rate_of(0), lab::rate),
             words(runs, rate_of(1), lab::rate),
-            lab::bytes(runs.mean(|r| r.seen.ingress_peak("S1->S2"))),
-            format!("{:.0}", runs.mean(|r| r.seen.messages() as f64)),
+            lab::bytes(runs.mean(|r| r.seen.ingress_peak("S1->S2")).mean),
+            format!("{:.0}", runs.mean(|r| r.seen.messages() as f64).mean),
         ]);
     }
     let measured = format!(
         "PFC: flow 1 {}, flow 2 {}. PFFC: flow 1 {}, flow 2 {}.",
-        lab::rate(all[0].mean(rate_of(0))),
-        lab::rate(all[0].mean(rate_of(1))),
-        lab::rate(all[1].mean(rate_of(0))),
-        lab::rate(all[1].mean(rate_of(1)))
+        lab::rate(all[0].mean(rate_of(0)).mean),
+        lab::rate(all[0].mean(rate_of(1)).mean),
+        lab::rate(all[1].mean(rate_of(0)).mean),
+        lab::rate(all[1].mean(rate_of(1)).mean)
     );
     let title = "Real frames: two flows of 30 Mb/s over one link, flow 1 on to a link of 10 Mb/s";
     let figure = curves(title, "The slides: PFC affects flow 2 without need, PFFC does not. First run that counts.", &all, 2, 35e6);
@@ -273,11 +270,11 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
             runs.name.clone(),
             runs.runs.len().to_string(),
             words(runs, dropped, |v| format!("{v:.0}")),
-            Unit::Fraction.format(runs.mean(share)),
-            lab::bytes(runs.mean(|r| r.seen.totals("S1->H5").egress_bytes_max as f64)),
+            Unit::Fraction.format(runs.mean(share).mean),
+            lab::bytes(runs.mean(|r| r.seen.totals("S1->H5").egress_bytes_max as f64).mean),
         ]);
     }
-    let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share))))];
+    let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share).mean)))];
     let figure = Figure::new("Real frames: four senders to one output, 800 KB")
         .caption(
             "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim loss for the one and none for the other.",
@@ -286,7 +283,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
             Panel::new("", Axis::new("", Unit::None), Axis::new("Frames lost", Unit::Fraction))
                 .mark(Mark::bars(all.iter().map(|r| r.name.replace(" of the buffer", "")), bars)),
         );
-    let measured = all.iter().map(|r| format!("{}: {:.0}", r.name, r.mean(dropped))).collect::<Vec<_>>().join("; ");
+    let measured = all.iter().map(|r| format!("{}: {:.0}", r.name, r.mean(dropped).mean)).collect::<Vec<_>>().join("; ");
     let measured = format!("Frames lost in a run of a second, mean of the runs. {measured}.");
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
 }
@@ -318,7 +315,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     )];
     for (runs, (_, paper)) in all.iter().zip(PAPER) {
         let what = format!("{}: share of the link, mean of the runs", runs.name);
-        checks.push(Check::new(what, Unit::Fraction, runs.mean(share), 0.0, 0.01).beside(paper).assuming(SHAPE));
+        checks.push(Check::mean(what, Unit::Fraction, runs.mean(share), 0.0, 0.01).beside(paper).assuming(SHAPE));
         checks.push(runs.enough());
     }
     checks.push(lossless(&all));
@@ -334,7 +331,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
             Unit::Fraction.format(paper),
         ]);
     }
-    let bars = BarGroup::new("share", all.iter().zip(PAPER).map(|(r, p)| Bar::new(r.mean(share)).reference(p.1)));
+    let bars = BarGroup::new("share", all.iter().zip(PAPER).map(|(r, p)| Bar::new(r.mean(share).mean).reference(p.1)));
     let figure = Figure::new("Real frames: what control frames take of the link (Table 3)")
         .caption("Xoff 18.5 KB and Xon half of it in both; the paper names no thresholds, and the count depends on how far apart they are.")
         .panel(
@@ -343,8 +340,8 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
         );
     let measured = format!(
         "PFC {} of the link, PFFC {}; PFFC over PFC {ratio:.2} (paper {printed:.2}).",
-        Unit::Fraction.format(all[0].mean(share)),
-        Unit::Fraction.format(all[1].mean(share))
+        Unit::Fraction.format(all[0].mean(share).mean),
+        Unit::Fraction.format(all[1].mean(share).mean)
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
 }

@@ -9,7 +9,7 @@ use xoff_switchd::Tap;
 use xoff_testbed::{RealReport, Run, observe, packet_capture, stood_still};
 
 use crate::lab::{self, Observed};
-use crate::stats::Share;
+use crate::stats::{Mean, Share};
 use crate::{Check, Context, ReproduceError};
 
 /// A run in which the processor was elsewhere for more than this share of the time proves nothing.
@@ -111,9 +111,9 @@ impl Runs {
         Share { of: self.runs.iter().filter(|r| of(r)).count(), n: self.runs.len() }
     }
 
-    /// Mean over the runs; NaN without any.
-    pub fn mean(&self, of: impl Fn(&Real) -> f64) -> f64 {
-        self.runs.iter().map(of).sum::<f64>() / self.runs.len() as f64
+    /// Mean over the runs, with its interval; NaN without any.
+    pub fn mean(&self, of: impl Fn(&Real) -> f64) -> Mean {
+        Mean::of(self.runs.iter().map(of))
     }
 
     /// Frames lost in all runs.

@@ -12,6 +12,7 @@ use xoff_wire::local::{self, Message};
 
 use super::repeat::{Cell, Runs, all_with, machine};
 use crate::lab;
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
 const SCENARIO: (&str, &str) = scenario!("tcd/testbed", "testbed.toml");
@@ -140,12 +141,11 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, sentences: &mut V
             let shares = c[..whole].iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, n)| share(n[flow], mark));
             if least { shares.fold(f64::INFINITY, f64::min) } else { shares.fold(0.0, f64::max) }
         };
-        let all: Vec<f64> = runs.runs.iter().zip(counts).map(one).collect();
-        all.iter().sum::<f64>() / all.len() as f64
+        Mean::of(runs.runs.iter().zip(counts).map(one)).within(0.0, 1.0)
     };
-    let check = |what: &str, value: f64, low: f64, high: f64| {
+    let check = |what: &str, mean: Mean, low: f64, high: f64| {
         let what = format!("{name}: {what} per 500 ms, mean of the runs");
-        Check::new(what, Unit::Fraction, value, low, high).claimed().assuming(SLOWER)
+        Check::mean(what, Unit::Fraction, mean, low, high).claimed().assuming(SLOWER)
     };
     let (ue, outside) = (over(F0, 2, Some(true), true), over(F0, 2, Some(false), false));
     let f1_ce = over(F1, 1, Some(true), true);
@@ -161,8 +161,8 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, sentences: &mut V
     sentences.push(format!(
         "{name}, {} runs: F0 UE at least {} while A0 sends, at most {} outside; F1 CE at least {} in it.",
         runs.runs.len(),
-        Unit::Fraction.format(ue),
-        Unit::Fraction.format(outside),
-        Unit::Fraction.format(f1_ce)
+        Unit::Fraction.format(ue.mean),
+        Unit::Fraction.format(outside.mean),
+        Unit::Fraction.format(f1_ce.mean)
     ));
 }

@@ -5,6 +5,7 @@ use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_units::Bytes;
 use xoff_workload::random;
 
+use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// What is a random stream for; see `xoff_workload::random`.
@@ -29,7 +30,7 @@ const ASSUMING: &str = "a read of the array per cycle of the 454 MHz chip; rando
 
 /// Reads that searches took.
 struct Reads {
-    mean: f64,
+    mean: Mean,
     most: u32,
     /// Share of searches that ended row by row.
     in_sequence: f64,
@@ -44,7 +45,7 @@ fn reads(cx: &Context, flows: u32, at_once: usize) -> Reads {
     let n = cx.mode.pick(2_000, 20_000);
     let all: Vec<_> = (0..n).filter_map(|_| array.pick(&mut draw)).collect();
     Reads {
-        mean: all.iter().map(|f| f64::from(f.reads)).sum::<f64>() / all.len() as f64,
+        mean: Mean::of(all.iter().map(|f| f64::from(f.reads))),
         most: all.iter().map(|f| f.reads).max().unwrap_or(0),
         in_sequence: all.iter().filter(|f| f.sequential).count() as f64 / all.len() as f64,
     }
@@ -72,10 +73,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let checks = vec![
         Check::new("a word over the payload of its buffer unit", Unit::Fraction, overhead, 0.0, 0.01).paper(0.01),
         Check::exact("buffer units in one read", Unit::Other("units".into()), (READ_BITS / WORD_BITS) as f64, ROW as f64).paper(16.0),
-        Check::new(
+        Check::mean(
             "random: reads of a search with 39 flows over those with one",
             Unit::Other("times".into()),
-            by_row[last].mean / by_row[0].mean,
+            by_row[last].mean.over(by_row[0].mean),
             0.9,
             1.1,
         )
@@ -98,9 +99,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for (i, &flows) in FLOWS.iter().enumerate() {
         table.push([
             flows.to_string(),
-            format!("{:.2}", by_row[i].mean),
+            format!("{:.2}", by_row[i].mean.mean),
             by_row[i].most.to_string(),
-            format!("{:.1}", by_word[i].mean),
+            format!("{:.1}", by_word[i].mean.mean),
             by_word[i].most.to_string(),
             Unit::Fraction.format(by_word[i].in_sequence),
             counters(flows).to_string(),
@@ -110,8 +111,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let measured = format!(
         "A word is {} of the payload of its unit; a search takes {:.2} reads in the mean with one flow and {:.2} with {}, at most {longest} ({}) and never more than {worst:.0} ({}). Deterministic sampling keeps a counter a flow. A frame of {} B writes {units} words when it comes and {units} when it goes, or one counter.",
         Unit::Fraction.format(overhead),
-        by_row[0].mean,
-        by_row[last].mean,
+        by_row[0].mean.mean,
+        by_row[last].mean.mean,
         FLOWS[last],
         Unit::Picoseconds.format(time(f64::from(longest))),
         Unit::Picoseconds.format(time(worst)),
@@ -122,7 +123,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Unit::Bytes.format((WORDS * UNIT) as f64),
         Unit::Bytes.format(8.0 * 150e3)
     )];
-    let line = |name: &str, of: &[Reads]| Mark::line(name, FLOWS.iter().zip(of).map(|(&f, r)| (f64::from(f), r.mean)).collect::<Vec<_>>());
+    let line =
+        |name: &str, of: &[Reads]| Mark::line(name, FLOWS.iter().zip(of).map(|(&f, r)| (f64::from(f), r.mean.mean)).collect::<Vec<_>>());
     let panel = Panel::new("", Axis::new("Flows in the buffer", none()), Axis::new("Steps of a sample", none()).log())
         .mark(line("random, 16 units a read", &by_row))
         .mark(line("random, a unit a read", &by_word))

@@ -227,11 +227,14 @@ impl Runs {
 
     fn random(&self, s: &Scatter) -> Vec<Check> {
         let name = KINDS[RANDOM].0;
-        let mut checks = vec![near(
-            format!("{name}: input of f1 with {} ports, mean of {} seeds, rack over ideal", SMALL.edges * LEAF, self.seeds),
-            (s.means[0].mean, s.means[1].mean),
-            0.15,
-        )];
+        let mut checks = vec![
+            near(
+                format!("{name}: input of f1 with {} ports, mean of {} seeds, rack over ideal", SMALL.edges * LEAF, self.seeds),
+                (s.means[0].mean, s.means[1].mean),
+                0.15,
+            )
+            .of(s.means[0].over(s.means[1])),
+        ];
         let unit = Unit::Other("standard deviations".into());
         checks.push(
             Check::new(format!("{name}: input of f1, rack less ideal, over the scatter of seeds"), unit, s.off / s.scatter, -3.0, 3.0)

@@ -24,8 +24,8 @@ struct Pooled {
     ingress: Sums,
     /// Rate per server over the last 5 ms of each run [bit/s].
     tail: Sums,
-    /// The same of runs with a deadlock.
-    tail_deadlocked: Sums,
+    /// The same of each run with a deadlock.
+    tail_deadlocked: Vec<f64>,
     /// Runs in which a port stood still.
     standstill: u64,
     /// Runs in which a flow had not a byte for 1 ms and until the end, and for 5 ms: it stood still.
@@ -36,8 +36,8 @@ struct Pooled {
     deadlocks: u64,
     /// Flows started and complete.
     flows: (u64, u64),
-    /// Time simulated, stretches of standstill at the end included [ms].
-    ms: f64,
+    /// Flows of each run that are complete [1/ms].
+    complete: Vec<f64>,
 }
 
 impl Pooled {
@@ -59,13 +59,15 @@ impl Pooled {
         self.ingress.merge(&run.measured.ingress);
         self.tail.add(run.tail(TAIL));
         if run.deadlock_ns.is_some() {
-            self.tail_deadlocked.add(run.tail(TAIL));
+            self.tail_deadlocked.push(run.tail(TAIL));
             self.deadlocks += 1;
         }
         self.standstill += (run.measured.standstill_ports > 0) as u64;
         self.still = (self.still.0 + (run.waiting > 0) as u64, self.still.1 + (run.still > 0) as u64);
         self.each.push((run.measured.throughput.mean(), run.slowdown.mean()));
-        self.ms += run.measured.series_kbps.len() as f64 * WINDOW.as_secs_f64() * 1e3;
+        // Stretches of standstill at the end included.
+        let ms = run.measured.series_kbps.len() as f64 * WINDOW.as_secs_f64() * 1e3;
+        self.complete.push(run.slowdown.n as f64 / ms);
         self.flows = (self.flows.0 + run.flows, self.flows.1 + run.slowdown.n);
     }
 }
@@ -93,6 +95,11 @@ fn spread(p: &[Pooled; 5], of: fn(&(f64, f64)) -> f64) -> Mean {
 /// Mean rate of each run over a rate.
 fn over(p: &Pooled, rate: f64) -> Mean {
     Mean::of(p.each.iter().map(|e| e.0 / rate))
+}
+
+/// Rate at the end of each run with a deadlock over the mean without a cycle.
+fn after_deadlock(own: &Pooled, free: &Pooled) -> Mean {
+    Mean::of(own.tail_deadlocked.iter().map(|rate| rate / free.throughput.mean()))
 }
 
 /// How many networks stand for the paper's 100.
@@ -153,11 +160,9 @@ pub fn throughput(study: &LargeScale) -> Findings {
             if scheme.is_gentle() {
                 let what = format!("k = {k}, {} deadlock cases: throughput of {} over that without a cycle", own.runs, scheme.title());
                 f.checks.push(Check::mean(what, Unit::None, over(own, free.throughput.mean()), 0.95, 1.05).claimed().assuming(FIFO));
-            } else if own.tail_deadlocked.n > 0 {
+            } else if !own.tail_deadlocked.is_empty() {
                 let what = format!("k = {k}, deadlock cases: throughput of {} in the last 5 ms over that without a cycle", scheme.title());
-                f.checks.push(
-                    Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO),
-                );
+                f.checks.push(Check::mean(what, Unit::None, after_deadlock(own, free), 0.0, 0.05).claimed().assuming(FIFO));
             }
         }
     }
@@ -265,18 +270,25 @@ pub fn slowdown(study: &LargeScale) -> Findings {
         for scheme in Scheme::ALL {
             let (own, free) = (&p[scheme as usize], &base[scheme as usize]);
             if scheme.is_gentle() {
-                let per_ms = |p: &Pooled| p.flows.1 as f64 / p.ms;
                 let what = format!("k = {k}, deadlock cases: flows completed per ms under {} over those without a cycle", scheme.title());
-                f.checks.push(Check::new(what, Unit::None, per_ms(own) / per_ms(free), 0.95, 1.05).claimed().assuming(FIFO));
-            } else if own.tail_deadlocked.n > 0 {
+                f.checks.push(
+                    Check::mean(
+                        what,
+                        Unit::None,
+                        Mean::of(own.complete.iter().copied()).over(Mean::of(free.complete.iter().copied())),
+                        0.95,
+                        1.05,
+                    )
+                    .claimed()
+                    .assuming(FIFO),
+                );
+            } else if !own.tail_deadlocked.is_empty() {
                 // Flows that a deadlock holds never end. What shows it: nothing arrives any more.
                 let what = format!(
                     "k = {k}, deadlock cases: bytes that still arrive under {} in the last 5 ms over those without a cycle",
                     scheme.title()
                 );
-                f.checks.push(
-                    Check::new(what, Unit::None, own.tail_deadlocked.mean() / free.throughput.mean(), 0.0, 0.05).claimed().assuming(FIFO),
-                );
+                f.checks.push(Check::mean(what, Unit::None, after_deadlock(own, free), 0.0, 0.05).claimed().assuming(FIFO));
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut rows: Vec<(String, [(String, Mean); 2])> = Vec::new();
     for w in [&HADOOP, &WEBSEARCH] {
-        for (name, pair) in [("DCQCN", Pair::dcqcn(cx, w, "pfc")?), ("TIMELY", Pair::timely(cx, w)?)] {
+        for (name, pair) in [("DCQCN", Pair::dcqcn(cx, w)?), ("TIMELY", Pair::timely(cx, w)?)] {
             rows.push((format!("{name}, {}", w.title), [pair.best(w, 0), pair.best(w, 2)]));
         }
     }

@@ -32,6 +32,9 @@ const READINGS: [Reading; 6] = [
 /// Those under TIMELY, a run of which takes twice as long.
 const TIMELY_READINGS: [Reading; 2] = [READINGS[3], READINGS[5]];
 
+/// Flows of WebSearch of which there is a shorter run beside.
+const SHORTER: u64 = 12_000;
+
 /// Settings over a scenario with their name.
 type Variant = (&'static str, &'static [&'static str]);
 /// What else may have been the paper's switch.
@@ -99,10 +102,9 @@ impl Size {
         match (mode, w.cdf) {
             (Mode::Quick, "hadoop") => Size { k: 4, flows: 4_000, seeds: 3 },
             (Mode::Quick, _) => Size { k: 4, flows: 600, seeds: 3 },
-            (Mode::Full, "hadoop") => full(40_000),
-            // A flow is fourteen times as long on the average: less than the paper's number of flows.
-            (Mode::Full, _) if rate_control == TIMELY.name => full(4_000),
-            (Mode::Full, _) => full(12_000),
+            // A flow is fourteen times as long on the average, and a run of TIMELY takes ten minutes.
+            (Mode::Full, "websearch") if rate_control == TIMELY.name => full(4_000),
+            (Mode::Full, _) => full(40_000),
         }
     }
     fn settings(&self, w: &Workload, flow_control: &str, reading: &Reading) -> Vec<String> {
@@ -179,7 +181,18 @@ struct Beside {
 
 /// Runs a workload without and with TCD, and what stands beside.
 fn pair(cx: &Context, w: &Workload, flow_control: &str, schemes: [&Scheme; 2], beside: &Beside) -> Result<Pair, ReproduceError> {
-    let size = Size::of(cx.mode, w, schemes[0].name);
+    pair_of(cx, w, flow_control, schemes, Size::of(cx.mode, w, schemes[0].name), beside)
+}
+
+/// [`pair`] of another size.
+fn pair_of(
+    cx: &Context,
+    w: &Workload,
+    flow_control: &str,
+    schemes: [&Scheme; 2],
+    size: Size,
+    beside: &Beside,
+) -> Result<Pair, ReproduceError> {
     let groups = w.picks();
     let mut plan = Plan::default();
     let mut of = |size: &Size, scheme: &Scheme, reading: &Reading, more: &[&str]| {
@@ -198,14 +211,14 @@ fn pair(cx: &Context, w: &Workload, flow_control: &str, schemes: [&Scheme; 2], b
 
 impl Pair {
     /// The two of Fig. 16.
-    pub fn dcqcn(cx: &Context, w: &Workload, flow_control: &str) -> Result<Pair, ReproduceError> {
+    pub fn dcqcn(cx: &Context, w: &Workload) -> Result<Pair, ReproduceError> {
         // What costs minutes a run is run without what is only shown beside.
-        let beside = match (w.cdf == HADOOP.cdf, flow_control) {
-            (true, "pfc") => Beside { schemes: &[DCQCN_TCD_B], readings: &READINGS, variants: &SWITCHES, shorter: None },
-            (false, "pfc") if cx.mode == Mode::Full => Beside { shorter: Some(4_000), ..Beside::default() },
-            _ => Beside::default(),
+        let beside = match w.cdf == HADOOP.cdf {
+            true => Beside { schemes: &[DCQCN_TCD_B], readings: &READINGS, variants: &SWITCHES, shorter: None },
+            false if cx.mode == Mode::Full => Beside { shorter: Some(SHORTER), ..Beside::default() },
+            false => Beside::default(),
         };
-        pair(cx, w, flow_control, [&DCQCN, &DCQCN_TCD], &beside)
+        pair(cx, w, "pfc", [&DCQCN, &DCQCN_TCD], &beside)
     }
     /// The two of Fig. 19.
     pub fn timely(cx: &Context, w: &Workload) -> Result<Pair, ReproduceError> {
@@ -248,7 +261,7 @@ impl Pair {
 
 /// The entry of Fig. 16(a).
 pub fn run_fig16a(cx: &Context) -> Result<Findings, ReproduceError> {
-    let pair = Pair::dcqcn(cx, &HADOOP, "pfc")?;
+    let pair = Pair::dcqcn(cx, &HADOOP)?;
     let expected = [
         expect(1, 0, 1.5, 5.0, Some(10.8 / 3.6)),
         level(1, 0, What::Without, 10.8),
@@ -268,7 +281,7 @@ pub fn run_fig16a(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// The entry of Fig. 16(b).
 pub fn run_fig16b(cx: &Context) -> Result<Findings, ReproduceError> {
-    let pair = Pair::dcqcn(cx, &WEBSEARCH, "pfc")?;
+    let pair = Pair::dcqcn(cx, &WEBSEARCH)?;
     let expected = [
         expect(1, 0, 1.3, 3.0, Some(4.6 / 2.5)),
         level(1, 0, What::Without, 4.6),
@@ -304,7 +317,10 @@ pub fn run_fig16_gfc(cx: &Context) -> Result<Findings, ReproduceError> {
     let assuming = format!("buffer-based GFC in place of PFC, same memory; {FABRIC}; {READING_A}");
     let mut measured = Vec::new();
     for (w, range) in [(&HADOOP, "Fig. 16a with GFC"), (&WEBSEARCH, "Fig. 16b with GFC")] {
-        let pair = Pair::dcqcn(cx, w, "gfc-buffer")?;
+        let whole = Size::of(cx.mode, w, DCQCN.name);
+        let size = if w.cdf == HADOOP.cdf { whole } else { Size { flows: whole.flows.min(SHORTER), ..whole } };
+        let of = |flow_control: &str| pair_of(cx, w, flow_control, [&DCQCN, &DCQCN_TCD], size, &Beside::default());
+        let pair = of("gfc-buffer")?;
         let expected = [expect(1, 0, 1.1, f64::INFINITY, None), expect(1, 2, 1.1, f64::INFINITY, None)];
         let one = judged(&pair, w, [&DCQCN, &DCQCN_TCD], &expected, &assuming, range);
         measured.push(one.measured);
@@ -314,7 +330,7 @@ pub fn run_fig16_gfc(cx: &Context) -> Result<Findings, ReproduceError> {
         }));
         all.figures.extend(one.figures);
         all.tables.extend(one.tables);
-        let pfc = Pair::dcqcn(cx, w, "pfc")?;
+        let pfc = of("pfc")?;
         for (name, p) in [("PFC", &pfc), ("GFC", &pair)] {
             let at = |series, which| p.value(series, w.range(1), which).mean;
             all.notes.push(format!(
