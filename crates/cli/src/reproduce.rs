@@ -93,9 +93,6 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         veth_network::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
     }
     let out = args.out.clone().unwrap_or_default();
-    if let Some(page) = &args.page {
-        check_docs(page, args.force.force).map_err(problems)?;
-    }
     interrupt::ask_first();
     let asked = interrupt::asker();
     let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
@@ -110,6 +107,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         force: args.force.force,
         ..Context::new(Mode::Quick, &out)
     };
+    if let Some(page) = &args.page {
+        check_docs(page, &cx, &args.paper, args.force.force).map_err(problems)?;
+    }
     let report = reproduce(&args.paper, &args.items, &cx);
     bar.clear();
     let report = report.map_err(problems)?;

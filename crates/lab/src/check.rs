@@ -15,6 +15,8 @@ use crate::stats::Mean;
 pub enum Source {
     /// The paper's text: its number, or words that leave no number open (none, some, more, less).
     Paper,
+    /// Ours, around the number of the paper, which prints no tolerance.
+    Around,
     /// Recomputed from the paper's formulas and parameters.
     Recomputed,
     /// A closed form: arithmetic or a law that is proved, whatever the paper says.
@@ -30,6 +32,7 @@ impl Source {
     pub const fn name(self) -> &'static str {
         match self {
             Source::Paper => "paper",
+            Source::Around => "ours, around the paper's number",
             Source::Recomputed => "recomputed",
             Source::ClosedForm => "closed form",
             Source::Words => "ours, for the paper's words",
@@ -39,7 +42,7 @@ impl Source {
 
     /// Whether the paper claims what is checked.
     pub fn is_claim(self) -> bool {
-        matches!(self, Source::Paper | Source::Words)
+        matches!(self, Source::Paper | Source::Around | Source::Words)
     }
 }
 
@@ -109,10 +112,10 @@ impl Check {
         self.interval = Some((low, high));
         self
     }
-    /// With the paper's value, which is then the source.
+    /// With the paper's value, which is then the source if it is an end of the band; else the width of the band is ours.
     pub fn paper(mut self, value: f64) -> Self {
         self.paper = Some(value);
-        self.source = Source::Paper;
+        self.source = if value == self.low || value == self.high { Source::Paper } else { Source::Around };
         self
     }
     /// The paper claims it in words. The band is the paper's if it needs no number of ours: zero, some, more or less than something
@@ -156,12 +159,22 @@ impl Check {
     /// Whether it holds. A value that is no number holds nowhere, and a mean only with all of its interval.
     pub fn holds(&self) -> bool {
         let inside = |v: f64| self.low <= v && v <= self.high;
-        inside(self.value) && self.interval.is_none_or(|(low, high)| inside(low) && inside(high))
+        inside(self.value) && self.ends().is_none_or(|(low, high)| inside(low) && inside(high))
+    }
+
+    /// The interval, ending where the quantity does: half of that of a small share lies below zero, where no share is.
+    fn ends(&self) -> Option<(f64, f64)> {
+        self.interval.map(|(low, high)| (low.max(self.possible.0), high.min(self.possible.1)))
     }
 
     /// A value that the quantity can have and that fails the check; none: it cannot fail, and says nothing.
     pub fn failing_example(&self) -> Option<f64> {
-        let step = if self.is_count() { 1.0 } else { 0.5 * self.low.abs().max(f64::MIN_POSITIVE) };
+        let step = match self.low == 0.0 {
+            _ if self.is_count() => 1.0,
+            true if self.high.is_finite() => 0.5 * self.high.abs(),
+            true => 1.0,
+            false => 0.5 * self.low.abs(),
+        };
         let below = (self.low - step).max(self.possible.0).min(self.possible.1);
         let above = if self.is_count() || self.high == 0.0 { self.high + 1.0 } else { self.high + 0.5 * self.high.abs() };
         let above = above.min(self.possible.1).max(self.possible.0);
@@ -181,7 +194,7 @@ impl Check {
     /// The measured value in words, a mean with its interval.
     pub fn measured(&self) -> String {
         let f = |v| self.unit.format(v);
-        self.interval.map_or(f(self.value), |(low, high)| format!("{} ({} to {})", f(self.value), f(low), f(high)))
+        self.ends().map_or(f(self.value), |(low, high)| format!("{} ({} to {})", f(self.value), f(low), f(high)))
     }
 
     /// The accepted range in words.
@@ -248,6 +261,11 @@ mod tests {
         assert!(!Check::mean("x", Unit::None, Mean::of([1.2, 1.9]), 1.0, 2.0).holds(), "two values say little");
         assert!(Check::mean("x", Unit::None, Mean::of([1.2]), 1.0, 2.0).holds());
         assert_eq!(of(1.25, 1.75).measured(), "1.5 (1.25 to 1.75)");
+        // No share is below zero or above one.
+        let share = Check::mean("x", Unit::Fraction, Mean { mean: 0.01, low: -0.01, high: 0.03, n: 3 }, 0.0, 0.05);
+        assert!(share.holds() && share.measured() == "1 % (0 % to 3 %)");
+        assert!(!Check::mean("x", Unit::None, Mean { mean: 0.01, low: -0.01, high: 0.03, n: 3 }, 0.005, 0.05).holds());
+        assert!(!Check::mean("x", Unit::None, Mean { mean: 0.01, low: -2.0, high: 0.03, n: 3 }, -1.0, 0.05).holds());
     }
 
     #[test]

@@ -123,10 +123,21 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Refuses a page that could not be written, before the work begins; and one that would take the place of a file of another origin, or a
-/// drawing of it that would, unless `force`.
-pub fn check_docs(page_file: &Path, force: bool) -> Result<(), ReproduceError> {
+/// Refuses a page that could not be written, before the work begins; and one that would take the place of a file of another origin, of a
+/// page of another paper, mode or seed, or a drawing of it that would, unless `force`.
+pub fn check_docs(page_file: &Path, cx: &Context, paper: &str, force: bool) -> Result<(), ReproduceError> {
     xoff_output::refuse_others(page_file, Kind::Page, force)?;
+    let old = std::fs::read_to_string(page_file).unwrap_or_default();
+    if let Some(made) = old.lines().find_map(|l| l.strip_prefix(xoff_output::PAGE_BEGINS)).filter(|_| !force) {
+        let testbed = if cx.testbed { " --testbed" } else { "" };
+        let ours = format!("{paper}{testbed} --{}` (seed {})", cx.mode.name(), cx.seed);
+        if !made.split_whitespace().collect::<Vec<_>>().join(" ").contains(&ours) {
+            let made = made.split(';').next().unwrap_or_default();
+            let what = format!("{} is a page of another run: {}{made}", page_file.display(), xoff_output::PAGE_BEGINS);
+            let hint = "name another page; with --force this one is replaced whole";
+            return Err(xoff_output::OutputError::new(page_file, what, hint).into());
+        }
+    }
     drop(xoff_output::Draft::to(page_file)?);
     let folder = page_file.with_extension("");
     if folder.exists() && !folder.is_dir() {
@@ -166,6 +177,25 @@ pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(),
 mod tests {
     use super::*;
     use crate::{Findings, Item};
+
+    /// A quick run, which is the default, took the place of a page that had taken hours.
+    #[test]
+    fn a_page_of_another_run_is_kept() {
+        let folder = std::env::temp_dir().join(format!("xoff-pages-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("p.md");
+        let cx = |mode, seed| Context { seed, ..Context::new(mode, &folder) };
+        let report = Report { paper: &PAPER, entries: vec![], interrupted: false, page: file.clone() };
+        write_docs(&report, &cx(Mode::Full, 1), &file).unwrap();
+        let check = |mode, seed, paper, force| check_docs(&file, &cx(mode, seed), paper, force);
+        assert!(check(Mode::Full, 1, "p", false).is_ok());
+        for refused in [check(Mode::Quick, 1, "p", false), check(Mode::Full, 2, "p", false), check(Mode::Full, 1, "q", false)] {
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains("another run"), "{text}");
+        }
+        assert!(check(Mode::Quick, 2, "q", true).is_ok());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     const PAPER: Paper = Paper {
         id: "p",

@@ -47,7 +47,7 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
     let rates = alive.rates_at_end(END);
     for (flow, rate) in rates.iter().enumerate() {
         checks.push(
-            Check::near(format!("{}: rate of F{}", gentle.title, flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.05)
+            Check::near(format!("{}: rate of F{}", gentle.title, flow + 1), Unit::BitsPerSecond, *rate, 5e9, 0.02)
                 .paper(5e9)
                 .assuming(ROUND_ROBIN),
         );

@@ -3,12 +3,9 @@
 use xoff_report::{Align, Cell, Table, Unit};
 
 use super::h1::{self, END, Job, LATER, LATER_SETTING, Seen, settings};
-use super::schemes::{FIFO, GFC_BUFFER, PFC, ROUND_ROBIN, SLACK, standstill};
+use super::schemes::{FIFO, GFC_BUFFER, PARKED, PFC, ROUND_ROBIN, SLACK, standstill};
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
-
-/// B_1 + (C - R_d) tau with tau = 90 us: where the queue parks [bytes].
-const PARKED: f64 = 750e3 + 5e9 / 8.0 * 90e-6;
 
 /// What might disturb the testbed: name, settings.
 fn disturbances() -> Vec<(String, Vec<String>)> {

@@ -20,7 +20,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for ((scheme, run), rate) in SCHEMES.iter().zip(&runs).zip(&rates) {
         if scheme.gentle {
             checks.push(
-                Check::near(format!("{}: rate of F5", scheme.title), Unit::BitsPerSecond, *rate, 5e9, 0.1).paper(5e9).assuming(ROUND_ROBIN),
+                Check::near(format!("{}: rate of F5", scheme.title), Unit::BitsPerSecond, *rate, 5e9, 0.02)
+                    .paper(5e9)
+                    .assuming(ROUND_ROBIN),
             );
         } else {
             checks.push(

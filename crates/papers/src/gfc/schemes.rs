@@ -63,3 +63,6 @@ impl Scheme {
         all
     }
 }
+
+/// B_1 + (C - R_d) tau with tau = 90 us: where the queue of a port parks [bytes].
+pub const PARKED: f64 = 750e3 + 5e9 / 8.0 * 90e-6;

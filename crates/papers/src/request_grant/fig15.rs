@@ -225,6 +225,7 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
             0.0,
             61_440.0 - 256.0,
         )
+        .possible(0.0, 61_440.0)
         .claimed(),
         Check::mean("implicit: throughput of the others while blocked over that of reserve", Unit::None, seen.beside(kept), 0.0, 0.9)
             .claimed(),

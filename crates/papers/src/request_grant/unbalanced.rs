@@ -180,7 +180,6 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
     let control = |s: &Seen, i: usize| s.results.mean(s.series[i][s.shares.len() / 2], |r| r.control_share).mean;
     let (smooth, at) = large.lowest(0);
     let mut checks = vec![
-        Check::mean("N = 256, 40 B smooth: lowest throughput", Unit::Fraction, smooth, 0.88, 0.93).paper(0.9),
         Check::new("N = 256, 40 B smooth: its w", Unit::None, at, 0.1, 0.9).claimed(),
         Check::mean(
             "N = 256, 40 B smooth: lowest throughput less that of the other workloads",
@@ -189,6 +188,7 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
             -1.0,
             0.0,
         )
+        .possible(-1.0, 1.0)
         .claimed(),
         Check::mean(
             "N = 64, 40 B smooth: lowest throughput less that of the other workloads",
@@ -197,6 +197,7 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
             -1.0,
             0.0,
         )
+        .possible(-1.0, 1.0)
         .claimed(),
         Check::new(
             "40 B smooth, w = 0.5, N = 256: share of bytes in stand-alone control segments",

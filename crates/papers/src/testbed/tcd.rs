@@ -141,7 +141,7 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, sentences: &mut V
             let shares = c[..whole].iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, n)| share(n[flow], mark));
             if least { shares.fold(f64::INFINITY, f64::min) } else { shares.fold(0.0, f64::max) }
         };
-        Mean::of(runs.runs.iter().zip(counts).map(one)).within(0.0, 1.0)
+        Mean::of(runs.runs.iter().zip(counts).map(one))
     };
     let check = |what: &str, mean: Mean, low: f64, high: f64| {
         let what = format!("{name}: {what} per 500 ms, mean of the runs");
@@ -152,7 +152,7 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, sentences: &mut V
     found.checks.extend([
         check("F0 marked UE while A0 sends, least", ue, 0.95, 1.0),
         check("F0 marked UE before and after, most", outside, 0.0, 0.01),
-        check("F0 marked CE, most", over(F0, 1, None, false), 0.0, 0.01),
+        check("F0 marked CE, most", over(F0, 1, None, false), 0.0, 0.0),
         check("F1 marked CE while A0 sends, least", f1_ce, 0.95, 1.0),
         check("F1 marked CE before and after, most", over(F1, 1, Some(false), false), 0.0, 0.01),
         Check::none(format!("{name}: frames lost in all runs"), "frames", runs.lost()),

@@ -1,7 +1,7 @@
 //! The laws by themselves: which flow a congestion point notifies, six bits of feedback, a rate limiter after a cut.
 
 use xoff_mech::detection::culprit::Sampling;
-use xoff_mech::detection::qcn::{FEEDBACK_MAX, Params, Placement, Qcn, quantise};
+use xoff_mech::detection::qcn::{FEEDBACK_MAX, Params, Placement, Qcn, Sampler, quantise};
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes, qcn as reaction};
 use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Bytes, Rate, Span, Time};
@@ -155,6 +155,16 @@ pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
     let stays = quantise(90_000, range);
     checks.push(Check::exact("a buffer of 150 KB that has filled between two samples", Unit::None, f64::from(full), 63.0));
     checks.push(Check::exact("a buffer of 150 KB that stays full", Unit::None, f64::from(stays), 18.0));
+    // A congestion point that samples each frame: F_b = Q_off + w Q_delta of queues of 80, 100 and 90 KB, each sampled once.
+    let mut sampler = Sampler::new(&Params { sample_base: Bytes(1), jitter: false, ..p.clone() }, G10);
+    let mut before = 0;
+    for queue in [80, 100, 90] {
+        let f_b = (queue - 60) * 1_000 + 2 * (queue - before) * 1_000;
+        before = queue;
+        let seen = sampler.on_arrival(Time::ZERO, FRAME, Bytes::from_kb(queue as u64), &mut || 0.5).map_or(0, |c| c.degree);
+        let what = format!("feedback of a queue of {queue} KB after the one before, w = 2");
+        checks.push(Check::exact(what, Unit::None, f64::from(seen), f64::from(quantise(f_b, range))).closed_form());
+    }
     let cut = |feedback: u8| {
         let params = reaction::Params { jitter: false, reaction: Span::ZERO, ..reaction::Params::unbiased_qcn_10g() };
         let mut q = reaction::Qcn::new(&params, G10, 0);

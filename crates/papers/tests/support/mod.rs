@@ -47,8 +47,14 @@ pub fn judged_by_the_rules(e: &Judged) {
 }
 
 /// Where bands may come from.
-pub const SOURCES: [&str; 5] =
-    [Source::Paper.name(), Source::Recomputed.name(), Source::ClosedForm.name(), Source::Words.name(), Source::Ours.name()];
+pub const SOURCES: [&str; 6] = [
+    Source::Paper.name(),
+    Source::Around.name(),
+    Source::Recomputed.name(),
+    Source::ClosedForm.name(),
+    Source::Words.name(),
+    Source::Ours.name(),
+];
 
 /// Does this check of the entry hold?
 pub fn holds(e: &Judged, what: &str) -> bool {

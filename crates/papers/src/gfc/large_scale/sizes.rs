@@ -146,7 +146,7 @@ impl Sizes {
                         search(16, PerEdge, usize::MAX, 100, 10),
                     ],
                     free: vec![(4, 100), (8, 100), (16, 100)],
-                    free_more: vec![(4, 100), (8, 100), (16, 100)],
+                    free_more: vec![(4, 100), (8, 100), (16, 40)],
                     stuck: 12,
                     messages: vec![(8, 20, 20_000), (16, 10, 5_000)],
                     limit: Some(Duration::from_secs(6 * 3600)),

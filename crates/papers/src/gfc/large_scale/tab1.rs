@@ -99,7 +99,6 @@ pub fn findings(study: &LargeScale) -> Findings {
         let cyclic = search.cyclic as f64 / f64::from(filtered.networks) * 1e4;
         n.0.is_finite().then_some((n, cyclic))
     };
-    let share = |k: u32| found(k).map(|(n, _)| n.0);
     for &(k, paper) in &PAPER {
         let Some(((n, low, high), cyclic)) = found(k) else { continue };
         let what = format!("k = {k}, PFC: deadlock cases per 10,000 networks");
@@ -108,9 +107,11 @@ pub fn findings(study: &LargeScale) -> Findings {
         f.checks.push(check.beside(paper).assuming(LOWEST_ID));
     }
     for (small, large) in [(4, 8), (8, 16)] {
-        if let (Some(a), Some(b)) = (share(small), share(large)) {
+        // Where no network has a cycle none can deadlock: nothing to compare.
+        if let (Some(((a, ..), _)), Some(((b, ..), cyclic))) = (found(small), found(large).filter(|f| f.1 > 0.0)) {
             let what = format!("PFC: cases per 10,000 at k = {large} minus those at k = {small}");
-            f.checks.push(Check::new(what, cases_unit(), b - a, f64::NEG_INFINITY, 0.0).claimed().assuming(LOWEST_ID));
+            f.checks
+                .push(Check::new(what, cases_unit(), b - a, f64::NEG_INFINITY, 0.0).possible(-a, cyclic - a).claimed().assuming(LOWEST_ID));
         }
     }
     gentle(study, &mut f);
@@ -136,10 +137,11 @@ fn runs(study: &LargeScale, scheme: Scheme) -> impl Iterator<Item = &Run> {
 
 fn gentle(study: &LargeScale, f: &mut Findings) {
     for scheme in Scheme::ALL.into_iter().filter(|s| s.is_gentle()) {
-        let still = searches(study).map(|s| s.count(scheme).standstill).sum::<u64>() + stands_still(&study.stuck, scheme);
+        // Of the paper's own searches: the others, of which the table has each, are of the same networks.
+        let still = study.headline.iter().map(|s| s.count(scheme).standstill).sum();
         let what = format!("{}: networks in which flows stand still, not a byte for 5 ms and until the end", scheme.title());
         f.checks.push(Check::none(what, "networks", still).claimed());
-        let for_good = searches(study).map(|s| s.count(scheme).for_good).sum();
+        let for_good = study.headline.iter().map(|s| s.count(scheme).for_good).sum();
         let what = format!("{}: networks in which such flows have not a byte until 60 ms either", scheme.title());
         f.checks.push(Check::none(what, "networks", for_good).claimed());
     }
