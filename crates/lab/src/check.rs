@@ -164,7 +164,9 @@ impl Check {
 
     /// The interval, ending where the quantity does: half of that of a small share lies below zero, where no share is.
     fn ends(&self) -> Option<(f64, f64)> {
-        self.interval.map(|(low, high)| (low.max(self.possible.0), high.min(self.possible.1)))
+        // By its unit: what else it can be in a setting (no more cases than networks with a cycle) bounds a sample and not what it says.
+        let (bottom, top) = possible(&self.unit, self.low, self.high);
+        self.interval.map(|(low, high)| (low.max(bottom), high.min(top)))
     }
 
     /// A value that the quantity can have and that fails the check; none: it cannot fail, and says nothing.
