@@ -22,6 +22,8 @@ const REACTION: f64 = 2.4e-6;
 /// Set point: the buffer of a congested priority holds as much (Table I) [bytes].
 const SETPOINT: u64 = 60_000;
 const FRAME: Bytes = Bytes(1_522);
+/// Searches of which a mean is taken.
+const SEARCHES: u64 = 20_000;
 /// Flows in the buffer.
 const FLOWS: [u32; 4] = [1, 4, 13, 39];
 
@@ -42,8 +44,7 @@ fn reads(cx: &Context, flows: u32, at_once: usize) -> Reads {
     (0..(SETPOINT / FRAME.0) as u32).for_each(|n| array.insert(n % flows, FRAME));
     let mut rng = random::stream(cx.seed, u64::from(flows), PICKS);
     let mut draw = || random::uniform(&mut rng);
-    let n = cx.mode.pick(2_000, 20_000);
-    let all: Vec<_> = (0..n).filter_map(|_| array.pick(&mut draw)).collect();
+    let all: Vec<_> = (0..SEARCHES).filter_map(|_| array.pick(&mut draw)).collect();
     Reads {
         mean: Mean::of(all.iter().map(|f| f64::from(f.reads))),
         most: all.iter().map(|f| f.reads).max().unwrap_or(0),
