@@ -315,7 +315,10 @@ mod tests {
         assert_eq!(band(1.0, f64::INFINITY).claimed().source, Source::Paper);
         assert_eq!(band(0.95, 1.05).claimed().source, Source::Words);
         assert_eq!(band(0.95, 1.05).source, Source::Ours);
-        assert_eq!(band(0.95, 1.05).paper(1.0).source, Source::Paper);
+        // The width of a band around a number of the paper is ours; an end that is that number is the paper's.
+        assert_eq!(band(0.95, 1.05).paper(1.0).source, Source::Around);
+        assert_eq!(band(1.0, 1.05).paper(1.0).source, Source::Paper);
+        assert_eq!(Check::exact("x", Unit::None, 1.0, 1.0).paper(1.0).source, Source::Paper);
         assert_eq!(band(0.95, 1.05).paper(1.0).ours().source, Source::Ours);
     }
 }
