@@ -1,5 +1,5 @@
-//! A fingerprint of what decides results: the sources of this crate and of every crate of the workspace that it is built on. Results
-//! that are kept carry it, so that a changed mechanism never goes on with those of before.
+//! A fingerprint of what decides results: the sources of this crate and of every crate of the workspace that it is built on, with the data
+//! that they include, such as distributions of flow sizes. Results that are kept carry it, so that a changed mechanism never goes on with those of before.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,19 +20,30 @@ fn main() {
     let mut crates = BTreeSet::new();
     collect(Path::new("."), &mut crates);
     let mut hash = Hash(0xcbf2_9ce4_8422_2325);
-    let names: Vec<String> = crates.iter().map(|f| f.display().to_string()).collect();
-    println!("cargo:rustc-env=XOFF_ENGINE_OF={}", names.join(" "));
+    let mut names: Vec<String> = crates.iter().map(|f| f.display().to_string()).collect();
     for folder in crates {
         println!("cargo:rerun-if-changed={}", folder.display());
         let mut files = Vec::new();
         sources(&folder, &mut files);
         files.sort();
         for file in files {
+            let source = read(&file);
             hash.add(file.to_string_lossy().as_bytes());
-            hash.add(&std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())));
+            hash.add(source.as_bytes());
+            for data in source.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                let data = file.with_file_name(data);
+                println!("cargo:rerun-if-changed={}", data.display());
+                hash.add(read(&data).as_bytes());
+                names.push(data.display().to_string());
+            }
         }
     }
+    println!("cargo:rustc-env=XOFF_ENGINE_OF={}", names.join(" "));
     println!("cargo:rustc-env=XOFF_ENGINE={:016x}", hash.0);
+}
+
+fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
 /// The folders of the sources of a crate and of all of the workspace that it is built on.
@@ -42,7 +53,7 @@ fn collect(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     if !found.insert(folder.join("src")) {
         return;
     }
-    let text = std::fs::read_to_string(&manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
+    let text = read(&manifest);
     let mut section = "";
     for line in text.lines() {
         if line.starts_with('[') {

@@ -51,6 +51,7 @@ mod tests {
         for name in ["units", "params", "mech", "topology", "workload", "jobs", "node", "sim", "rows", "scenario", "analysis", "fabric"] {
             assert!(of.contains(&format!("../{name}/src").as_str()), "{name} is not in {of:?}");
         }
+        assert!(of.iter().any(|f| f.ends_with("data/cdf/websearch.txt")), "{of:?}");
         assert!(of.contains(&"./src") && !of.contains(&"../report/src"), "{of:?}");
         let (version, fingerprint) = ENGINE.split_once(' ').unwrap();
         assert_eq!((version, fingerprint.len()), (VERSION, 16));

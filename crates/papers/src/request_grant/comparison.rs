@@ -283,20 +283,9 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
     };
     let mut f = Findings::default();
     for (scheme, (name, _)) in SCHEMES.iter().enumerate().skip(RESERVED) {
-        f.checks.push(Check::mean(
-            format!("{name}: throughput of the hot outputs"),
-            Unit::Fraction,
-            over_seeds(scheme, |f| f.hot),
-            0.95,
-            1.01,
-        ));
-        f.checks.push(Check::mean(
-            format!("{name}: Jain's index of the hot senders"),
-            Unit::None,
-            over_seeds(scheme, |f| f.fairness),
-            0.99,
-            1.0,
-        ));
+        let (hot, fairness) = (over_seeds(scheme, |f| f.hot), over_seeds(scheme, |f| f.fairness));
+        f.checks.push(Check::mean(format!("{name}: throughput of the hot outputs"), Unit::Fraction, hot, 0.95, 1.01));
+        f.checks.push(Check::mean(format!("{name}: Jain's index of the hot senders"), Unit::None, fairness, 0.99, 1.0));
     }
     f.checks.push(Check::mean(
         "99th percentile of victims, PFC alone over request-grant with reserved buffers at 1.1 L",
