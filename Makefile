@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint lint-words miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -383,6 +383,27 @@ lint: toolchain ## Formatting, clippy and rustdoc (needs the rustfmt and clippy 
 	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)
+
+# Vale, which checks the words: the installed one, or this version built by Go. WORDS: files and folders to check.
+VALE_VERSION := v3.21.0
+VALE_BIN := $(abspath $(or $(CARGO_TARGET_DIR),target))/vale
+WORDS ?= README.md CHANGELOG.md CONTRIBUTING.md ARCHITECTURE.md SECURITY.md docs
+
+lint-words: ## Findings of docs/style.md's rules, by rule; out/words.txt lists them (needs Vale, or Go to build it)
+	@$(call step,Words)
+	vale=$$(command -v vale || echo $(VALE_BIN)/vale)
+	if [ ! -x "$$vale" ] && command -v go >/dev/null; then
+	  GOBIN=$(VALE_BIN) go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
+	fi
+	if [ ! -x "$$vale" ]; then
+	  mkdir -p "$$(dirname "$$XOFF_TEST_SKIPS")"
+	  echo "skipped: lint-words: vale: neither vale nor go is installed" | tee -a "$$XOFF_TEST_SKIPS"
+	  exit 0
+	fi
+	mkdir -p out
+	"$$vale" --config docs/style/vale.ini --output line --no-exit $(WORDS) >out/words.txt
+	cut -d: -f4 out/words.txt | sort | uniq -c
+	$(call done,$$(wc -l <out/words.txt) findings in out/words.txt)
 
 msrv: toolchain ## Check that everything builds with the oldest Rust that Cargo.toml promises (needs rustup)
 	@$(call step,Rust $(RUST_MIN))
