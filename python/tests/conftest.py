@@ -1,5 +1,6 @@
 """The scenario that most tests run: three switches in a ring."""
 
+import os
 import signal
 import threading
 from pathlib import Path
@@ -12,6 +13,15 @@ ROOT = Path(__file__).parents[2]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="the large variants of tests that have one")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Records each skipped test for `make test`, as the Rust tests do. Workers send their reports to the main process."""
+    skips = os.environ.get("XOFF_TEST_SKIPS")
+    if report.skipped and not hasattr(report, "wasxfail") and skips and "PYTEST_XDIST_WORKER" not in os.environ:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        with open(skips, "a", encoding="utf-8") as file:
+            file.write(f"skipped: {report.nodeid}: {reason}\n")
 
 
 @pytest.fixture(scope="session")
