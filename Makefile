@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-build test-overflow test-rust test-python test-docs test-instructions test-full lint lint-words miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-words miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -56,18 +56,33 @@ build-bench: toolchain
 	$(CARGO) build --release --workspace --bin xoff --bin xoff-bench
 	$(call done,build)
 
-# What `xoff-mpi` needs besides Rust: the name of each, and the command that finds it. Bindings to MPI are made by libclang.
-MPI_PACKAGES := openmpi-bin libopenmpi-dev libclang-dev
-lacks_mpi = for have in 'mpirun --version' 'mpicc --showme:version' 'compgen -G "$${LIBCLANG_PATH:-/usr/lib/llvm-*/lib}/libclang.so*"'; do \
-  eval "$$have" >/dev/null 2>&1 || echo "$${have%% *}"; done | sed 's/compgen/libclang/' | paste -sd, -
+# Programs that xoff-mpi needs, each with its package on Debian and Ubuntu. libclang makes the bindings to Open MPI.
+MPI_PROGRAMS := mpirun:openmpi-bin mpicc:libopenmpi-dev libclang:libclang-dev
+# Programs that tests use. `make test` installs those that are missing.
+TEST_PROGRAMS := tshark:tshark tcpdump:tcpdump iperf3:iperf3 ping:iputils-ping ip:iproute2 tc:iproute2 valgrind:valgrind chromium:chromium \
+  venv:python3-venv $(MPI_PROGRAMS)
+# Where programs may be that only root has on the PATH.
+SBIN := /usr/sbin:/sbin
+packages_of = $(sort $(foreach pair,$(1),$(lastword $(subst :, ,$(pair)))))
+# $(call lacking,PAIRS): shell code that prints the pairs whose program this machine lacks, on one line.
+define lacking
+for pair in $(1); do
+  case $$pair in
+    venv:*) $(VENV)/bin/python -m pip --version || $(PYTHON) -c 'import ensurepip, venv' ;;
+    libclang:*) compgen -G "$${LIBCLANG_PATH:-/usr/lib/llvm-*/lib}/libclang.so*" ;;
+    chromium:*) command -v chromium || command -v chromium-browser || command -v google-chrome ;;
+    *) PATH="$$PATH:$(SBIN)" command -v "$${pair%%:*}" ;;
+  esac >/dev/null 2>&1 || echo "$$pair"
+done | paste -sd ' '
+endef
+# The feature of xoff-mpi for a whole workspace, where this machine can build it.
 MPI_FEATURE := xoff-mpi/open-mpi
-# That feature for a whole workspace, where this machine can build it.
-mpi_feature = [ -n "$$($(lacks_mpi))" ] || echo --features $(MPI_FEATURE)
+mpi_feature = [ -n "$$($(call lacking,$(MPI_PROGRAMS)))" ] || echo --features $(MPI_FEATURE)
 
 mpi: toolchain ## Build target/release/xoff-mpi, one run in several processes (needs Open MPI and libclang)
-	@lacks=$$($(lacks_mpi))
+	@lacks=$$($(call lacking,$(MPI_PROGRAMS)))
 	if [ -n "$$lacks" ]; then
-	  echo "make: xoff-mpi needs $$lacks (Debian, Ubuntu: apt-get install $(MPI_PACKAGES))" >&2
+	  echo "make: xoff-mpi needs $$(sed 's/:[^ ]*//g' <<< "$$lacks") (Debian, Ubuntu: apt-get install $(call packages_of,$(MPI_PROGRAMS)))" >&2
 	  exit 1
 	fi
 	$(call step,xoff-mpi)
@@ -193,21 +208,25 @@ wheel: build venv ## Build a manylinux wheel, with completions and manual pages,
 venv:
 	@# Debian splits venv off into a package of its own.
 	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
-	  sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"
-	  echo "Python's venv is missing: installing the package python3-venv"
-	  if ! { $$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends python3-venv; }; then
-	    echo "make: this needs venv. Install it (Debian, Ubuntu: apt-get install python3-venv) and run make again." >&2
-	    exit 1
-	  fi
+	  echo "make: this needs Python's venv. Install it (Debian, Ubuntu: apt-get install python3-venv) and run make again." >&2
+	  exit 1
 	fi
-	# Made anew if it is missing or half made; a finished one is kept.
+	# Made again if it is missing or incomplete; a complete one is kept.
 	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 
-# The second half waits for browsers and clocks most of its time, so it runs beside the first; what it says is printed when both are done.
-test: no-skips-yet test-build ## Install what the tests need and run all of them (what CI runs)
+# $(call skip,TEST,PROGRAM,REASON): records that a test cannot run here, as the tests in Rust do (crates/testing).
+define skip
+case "$${XOFF_TEST_NO_SKIPS:-0},$${XOFF_TEST_MAY_SKIP:-}," in
+  0,* | *,$(2),*) echo "skipped: $(1): $(2): $(3)" | tee -a "$$XOFF_TEST_SKIPS" ;;
+  *) echo "make: XOFF_TEST_NO_SKIPS is set, and $(1) lacks $(2): $(3)" >&2; exit 1 ;;
+esac
+endef
+
+# The Python tests wait for browsers and clocks most of their time, so they run next to the Rust tests; their output is printed at the end.
+test: no-skips-yet test-programs test-build ## Install what the tests need and run all of them (what CI runs)
 	@beside=$$(mktemp)
 	trap 'rm -f "$$beside"; kill %1 2>/dev/null || true' EXIT
-	$(MAKE) --no-print-directory test-python test-docs test-instructions >"$$beside" 2>&1 &
+	$(MAKE) --no-print-directory test-others >"$$beside" 2>&1 &
 	rust=0; others=0
 	$(MAKE) --no-print-directory test-rust || rust=$$?
 	wait $$! || others=$$?
@@ -229,47 +248,70 @@ no-skips-yet:
 	@mkdir -p "$$(dirname "$$XOFF_TEST_SKIPS")"
 	rm -f "$$XOFF_TEST_SKIPS"
 
+# Installs only as root or with sudo that asks for no password, and not at all with XOFF_TEST_INSTALL=0.
+test-programs: ## Install the programs that tests use, where this account may (XOFF_TEST_INSTALL=0: only list those that are missing)
+	@lacks() { $(call lacking,$(TEST_PROGRAMS)); }
+	lacks=$$(lacks)
+	[ -n "$$lacks" ] || exit 0
+	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"
+	if [ "$${XOFF_TEST_INSTALL:-1}" != 0 ] && command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then
+	  packages=$$(tr ' ' '\n' <<< "$$lacks" | sed 's/.*://' | sort -u | paste -sd ' ')
+	  $(call step,Installing $$packages)
+	  # tshark would ask who may capture. One package at a time, so that one that is unknown here keeps no other away.
+	  export DEBIAN_FRONTEND=noninteractive
+	  $$sudo apt-get update -q || true
+	  for package in $$packages; do
+	    $$sudo apt-get install -y -q --no-install-recommends "$$package" || echo "make: $$package could not be installed" >&2
+	  done
+	  $(call done,packages)
+	  lacks=$$(lacks)
+	fi
+	for pair in $$lacks; do
+	  echo "-- this machine lacks $${pair%%:*} (Debian, Ubuntu: apt-get install $${pair##*:}): tests that need it are skipped"
+	done
+
 test-build: toolchain
 	@$(call step,Building the tests)
 	$(CARGO) test --release --workspace $$($(mpi_feature)) --no-run
 	$(call done,tests built)
 
-# First letters of the integration tests that are one half of the Rust tests; the others and the unit tests take about as long.
-FIRST_HALF := a-km
+# The Rust tests in two parts that run next to each other, because many tests wait for one thread or for a clock. Together they are all.
+UNIT_TESTS := --lib --bins
+INTEGRATION_TESTS := --test '*'
+rust_tests = timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace $$($(mpi_feature)) --no-fail-fast
 
 test-rust: toolchain ## Only the Rust tests
-	@lacks=$$($(lacks_mpi))
-	if [ -n "$$lacks" ]; then
-	  # Recorded as the tests in Rust record theirs (crates/testing).
-	  line="skipped: mpirun: open-mpi: no $$lacks; install $(MPI_PACKAGES)"
-	  case ",$${XOFF_TEST_MAY_SKIP:-}," in *,open-mpi,*) may=1 ;; *) may=0 ;; esac
-	  if [ "$${XOFF_TEST_NO_SKIPS:-0}" != 0 ] && [ "$$may" = 0 ]; then
-	    echo "make: XOFF_TEST_NO_SKIPS is set, and something is missing: $$line" >&2
-	    exit 1
-	  fi
-	  mkdir -p "$$(dirname "$$XOFF_TEST_SKIPS")"
-	  echo "$$line" | tee -a "$$XOFF_TEST_SKIPS"
-	fi
-	$(call step,Rust tests)
-	# In two halves side by side, because many tests wait for one thread or for a clock; what the second says is printed when both are done.
+	@$(call step,Rust tests)
 	# With a limit, so that a test that never ends fails and says so.
-	tests="timeout --verbose $(TEST_LIMIT) $(CARGO) test --release --workspace $$($(mpi_feature)) --no-fail-fast"
-	beside=$$(mktemp)
-	trap 'rm -f "$$beside"; kill %1 2>/dev/null || true' EXIT
-	{ $$tests --lib --bins --test '[!$(FIRST_HALF)]*' && $$tests --doc; } >"$$beside" 2>&1 &
+	out=$$(mktemp -d)
+	trap 'rm -rf "$$out"; kill %1 2>/dev/null || true' EXIT
+	tests="$(rust_tests)"
+	{ code=0; $$tests $(UNIT_TESTS) || code=$$?; $$tests --doc || code=$$?; exit $$code; } >"$$out/unit" 2>&1 &
 	one=0; two=0
-	$$tests --test '[$(FIRST_HALF)]*' || one=$$?
+	$$tests $(INTEGRATION_TESTS) 2>&1 | tee "$$out/integration" || one=$$?
 	wait $$! || two=$$?
-	cat "$$beside"
+	cat "$$out/unit"
+	awk '/^test result:/ { ran += $$4 + $$6; left += $$8 } END { printf "\n-- %d Rust tests ran, %d are left to make test-full\n", ran, left }' "$$out"/*
 	[ "$$one$$two" = 00 ]
 	$(call done,Rust tests)
 
-test-python: toolchain venv ## Only the Python tests, in .venv
-	@if [ ! -f pyproject.toml ]; then
-	  echo "-- Python tests: skipped, there is no pyproject.toml"
-	  exit 0
+test-list: toolchain ## List the Rust tests that `make test` runs, without those in documentation
+	@tests="$(CARGO) test --quiet --release --workspace $$($(mpi_feature))"
+	$$tests $(UNIT_TESTS) -- --list
+	$$tests $(INTEGRATION_TESTS) -- --list
+
+# What runs next to the Rust tests.
+test-others: toolchain
+	@others=test-instructions
+	if [ -n "$$($(call lacking,venv:python3-venv))" ]; then
+	  $(call skip,Python tests and site,venv,this Python makes no virtual environments; install python3-venv)
+	else
+	  others="test-python test-docs $$others"
 	fi
-	$(call step,Python tests)
+	$(MAKE) --no-print-directory --keep-going $$others
+
+test-python: toolchain venv ## Only the Python tests, in .venv
+	@$(call step,Python tests)
 	$(VENV)/bin/python -m pip install --quiet '.[test]'
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
 	$(call done,Python tests)

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `XOFF_TEST_NO_SKIPS=1` | a test fails where it would be skipped (CI sets it) |
 //! | `XOFF_TEST_MAY_SKIP=a,b` | what may be missing all the same, by the name that [`skip`] is given |
+//! | `XOFF_TEST_INSTALL=0` | `make test` installs no program |
 //! | `XOFF_TEST_SKIPS=FILE` | each skip is appended to this file as a line (`make test` prints it at its end) |
 //! | `XOFF_TEST_BLESS=1` | goldens and published schemas are written instead of compared |
 //! | `XOFF_TEST_HPCC_CASES=FOLDER` | further reference cases of the HPCC simulator are compared |
