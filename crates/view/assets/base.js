@@ -62,12 +62,12 @@ const xoff = (() => {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => themed.forEach((draw) => draw()));
 
   // ---- the page's data ----------------------------------------------------------------------------------------------------------
-  const inflateText = async (text) => {
+  const inflateText = async (text, format = "deflate") => {
     const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream(format));
     return new Response(stream).arrayBuffer();
   };
-  const inflate = (id) => inflateText(byId(id).textContent.trim());
+  const inflate = (id, format) => inflateText(byId(id).textContent.trim(), format);
   const ARRAYS = { u16: Uint16Array, u32: Uint32Array, f64: Float64Array };
   // Puts typed arrays where the data name columns of the packed part: {c: kind, o: offset, n: length}.
   const unpack = (value, buffer) => {

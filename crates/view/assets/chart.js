@@ -8,7 +8,7 @@ xoff.charts = (() => {
       // It stands at the end of the page, which may not have been read yet.
       if (document.readyState === "loading") await new Promise((go) => document.addEventListener("DOMContentLoaded", go, { once: true }));
       const script = document.createElement("script");
-      script.textContent = new TextDecoder().decode(await xoff.inflate("plotly"));
+      script.textContent = new TextDecoder().decode(await xoff.inflate("plotly", "gzip"));
       document.head.append(script);
       return window.Plotly;
     })();

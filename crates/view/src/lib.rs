@@ -3,11 +3,11 @@
 //! ```text
 //!   NetworkScenario, Finished (with its Course) --> RunView (JSON, columns) --+
 //!                                                   layout: where nodes stand +--> Page --> report.html
-//!   assets/*.js, view.css, plotly.js packed by build.rs ---------------------+
+//!   assets/*.js, view.css, assets/plotly ------------------------------------+
 //! ```
 //!
 //! [`page`] is what other pages of the project are built with: skeleton, data, charts, tables, downloads. The scripts in `assets` are the
-//! project's own and are read as they are; plotly.js comes from the crate `plotly` while the program is built, and is not in the repository.
+//! project's own, without a build step. plotly.js is vendored with its licence in `assets/plotly`.
 
 mod fabric;
 mod flows;
