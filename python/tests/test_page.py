@@ -1,4 +1,4 @@
-"""The page of a run in a real browser: Debian's chromium, headless, driven by Playwright."""
+"""The report of a run in a real browser: Debian's chromium, headless, driven by Playwright."""
 
 import json
 import os
@@ -134,22 +134,105 @@ def test_it_fits_and_asks_for_nothing(browser: Any, ring_page: Path, pods_page: 
             assert dark == (scheme == "dark")
 
 
+def test_the_verdict_is_the_heading(browser: Any, ring_page: Path) -> None:
+    """The first thing to read is the verdict, in its colour; the scenario, its flow control and its seed come below."""
+    verdict = json.loads((ring_page.parent / "manifest.json").read_text())["verdict"]["headline"]
+    with Opened(browser, ring_page.as_uri()) as o:
+        assert o.page.text_content("h1") == verdict
+        assert o.page.get_attribute("h1", "class") == "verdict bad"
+        assert o.page.inner_text("header .subject") == "Three-switch ring · PFC · seed 1"
+        # A chart keeps its context in another document.
+        name, svg = o.download("[data-chart=port] button:has-text('SVG')")
+        assert name == "port.svg" and "Three-switch ring · PFC · seed 1" in svg.decode()
+        assert "S1-&gt;S2 over time" in svg.decode()
+
+
+def test_the_network_and_the_reason_are_seen_together(browser: Any, ring_page: Path, pods_page: Path) -> None:
+    for page in (ring_page, pods_page):
+        with Opened(browser, page.as_uri(), 1400) as o:
+            for selector in (".canvas", "#time", "#chain .root", "#chain ol li"):
+                box = o.page.locator(selector).first.bounding_box()
+                assert box["y"] >= 0 and box["y"] + box["height"] <= 900, (selector, box)
+            # The column below the drawing is filled: both columns end within a third of a screen of each other.
+            left, right = o.page.evaluate("['#waits', '#port'].map((s) => document.querySelector(s).getBoundingClientRect().bottom)")
+            assert abs(left - right) < 300, (left, right)
+
+
+def test_the_report_is_small(ring_page: Path) -> None:
+    assert ring_page.stat().st_size < 750_000
+
+
+def test_the_chart_library_is_the_published_one() -> None:
+    import gzip
+    import hashlib
+
+    folder = ROOT / "crates/view/assets/plotly"
+    script = gzip.decompress((folder / "plotly-basic.min.js.gz").read_bytes())
+    readme = (folder / "README.md").read_text()
+    assert hashlib.sha256(script).hexdigest() in readme
+    version = script[:200].decode().split("minified) v")[1].split("\n")[0]
+    assert f"`plotly.js-basic-dist-min` {version}" in readme
+    assert f'PLOTLY_VERSION: &str = "{version}"' in (ROOT / "crates/view/src/page.rs").read_text()
+
+
+def test_keys_move_over_the_network(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri()) as o:
+        page = o.page
+        page.focus(".canvas canvas")
+        page.keyboard.press("ArrowDown")
+        assert page.inner_text(".tip").startswith("S1->S2: "), "the first key shows the chosen port"
+        page.keyboard.press("ArrowLeft")
+        there = page.evaluate("page.names[page.net.hovered()]")
+        assert there != "S1->S2"
+        page.keyboard.press("Enter")
+        assert page.inner_text("#port-name") == there
+        page.keyboard.press("+")
+        assert page.evaluate("page.net.view.scale") > 1
+        page.keyboard.press("0")
+        assert page.evaluate("page.net.view.scale") == 1
+        page.keyboard.press("Escape")
+        assert page.evaluate("page.net.hovered()") == -1
+        # The keys of the drawing do not scroll the report, Tab leaves it.
+        assert page.evaluate("window.scrollY") == 0
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.tagName") != "CANVAS"
+
+
+def test_a_wide_table_says_that_it_scrolls(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri(), 400) as o:
+        assert o.page.is_visible("#flows .hint")
+        o.page.evaluate("document.querySelector('#flows .scroll').scrollLeft = 10000")
+        o.page.wait_for_function("document.querySelector('#flows .hint').hidden")
+    with Opened(browser, ring_page.as_uri(), 1400) as o:
+        assert not o.page.is_visible("#flows .hint")
+
+
+def test_lines_are_labelled_at_their_ends(browser: Any, ring_page: Path) -> None:
+    with Opened(browser, ring_page.as_uri(), 1400) as o:
+        o.page.wait_for_selector("[data-chart=port] .annotation-text")
+        boxes = o.page.evaluate("[...document.querySelectorAll('[data-chart=port] .annotation')].map((a) => { const b = a.getBoundingClientRect(); return [a.textContent, b.top, b.bottom]; })")
+        assert {b[0].replace("\n", " ") for b in boxes} >= {"sent", "paused", "egress queue"}
+        boxes.sort(key=lambda b: b[1])
+        assert all(a[2] <= b[1] + 1 for a, b in zip(boxes, boxes[1:], strict=False)), boxes
+        assert o.page.locator("[data-chart=port] .legend").count() == 0
+
+
 def test_the_slider_moves_the_whole_page(browser: Any, ring_page: Path) -> None:
     with Opened(browser, ring_page.as_uri()) as o:
         page = o.page
         page.evaluate("page.go(0)")
-        assert "neither stops it nor slows it down" in page.inner_text("#chain")
+        assert "neither pauses nor limits this port" in page.inner_text("#chain")
         assert page.evaluate("page.net.scheme().length") > 8
         before = page.evaluate(PIXELS)
         page.evaluate("document.getElementById('time').value = 1000; document.getElementById('time').dispatchEvent(new Event('input'))")
         page.wait_for_timeout(300)
-        assert page.evaluate("page.state.look") == page.evaluate("page.data.course.times.length - 1")
+        assert page.evaluate("page.state.sample") == page.evaluate("page.data.course.times.length - 1")
         assert page.inner_text("#now").startswith("20 ms")
         assert page.evaluate(PIXELS) != before
-        # All six ports that take part are stopped; three of them wait in a circle.
-        assert "in a circle" in page.inner_text("#tree")
-        assert "Root: these ports wait for each other in a circle" in page.inner_text("#chain")
-        # The command asks about the instant of what is shown: the last look that noted who waits.
+        # All six ports that take part are paused; three of them wait in a cycle.
+        assert "in a cycle" in page.inner_text("#tree")
+        assert "Root: these ports wait for each other in a cycle" in page.inner_text("#chain")
+        # The command names the time of the shown sample: the last one that recorded the waiting ports.
         asked = page.inner_text("#chain code.command").split()[-1]
         noted = page.evaluate("page.data.course.times[page.data.course.waiters.findLastIndex((w) => w)]")
         assert asked == page.evaluate(f"xoff.time({noted}, 9).replace(' ', '')")
@@ -181,7 +264,7 @@ def test_a_click_on_a_link_shows_its_port(browser: Any, ring_page: Path) -> None
 
 
 def free_roots(page: Any) -> list[str]:
-    """Looks at which the page calls a port free to send that was stopped all the time, by its own data."""
+    """Samples at which the report calls a port free to send that was paused all the time, by its own data."""
     return list(page.evaluate("""(() => {
       const [c, wrong] = [page.data.course, []];
       const n = c.times.length;
@@ -202,12 +285,12 @@ def test_a_host_that_stops_its_switch_is_the_root(browser: Any, tmp_path: Path) 
     xoff("run", str(ROOT / "scenarios/operation/broken-nic.toml"), "--out", str(out))
     with Opened(browser, (out / "report.html").as_uri()) as o:
         assert free_roots(o.page) == []
-        o.page.evaluate("page.go(page.lookAt(733e6)); page.choose(page.names.indexOf('H0->L1'))")
-        assert "L4->H7 has been stopped since 101.1 us" in o.page.inner_text("#chain")
+        o.page.evaluate("page.go(page.sampleAt(733e6)); page.choose(page.names.indexOf('H0->L1'))")
+        assert "L4->H7 has been paused since 101.1 us" in o.page.inner_text("#chain")
         assert "H7 itself is the cause" in o.page.inner_text("#chain")
         o.page.evaluate("page.choose(page.names.indexOf('L4->H7'))")
         assert "H7 itself is the cause" in o.page.inner_text("#chain")
-        assert "L4->H7 stopped since 101.1 us by H7, which holds nothing of it" in o.page.inner_text("#tree")
+        assert "L4->H7 paused since 101.1 us by H7, which buffers none of its frames" in o.page.inner_text("#tree")
     # The command has the same root at the same instant.
     explained = xoff("explain", str(out), "H0:L1", "733us").stdout
     assert "L4->H7" in explained and "H7 held nothing of what it had sent" in explained, explained
@@ -236,7 +319,7 @@ def test_the_ranks_of_a_job_are_those_of_its_table(browser: Any, tmp_path: Path)
         canvas = page.locator(".canvas.ranks canvas")
         canvas.click(position={"x": canvas.bounding_box()["width"] / 2, "y": 20})
         first, last = page.evaluate("[page.data.jobs[0].iterations[2].from_ps, page.data.jobs[0].iterations[2].to_ps]")
-        assert first < page.evaluate("page.data.course.times[page.state.look]") < last
+        assert first < page.evaluate("page.data.course.times[page.state.sample]") < last
 
 
 def test_two_priorities_of_a_port_wait_in_two_trees(browser: Any, tmp_path: Path) -> None:
@@ -247,11 +330,11 @@ def test_two_priorities_of_a_port_wait_in_two_trees(browser: Any, tmp_path: Path
     ran = xoff("run", str(scenario), "--out", str(out))
     assert ran.returncode == 0, ran.stderr
     with Opened(browser, (out / "report.html").as_uri()) as o:
-        look = o.page.evaluate("page.data.course.waiters.findIndex((w) => w && w.filter((x) => x[3].length).length === 2)")
-        assert look > 0
-        o.page.evaluate(f"page.go({look}); page.choose(page.names.indexOf('src->S1'))")
+        sample = o.page.evaluate("page.data.course.waiters.findIndex((w) => w && w.filter((x) => x[3].length).length === 2)")
+        assert sample > 0
+        o.page.evaluate(f"page.go({sample}); page.choose(page.names.indexOf('src->S1'))")
         tree, chain = o.page.inner_text("#tree"), o.page.inner_text("#chain")
-        for text in ("S1->dA priority 3 free to send", "S1->dB priority 5 free to send", "src->S1 priority 3 stopped", "src->S1 priority 5 stopped"):
+        for text in ("S1->dA priority 3 free to send", "S1->dB priority 5 free to send", "src->S1 priority 3 paused", "src->S1 priority 5 paused"):
             assert text in tree, tree
         assert "(priority 3)" in chain and "(priority 5)" in chain and chain.count("Root: ") == 2, chain
         shares = o.page.evaluate("[...document.querySelectorAll('#ports tbody td:nth-child(5)')].map((e) => parseFloat(e.textContent))")
@@ -396,7 +479,7 @@ def test_downloads(browser: Any, ring_page: Path) -> None:
         assert name == "network.svg" and svg.count(b"<line") == 12
         name, text = o.download("#ports button:has-text('CSV')")
         lines = text.decode().splitlines()
-        assert name == "ports.csv" and len(lines) == 13 and "stopped_share,largest_queue_bytes" in lines[0]
+        assert name == "ports.csv" and len(lines) == 13 and "paused_share,egress_queue_max_bytes" in lines[0]
 
 
 def test_a_deadlock_is_drawn(browser: Any, ring_page: Path) -> None:
@@ -443,7 +526,7 @@ def test_view_serves_a_run_piece_by_piece(browser: Any, ring_page: Path) -> None
             assert address.startswith("http://127.0.0.1:")
             with Opened(browser, address) as o:
                 o.page.evaluate("page.choose(page.names.indexOf('S1->S2'))")
-                o.page.wait_for_function("() => [...document.querySelectorAll('[data-chart=port] .legendtext')].some((t) => t.textContent.startsWith('recorded'))")
+                o.page.wait_for_function("() => [...document.querySelectorAll('[data-chart=port] .annotation-text')].some((t) => t.textContent.startsWith('recorded'))")
                 o.page.click("#chain button:has-text('run it here')")
                 o.page.wait_for_selector("#explained pre")
                 assert "Root: a deadlock" in o.page.inner_text("#explained")
@@ -465,7 +548,7 @@ def test_a_thousand_hosts_stay_fluid(browser: Any, tmp_path: Path) -> None:
     assert report.stat().st_size < 8_000_000
     with Opened(browser, report.as_uri()) as o:
         assert o.page.evaluate("page.data.nodes.host.reduce((a, b) => a + b, 0)") == 1024
-        # A network of this size has a course of 16 looks or more, or none at all (LOOKS_MIN in crates/run/src/network/course.rs): also on
+        # A network of this size has 16 samples over time or more, or none at all (LOOKS_MIN in crates/run/src/network/course.rs): also on
         # several threads, whose stretches are longer.
         assert o.page.evaluate("page.data.course.times.length") >= 16
         median = o.page.evaluate(FRAMES)
@@ -546,7 +629,7 @@ def test_a_run_that_was_interrupted(browser: Any, tmp_path: Path) -> None:
             run.send_signal(number)
             run.communicate()
     with Opened(browser, (tmp_path / "asked" / "report.html").as_uri()) as o:
-        assert "interrupted" in o.page.inner_text(".headline").lower()
+        assert "interrupted" in o.page.inner_text("h1").lower()
         assert o.page.evaluate("page.data.course.times.length") > 2
     assert not (tmp_path / "killed" / "report.html").exists()
     viewed = xoff("view", str(tmp_path / "killed"), "--no-browser")
@@ -597,7 +680,7 @@ def test_names_are_texts(browser: Any, tmp_path: Path) -> None:
     ran = xoff("run", str(scenario), "--out", str(out))
     assert ran.returncode == 0, ran.stderr
     with Opened(browser, (out / "report.html").as_uri()) as o:
-        assert o.page.inner_text("h1") == "<i>odd</i> & more"
+        assert o.page.inner_text("header .subject").startswith("<i>odd</i> & more")
         assert set(ODD) < set(o.page.evaluate("page.data.nodes.name"))
         for name in ODD:
             o.page.evaluate(f"page.choose(page.names.indexOf({json.dumps(name + '->s')}))")

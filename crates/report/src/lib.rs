@@ -38,12 +38,14 @@
 pub mod figure;
 pub mod html;
 pub mod markdown;
+pub mod mechanism;
 mod table;
 mod tone;
 mod tree;
 
-pub use figure::{Axis, Bar, BarGroup, Colour, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
+pub use figure::{Axis, Bar, BarGroup, Colour, DEADLOCK, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};
+pub use mechanism::{Mechanism, mechanism};
 pub use table::{Align, Cell, Column, Table};
 pub use tone::Tone;
 pub use tree::{TreeBox, TreeFigure};

@@ -1,4 +1,4 @@
-// What every page of xoff shares: units, elements, colours of the theme, the page's data, downloads. Defines the one global name, `xoff`.
+// Shared by all reports: units, elements, colours of the theme, the report's data, downloads. Defines the one global name, `xoff`.
 "use strict";
 const xoff = (() => {
   // ---- numbers with their units -------------------------------------------------------------------------------------------------
@@ -17,6 +17,8 @@ const xoff = (() => {
   const rate = (r) => scaled(r, RATE);
   const percent = (part) => (part === null ? "-" : `${Number((100 * part).toPrecision(3))} %`);
   const count = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+  const times = (n) => (n === 1 ? "once" : `${count(n)} times`);
+  const several = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
   // The largest of many: as arguments of Math.max a few hundred thousand are more than a stack holds.
   const largest = (values, least = -Infinity) => {
@@ -96,47 +98,63 @@ const xoff = (() => {
   const tools = (entries) =>
     el("div.tools", {}, entries.map(([name, act, title]) => el("button", { type: "button", onclick: act, title: title || `Download as ${name}` }, name)));
 
-  // The numbers at the top, anew.
+  // Draws the cards at the top again.
   const cards = (box, facts) =>
     box.replaceChildren(...facts.map((f) => el(`div.card.${f.tone}`, {}, el("div.label", {}, f.label), el("div.value", {}, f.value), f.note ? el("div.note", {}, f.note) : null)));
 
   // ---- tables that sort, and filter ---------------------------------------------------------------------------------------------
+  // A box that scrolls sideways, with a hint while columns are hidden on its right.
+  const scroll = (content) => {
+    const box = el("div.scroll", { tabindex: 0 }, content);
+    const hint = el("p.note.hint", { hidden: true }, "Scroll sideways for more columns →");
+    const update = () => (hint.hidden = box.scrollLeft + box.clientWidth >= box.scrollWidth - 2);
+    box.addEventListener("scroll", update, { passive: true });
+    new ResizeObserver(update).observe(box);
+    return [hint, box];
+  };
   // columns: {name, csv: its name with the unit in a file, value: row => number or text, show: row => text or element, right: true}; `pick`: a click on a row.
+  const head = (columns, by, falling, turn) =>
+    el("thead", {}, el("tr", {}, columns.map((c, i) =>
+      el("th", { scope: "col", class: c.right ? "right" : undefined, "aria-sort": i === by ? (falling ? "descending" : "ascending") : undefined },
+        el("button", { type: "button", onclick: () => turn(i) }, c.name)))));
+  const line = (columns, r, pick, mark) => {
+    const row = el("tr", { class: mark && mark(r) ? "marked" : undefined, tabindex: pick ? 0 : undefined },
+      columns.map((c) => el("td", { class: c.right ? "right" : undefined }, c.show ? c.show(r) : String(c.value(r)))));
+    if (pick) {
+      row.addEventListener("click", () => pick(r));
+      row.addEventListener("keydown", (e) => e.key === "Enter" && pick(r));
+    }
+    return row;
+  };
+  const sorted = (columns, rows, by, falling, wanted) => {
+    const key = columns[by].order || columns[by].value;
+    const order = (a, b) => {
+      const [x, y] = [key(a), key(b)].map((v) => (v === null || v === undefined ? -Infinity : v));
+      return (x < y ? -1 : x > y ? 1 : 0) * (falling ? -1 : 1);
+    };
+    return rows.filter((r) => !wanted || columns.some((c) => String(c.value(r)).toLowerCase().includes(wanted))).sort(order);
+  };
   const table = (columns, rows, { name, sort = 0, down = true, shown = 20, pick, mark } = {}) => {
     let [by, falling, limit, wanted] = [sort, down, shown, ""];
     const box = el("div.table");
-    const draw = () => {
-      const key = columns[by].order || columns[by].value;
-      const order = (a, b) => {
-        const [x, y] = [key(a), key(b)].map((v) => (v === null || v === undefined ? -Infinity : v));
-        return (x < y ? -1 : x > y ? 1 : 0) * (falling ? -1 : 1);
-      };
-      const found = rows().filter((r) => !wanted || columns.some((c) => String(c.value(r)).toLowerCase().includes(wanted)));
-      const sorted = found.sort(order);
-      const heads = columns.map((c, i) =>
-        el("th", { scope: "col", class: c.right ? "right" : undefined, "aria-sort": i === by ? (falling ? "descending" : "ascending") : undefined },
-          el("button", { type: "button", onclick: () => ([by, falling] = i === by ? [by, !falling] : [i, !!c.right], draw()) }, c.name)));
-      const cells = (r) => columns.map((c) => el("td", { class: c.right ? "right" : undefined }, c.show ? c.show(r) : String(c.value(r))));
-      const line = (r) => {
-        const open = pick && (() => pick(r));
-        const row = el("tr", { class: mark && mark(r) ? "marked" : undefined, tabindex: pick ? 0 : undefined }, cells(r));
-        if (pick) {
-          row.addEventListener("click", open);
-          row.addEventListener("keydown", (e) => e.key === "Enter" && open());
-        }
-        return row;
-      };
-      const more = sorted.length > limit && el("button.more", { type: "button", onclick: () => ((limit *= 5), draw()) }, `${count(sorted.length - limit)} more`);
-      box.replaceChildren(
-        el("div.scroll", {}, el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, sorted.slice(0, limit).map(line)))),
-        more || "",
-      );
+    const body = el("table");
+    const more = el("button.more", { type: "button", onclick: () => ((limit *= 5), draw()) });
+    const turn = (i) => {
+      [by, falling] = i === by ? [by, !falling] : [i, !!columns[i].right];
+      draw();
     };
+    const draw = () => {
+      const found = sorted(columns, rows(), by, falling, wanted);
+      body.replaceChildren(head(columns, by, falling, turn), el("tbody", {}, found.slice(0, limit).map((r) => line(columns, r, pick, mark))));
+      more.hidden = found.length <= limit;
+      more.textContent = `${count(found.length - limit)} more`;
+    };
+    box.append(...scroll(body), more);
     const search = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter rows", oninput: (e) => ((wanted = e.target.value.trim().toLowerCase()), draw()) });
     const download = () => save(`${name}.csv`, "text/csv", csv(columns.map((c) => c.csv || c.name), rows().map((r) => columns.map((c) => c.value(r)))));
     draw();
     return { element: el("div", {}, el("div.bar", {}, rows().length > shown ? search : "", tools([["CSV", download]])), box), draw };
   };
 
-  return { time, bytes, rate, percent, count, largest, smallest, quoted, el, svg, byId, colour, rem, mix, onTheme, inflate, inflateText, unpack, data, save, csv, tools, cards, table };
+  return { time, bytes, rate, percent, count, times, several, largest, smallest, quoted, el, svg, byId, colour, rem, mix, onTheme, inflate, inflateText, unpack, data, save, csv, tools, cards, scroll, table };
 })();

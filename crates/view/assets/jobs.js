@@ -1,4 +1,4 @@
-// The ranks of jobs in the course of time: a row for each chosen rank, the critical path above them, the network below. A click moves the page
+// The ranks of jobs over time: a row for each chosen rank, the critical path above them, the network below. A click moves the page
 // there. Rows are chosen in the table or by their numbers, so that any number of ranks can be looked at.
 "use strict";
 xoff.jobs = (data, { at, go, choose, portName, network }) => {
@@ -44,7 +44,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
   const computing = (r) => sums(r)[0] + sums(r)[1];
 
   // ---- drawing --------------------------------------------------------------------------------------------------------------------
-  const canvas = el("canvas", { role: "img", tabindex: 0, "aria-label": "What each rank does in the course of time; the table below holds the same values" });
+  const canvas = el("canvas", { role: "img", tabindex: 0, "aria-label": "What each rank does over time; the table below holds the same values" });
   const tip = el("div.tip", { hidden: true });
   const box = el("div.canvas.ranks", {}, canvas, tip);
   const sizes = () => ({ row: Math.round(rem() * 1.05), left: Math.round(rem() * 7.5), top: Math.round(rem() * 0.4), axis: Math.round(rem() * 1.6), strip: Math.round(rem() * 2.4) });

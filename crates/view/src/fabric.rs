@@ -123,7 +123,7 @@ pub fn of_fabric(s: &FabricScenario, f: &FabricFinished) -> ExtraFile {
     let body = html! {
         (head(title, headline, &facts))
         main {
-            section.wide { h2 { "In the course of time" } div.two #charts {} }
+            section.wide { h2 { "Over time" } div.two #charts {} }
             section.wide #outputs { h2 { "Outputs" } }
             (about(m, &left_out))
         }

@@ -1,4 +1,4 @@
-//! What the page shows of jobs: what each rank did in the course of time, iterations, the critical path of the longest one.
+//! What the page shows of jobs: what each rank did over time, iterations, the critical path of the longest one.
 
 use std::collections::HashSet;
 use std::ops::Range;

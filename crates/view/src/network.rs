@@ -1,4 +1,4 @@
-//! The data of the page of a network's run: topology, totals, the course of time, waiting ports.
+//! Data of the report of a network's run: topology, totals, samples over time, waiting ports.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use serde::Serialize;
 use xoff_mech::detection::Mark;
 use xoff_record::Manifest;
 use xoff_record::verdict::Tone;
+use xoff_report::mechanism;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
 use xoff_sim::{Deadlock, FlowRecord, PortTotals};
 use xoff_topology::{NodeKind, PortNumbers, Topology};
@@ -24,14 +25,14 @@ const DEADLOCKS_MAX: usize = 16;
 /// What a page draws of a scenario.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    title: String,
+    subject: String,
     topology: Topology,
 }
 
 impl Drawn {
     /// Of this scenario.
     pub fn of(s: &NetworkScenario) -> Drawn {
-        Drawn { title: title(s).into(), topology: s.topology.clone() }
+        Drawn { subject: subject(s), topology: s.topology.clone() }
     }
 }
 
@@ -149,7 +150,8 @@ struct DeadlockView {
 /// All of it.
 #[derive(Serialize)]
 pub struct RunView {
-    title: String,
+    /// Scenario, flow control and seed in one line.
+    pub subject: String,
     end_ps: u64,
     tiers: bool,
     nodes: Nodes,
@@ -197,7 +199,7 @@ impl RunView {
         let place = layout(t);
         let course = f.course.filter(|c| c.looks.len() > 1);
         RunView {
-            title: s.title.clone(),
+            subject: s.subject.clone(),
             end_ps: f.now.0,
             tiers: place.tiers,
             nodes: Nodes {
@@ -230,6 +232,14 @@ impl RunView {
 /// How a run is called.
 pub fn title(s: &NetworkScenario) -> &str {
     if s.title.is_empty() { "Run" } else { &s.title }
+}
+
+/// The scenario's title, its flow control and rate control, and the seed.
+fn subject(s: &NetworkScenario) -> String {
+    let kinds = [s.flow_control, s.rate_control].into_iter().filter(|k| *k != "none");
+    let names = kinds.map(|k| mechanism(k).map_or(k, |m| m.name).to_owned());
+    let parts = std::iter::once(title(s).to_owned()).chain(names).chain([format!("seed {}", s.seed)]);
+    parts.collect::<Vec<_>>().join(" \u{b7} ")
 }
 
 fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
@@ -295,13 +305,13 @@ fn left_out(f: &Finished) -> Vec<String> {
     let mut out = Vec::new();
     let flows = f.outcome.flows.len();
     match &f.course {
-        None => out.push("The course of time was not noted; totals and flows are complete.".into()),
+        None => out.push("No samples over time were recorded; totals and flows are complete.".into()),
         Some(c) => match c.absent_because() {
-            Some(why) => out.push(format!("No course of time: {why}.")),
+            Some(why) => out.push(format!("No samples over time: {why}.")),
             None => {
                 let longest = c.looks.windows(2).map(|w| w[1].at.since(w[0].at).0).max().unwrap_or(0);
                 let text = format!(
-                    "Time in {} steps, the longest {}: bytes, stops and marks of a step are exact, buffers are as they stood at its end.",
+                    "{} samples over time, at most {} apart. Bytes, pauses and marks between two samples are exact; buffers are values at a sample.",
                     c.looks.len().saturating_sub(1),
                     Span(longest)
                 );
@@ -311,7 +321,7 @@ fn left_out(f: &Finished) -> Vec<String> {
     }
     let forward = &f.outcome.fast_forwarded;
     if forward.skipped.0 > 0 {
-        out.push(format!("The state recurred after {}: {} of the run repeat it, and are one step here.", forward.longest, forward.skipped));
+        out.push(format!("The state recurred after {}. Fast-forward skipped {} of the run, which is one interval here.", forward.longest, forward.skipped));
     }
     if flows > LISTED_MAX {
         out.push(format!("{LISTED_MAX} of {flows} flows are listed, unfinished and slow ones first; curves and percentiles count all."));
@@ -319,7 +329,7 @@ fn left_out(f: &Finished) -> Vec<String> {
     if f.outcome.deadlocks.len() > DEADLOCKS_MAX {
         out.push(format!("{DEADLOCKS_MAX} of {} deadlocks are shown.", f.outcome.deadlocks.len()));
     }
-    out.push("Values of a port are those of all its priorities together, and the times that these were stopped are added up. All rows are in the tables beside this page.".into());
+    out.push("Values of a port are sums over its priorities, also its paused times. The tables in the run's folder hold all rows.".into());
     out
 }
 
@@ -343,8 +353,8 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
         value: format!("{} of {}", grouped(m.flows_completed), grouped(m.flows_total)),
         note: match (unfinished as u64, m.flows_total.saturating_sub(m.flows_completed)) {
             (0, 0) => String::new(),
-            (0, open) => format!("{} have no end", grouped(open)),
-            (unfinished, _) => format!("{} with a size are unfinished", grouped(unfinished)),
+            (0, open) => format!("{} of unlimited size", grouped(open)),
+            (unfinished, _) => format!("{} unfinished", grouped(unfinished)),
         },
         tone: if unfinished > 0 { "caution" } else { "neutral" },
     });
@@ -354,17 +364,18 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     }
     let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
     let stopped = o.ports.iter().flatten().filter(|t| t.pauses + t.holds > 0).count();
-    facts.push(plain("Pauses", grouped(sum(|t| t.pauses)), format!("{} ports stopped or held at least once", grouped(stopped as u64))));
+    let ports = if stopped == 1 { "port" } else { "ports" };
+    facts.push(plain("Pauses", grouped(sum(|t| t.pauses)), format!("{} {ports} paused or blocked at least once", grouped(stopped as u64))));
     let lost = m.lost_frames;
     let tone = if lost > 0 { "bad" } else { "good" };
     facts.push(Fact { label: "Frames lost", value: grouped(lost), note: String::new(), tone });
     use xoff_record::verdict::Deadlock as D;
     let (value, note, tone) = match m.verdict.as_ref().map(|v| &v.parts().deadlock) {
-        Some(D::None) => ("none".to_owned(), "looked for all the time".to_owned(), "good"),
+        Some(D::None) => ("none".to_owned(), "checked during the whole run".to_owned(), "good"),
         Some(D::Found { ports, .. }) => {
             (o.deadlocks.first().map_or("yes".into(), |d| format!("at {}", d.closed)), format!("{} ports in the cycle", ports.len()), "bad")
         }
-        Some(D::NotChecked { why }) => ("not looked for".to_owned(), why.clone(), "caution"),
+        Some(D::NotChecked { why }) => ("not checked".to_owned(), why.clone(), "caution"),
         None => ("unknown".to_owned(), String::new(), "caution"),
     };
     facts.push(Fact { label: "Deadlock", value, note, tone });

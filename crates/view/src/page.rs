@@ -28,6 +28,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
+use xoff_report::{Colour, DEADLOCK};
 
 /// Chart library of the page, compressed with gzip; `assets/plotly/README.md` names its origin and checksum.
 const PLOTLY: &[u8] = include_bytes!("../assets/plotly/plotly-basic.min.js.gz");
@@ -173,7 +174,7 @@ impl Page {
                     // Without one a browser asks the server for it.
                     link rel="icon" href="data:,";
                     title { (self.title) }
-                    style { (PreEscaped(STYLE)) @for style in &self.styles { (PreEscaped(style)) } }
+                    style { (PreEscaped(palette())) (PreEscaped(STYLE)) @for style in &self.styles { (PreEscaped(style)) } }
                 }
                 body {
                     (PreEscaped(&self.body))
@@ -189,6 +190,15 @@ impl Page {
         }
         .into_string()
     }
+}
+
+/// The colours of figures as properties of the style sheet.
+fn palette() -> String {
+    let rule = |of: fn(Colour) -> &'static str, deadlock: &str| {
+        let colours: String = Colour::NAMED.iter().map(|&(name, c)| format!("--{name}:{};", of(c))).collect();
+        format!(":root{{{colours}--deadlock:{deadlock}}}")
+    };
+    format!("{}@media (prefers-color-scheme:dark){{{}}}", rule(Colour::hex, DEADLOCK.0), rule(Colour::dark, DEADLOCK.1))
 }
 
 /// A page that was written to be read as a file, for its own server: it may ask it, and is asked to by its data.

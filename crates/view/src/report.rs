@@ -10,9 +10,16 @@ use crate::page::{Blob, PLOTLY_VERSION, Page};
 
 /// Name of the page in a run's folder.
 pub const REPORT: &str = xoff_record::PAGE;
-const NETWORK: &str = include_str!("../assets/network.js");
-const JOBS: &str = include_str!("../assets/jobs.js");
-const RUN: &str = include_str!("../assets/run.js");
+/// Scripts of the report, in the order in which they run.
+const SCRIPTS: [&str; 7] = [
+    include_str!("../assets/network.js"),
+    include_str!("../assets/jobs.js"),
+    include_str!("../assets/port.js"),
+    include_str!("../assets/trees.js"),
+    include_str!("../assets/deadlock.js"),
+    include_str!("../assets/flows.js"),
+    include_str!("../assets/run.js"),
+];
 const START: &str = "xoff.run().then((page) => { window.page = page; });";
 
 /// The page of a run of a network; `folder` is the run's, as commands would name it.
@@ -32,12 +39,11 @@ fn of_run(s: &NetworkScenario, f: &Finished, folder: &str, real: bool) -> ExtraF
     let verdict = f.manifest.verdict.as_ref();
     let headline = verdict.map_or(("", "neutral"), |v| (v.headline(), class(v.tone(&[]))));
     let body = html! {
-        (head(title(s), headline, &view.facts))
+        (head(&view.subject, headline, &view.facts))
         main { (sections(!f.outcome.deadlocks.is_empty(), !view.jobs.is_empty())) (about(&f.manifest, &view.left_out)) }
         (foot(&f.manifest))
     };
-    let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts();
-    let page = page.script(NETWORK).script(JOBS).script(RUN).script(START);
+    let page = with_scripts(Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts());
     ExtraFile { name: REPORT, bytes: page.to_html().into_bytes() }
 }
 
@@ -49,11 +55,14 @@ pub fn live_page(s: &NetworkScenario, folder: &str) -> String {
     let mut view = RunView::seen(&Drawn::of(s), &nothing, folder, &mut blob);
     (view.live, view.real) = (true, true);
     let body = html! {
-        (head(title(s), ("running", "info"), &[]))
+        (head(&view.subject, ("running", "info"), &[]))
         main { (sections(true, false)) }
     };
-    let page = Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().served();
-    page.script(NETWORK).script(JOBS).script(RUN).script(START).to_html()
+    with_scripts(Page::new(title(s)).body(body).data(&view, Some(blob.packed())).charts().served()).to_html()
+}
+
+fn with_scripts(page: Page) -> Page {
+    SCRIPTS.into_iter().chain([START]).fold(page, Page::script)
 }
 
 /// What a page that goes on asks for: the data of [`live_page`] as they stand now, and the columns that they name.
@@ -74,12 +83,14 @@ pub fn live_data(s: &Drawn, seen: &Seen, folder: &str, running: bool) -> String 
 /// The sections that the script fills.
 fn sections(deadlocks: bool, jobs: bool) -> Markup {
     html! {
-        section #network { h2 { "Network" } }
-        section #port { h2 { "Port" } }
+        div.column {
+            section #network { h2 { "Network" } }
+            @if deadlocks { section #deadlocks { h2 { "Deadlock" } } }
+            section #waits { h2 { "Pause trees" } }
+        }
+        div.column { section #port { h2 { "Port" } } }
         @if jobs { section.wide #jobs { h2 { "Ranks" } } }
         section.wide { div #overview {} }
-        @if deadlocks { section #deadlocks { h2 { "Deadlock" } } }
-        section.wide[!deadlocks] #waits { h2 { "Pause trees" } }
         section.wide {
             h2 { "Flows" }
             div.two #cdfs {}
@@ -90,13 +101,17 @@ fn sections(deadlocks: bool, jobs: bool) -> Markup {
     }
 }
 
-/// Title, headline, numbers.
-pub fn head(title: &str, (headline, tone): (&str, &str), facts: &[Fact]) -> Markup {
+/// Verdict, subject of the run, numbers. A run without a verdict has its subject as heading.
+pub fn head(subject: &str, (verdict, tone): (&str, &str), facts: &[Fact]) -> Markup {
     html! {
         header {
-            h1 { (title) }
-            p.headline { span class={ "badge " (tone) } { (headline) } }
-            noscript { p { "This page draws with scripts, which are turned off here. The tables beside it hold all results." } }
+            @if verdict.is_empty() {
+                h1 { (subject) }
+            } @else {
+                h1 class={ "verdict " (tone) } { (verdict) }
+                p.subject { (subject) }
+            }
+        noscript { p { "Scripts draw this report, and this browser has them turned off. The tables in the same folder hold all results." } }
             div.cards {
                 @for f in facts {
                     div class={ "card " (f.tone) } {
@@ -124,7 +139,7 @@ pub fn about(m: &Manifest, left_out: &[String]) -> Markup {
                     (list("Never triggered", &m.never_triggered))
                     (list("Warnings", &m.warnings))
                 }
-                div { (list("What this page shows", left_out)) }
+                div { (list("What this report shows", left_out)) }
             }
             details {
                 summary { "Parameters, with where each came from (" (m.parameters.len()) ")" }

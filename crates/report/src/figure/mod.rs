@@ -25,7 +25,7 @@ pub(crate) mod text;
 mod unit;
 
 pub use mark::{Bar, BarGroup, HeatCell, LaneGroup, Mark};
-pub use palette::Colour;
+pub use palette::{Colour, DEADLOCK};
 pub use unit::{Unit, grouped};
 
 use std::path::Path;

@@ -19,6 +19,10 @@ pub enum Colour {
     Sky,
     /// Seventh.
     Grey,
+    /// Only on request.
+    Brown,
+    /// The colour of text; only on request.
+    Ink,
 }
 
 impl Colour {
@@ -26,19 +30,46 @@ impl Colour {
     pub const ALL: [Colour; 7] =
         [Colour::Blue, Colour::Vermilion, Colour::Green, Colour::Purple, Colour::Orange, Colour::Sky, Colour::Grey];
 
-    /// As SVG wants it.
-    pub fn hex(self) -> &'static str {
+    /// All colours, with their names in style sheets.
+    pub const NAMED: [(&'static str, Colour); 9] = [
+        ("blue", Colour::Blue),
+        ("vermilion", Colour::Vermilion),
+        ("green", Colour::Green),
+        ("purple", Colour::Purple),
+        ("orange", Colour::Orange),
+        ("sky", Colour::Sky),
+        ("grey", Colour::Grey),
+        ("brown", Colour::Brown),
+        ("ink", Colour::Ink),
+    ];
+
+    /// On a light page.
+    pub const fn hex(self) -> &'static str {
+        self.pair().0
+    }
+
+    /// On a dark page.
+    pub const fn dark(self) -> &'static str {
+        self.pair().1
+    }
+
+    const fn pair(self) -> (&'static str, &'static str) {
         match self {
-            Colour::Blue => "#0072b2",
-            Colour::Vermilion => "#d55e00",
-            Colour::Green => "#009e73",
-            Colour::Purple => "#b5609a",
-            Colour::Orange => "#e69f00",
-            Colour::Sky => "#56b4e9",
-            Colour::Grey => "#6b7280",
+            Colour::Blue => ("#0072b2", "#4fb0ea"),
+            Colour::Vermilion => ("#d55e00", "#ff8a4a"),
+            Colour::Green => ("#009e73", "#35c79b"),
+            Colour::Purple => ("#b5609a", "#d88cc2"),
+            Colour::Orange => ("#e69f00", "#f0b429"),
+            Colour::Sky => ("#56b4e9", "#8accf5"),
+            Colour::Grey => ("#6b7280", "#9aa5b1"),
+            Colour::Brown => ("#7a4a12", "#b98a4e"),
+            Colour::Ink => (INK, "#e4e9ee"),
         }
     }
 }
+
+/// A deadlock, on a light and on a dark page. No mechanism has this colour.
+pub const DEADLOCK: (&str, &str) = ("#b00020", "#ff6b7a");
 
 /// Text and frame colours.
 pub(crate) const INK: &str = "#1f2933";
@@ -54,13 +85,13 @@ const DARK: &[(&str, &str)] = &[
     (GRID, "#2a323a"),
     (MINOR_GRID, "#20272e"),
     (FRAME, "#55626e"),
-    ("#0072b2", "#4fb0ea"),
-    ("#d55e00", "#ff8a4a"),
-    ("#009e73", "#35c79b"),
-    ("#b5609a", "#d88cc2"),
-    ("#e69f00", "#f0b429"),
-    ("#56b4e9", "#8accf5"),
-    ("#6b7280", "#9aa5b1"),
+    Colour::Blue.pair(),
+    Colour::Vermilion.pair(),
+    Colour::Green.pair(),
+    Colour::Purple.pair(),
+    Colour::Orange.pair(),
+    Colour::Sky.pair(),
+    Colour::Grey.pair(),
 ];
 
 /// A style sheet inside a drawing: dark where its reader's screen is, light on paper and in programs without style sheets.
