@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-words miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs readme-picture papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-words miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -104,14 +104,27 @@ demo: build ## Build, run the three-switch ring under four flow controls, print 
 	echo "Report: $$(realpath "$(DEMO_REPORT)")"
 	$(call done,demo)
 
-docs: venv ## Build the documentation as a site, out/docs/index.html; a link that leads to nothing is an error
+docs: venv build ## Build the documentation as a site, out/docs/index.html; a link that leads to nothing is an error
 	@$(call step,Documentation as a site)
 	$(VENV)/bin/python -m pip install --quiet -r docs/site/requirements.txt
-	$(VENV)/bin/python docs/site/stage.py out
+	$(VENV)/bin/python docs/site/stage.py out $(XOFF)
 	$(VENV)/bin/zensical build --strict --clean -f out/docs.yml
 	$(VENV)/bin/python docs/site/finish.py out/docs
 	echo "Site: $$(realpath out/docs/index.html)"
 	$(call done,site)
+
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+
+readme-picture: build ## Draw docs/readme/report.png, the picture of README: the report of the tutorial's ring (needs chromium)
+	@if [ -z "$(CHROMIUM)" ]; then
+	  echo "make: readme-picture needs chromium (Debian, Ubuntu: apt-get install chromium)" >&2
+	  exit 1
+	fi
+	# The ring deadlocks, so the answer of the run is "no" and its exit code 1.
+	$(XOFF) run scenarios/tutorial/ring.toml --out out/ring >/dev/null || [ $$? = 1 ]
+	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=1400,900 --virtual-time-budget=10000 \
+	  --screenshot="$$PWD/docs/readme/report.png" "file://$$PWD/out/ring/report.html" 2>/dev/null
+	echo "Picture: docs/readme/report.png, $$(wc -c < docs/readme/report.png) bytes"
 
 # Which pages `make papers` writes, those with real frames (they need namespaces; PAPERS_TESTBED= leaves them out), how, and where results are kept.
 PAPERS ?= gfc tcd request-grant unbiased-qcn pffc

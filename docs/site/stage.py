@@ -1,10 +1,11 @@
-"""Makes the source of the site out of pages that are also read in the repository: `stage.py OUT`.
+"""Makes the source of the site out of pages that are also read in the repository: `stage.py OUT XOFF`.
 
 ```text
   docs/**                    as it is                                       OUT/docs-source/...
   README.md, ...             OUT/docs-source/project/*.md
   a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/wire/src/cbfc.rs, scenarios/tutorial/ring.toml
   a folder that a page names <folder>/index.md, a list of what is in it
+  XOFF COMMAND --help        OUT/docs-source/cli.md
   docs/site/mkdocs.yml       OUT/docs.yml, its `*` replaced by the pages of the folder
 ```
 
@@ -13,10 +14,13 @@ A link is written for the repository; on the site it leads to the same thing. On
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import yaml
@@ -28,7 +32,7 @@ FENCE = re.compile(r"^ *(```|~~~)")
 LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".json": "json", ".lua": "lua", ".yml": "yaml"}
 
 
-def main(out: Path) -> None:
+def main(out: Path, xoff: Path) -> None:
     docs = out / "docs-source"
     shutil.rmtree(docs, ignore_errors=True)
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.sh", "*.py", "*.txt", "mkdocs.yml", "__pycache__"))
@@ -37,12 +41,13 @@ def main(out: Path) -> None:
     folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
     named = {path for page, text in pages.items() for path in _named(page, text)}
     for path in sorted(named | folders):
-        if (ROOT / path).is_dir() and f"{path}/index.md" not in pages:
+        if (ROOT / path).is_dir() and not {f"{path}/index.md", f"{path}/README.md"} & pages.keys():
             _write(docs / _place(path), _listing(path))
         elif (ROOT / path).is_file() and path not in pages and not path.startswith("docs/"):
             _write(docs / _place(path), _source(path))
     for page, text in pages.items():
         _write(docs / _place(page), _moved(page, text))
+    _write(docs / "cli.md", _commands(xoff))
     config = yaml.safe_load((ROOT / "docs/site/mkdocs.yml").read_text())
     config["nav"] = _expanded(config["nav"])
     _write(out / "docs.yml", yaml.safe_dump(config, sort_keys=False))
@@ -121,6 +126,8 @@ def _resolved(page: str, target: str) -> str | None:
 def _place(path: str) -> str:
     """Where on the site a file or folder of the repository is."""
     inside = path.removeprefix("docs/")
+    if inside != path and (ROOT / path / "README.md").is_file():
+        return f"{inside}/README.md"
     if (ROOT / path).is_dir():
         return f"{inside}/index.md" if inside != path else f"source/{path}/index.md"
     if path in PROJECT:
@@ -132,6 +139,21 @@ def _title(path: Path) -> str:
     """The first heading of a page."""
     found = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
     return found[1] if found else path.stem
+
+
+def _commands(xoff: Path) -> str:
+    """The long help of every command, in the order of their names."""
+
+    def told(*args: str) -> str:
+        environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+        return subprocess.run([xoff, *args], capture_output=True, text=True, check=True, env=environment).stdout
+
+    with tempfile.TemporaryDirectory() as folder:
+        told("man", "--out", folder)
+        names = sorted(p.stem.removeprefix("xoff-") for p in Path(folder).glob("xoff-*.1"))
+    parts = ["# Command line\n\nThe help of every command, as `xoff COMMAND --help` prints it.\n", f"```text\n{told('--help')}```\n"]
+    parts += [f"## xoff {name}\n\n```text\n{told(name, '--help')}```\n" for name in names]
+    return "\n".join(parts)
 
 
 def _listing(path: str) -> str:
@@ -152,4 +174,4 @@ def _source(path: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]).resolve())
