@@ -144,7 +144,7 @@ def test_the_verdict_is_the_heading(browser: Any, ring_page: Path) -> None:
         # A chart keeps its context in another document.
         name, svg = o.download("[data-chart=port] button:has-text('SVG')")
         assert name == "port.svg" and "Three-switch ring · PFC · seed 1" in svg.decode()
-        assert "S1-&gt;S2 over time" in svg.decode()
+        assert "S1-&#62;S2 over time" in svg.decode()
 
 
 def test_the_network_and_the_reason_are_seen_together(browser: Any, ring_page: Path, pods_page: Path) -> None:

@@ -118,14 +118,15 @@ xoff.charts = (() => {
   const CONFIG = { displayModeBar: false, responsive: false, doubleClick: "reset", scrollZoom: false };
 
   // ---- downloads ----------------------------------------------------------------------------------------------------------------
-  // An image names its run, so that it keeps its meaning in another document.
+  // An image names its run, so that it keeps its meaning in another document. It has no mark of the slider.
   const image = (self, format) => async () => {
     const Plotly = await ready();
     const box = self.plot.getBoundingClientRect();
     const layout = layoutOf(self);
-    const subject = xoff.subject ? `<br><sub>${xoff.subject.replace(/[<&]/g, (c) => (c === "<" ? "&lt;" : "&amp;"))}</sub>` : "";
-    const title = { text: `${self.title}${subject}`, x: 0, xanchor: "left", xref: "paper", font: { size: layout.font.size * 1.25 } };
-    const whole = { ...layout, title, height: layout.height + 52, margin: { ...layout.margin, t: layout.margin.t + 52 }, paper_bgcolor: colour("bg"), font: { ...layout.font, family: "sans-serif" } };
+    const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+    const subject = xoff.subject ? `<br><sub>${plain(xoff.subject)}</sub>` : "";
+    const title = { text: `${plain(self.title)}${subject}`, x: 0, xanchor: "left", xref: "paper", font: { size: layout.font.size * 1.25 } };
+    const whole = { ...layout, title, shapes: [], height: layout.height + 52, margin: { ...layout.margin, t: layout.margin.t + 52 }, paper_bgcolor: colour("bg"), font: { ...layout.font, family: "sans-serif" } };
     const size = { format, width: Math.round(box.width), height: whole.height, scale: format === "png" ? 2 : 1 };
     const url = await Plotly.toImage({ data: traces(self), layout: whole, config: CONFIG }, size);
     const text = url.slice(url.indexOf(",") + 1);
