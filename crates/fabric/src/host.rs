@@ -70,7 +70,7 @@ pub struct Hosts {
     pub frame: Bytes,
     /// PAUSE and CNM [bytes].
     pub control: Bytes,
-    /// Gap, preamble and start of frame: what a frame costs on a line beyond its length [bytes].
+    /// Gap, preamble and start of frame: bytes of a frame on a line beyond its length [bytes].
     pub overhead: Bytes,
     /// Gaps between frames of a flow are stretched by up to this part more or less, at random [1/1000]. 0: frames are paced
     /// evenly, as Unbiased QCN's limiters are taken to do; 1000: gaps of anything up to twice the length.
@@ -79,7 +79,7 @@ pub struct Hosts {
     pub delay: Span,
     /// Input buffer of a port [bytes].
     pub input_buffer: Bytes,
-    /// Occupancy at which a port stops its host, Q_high [bytes].
+    /// Occupancy at which a port pauses its host, Q_high [bytes].
     pub stop: Bytes,
     /// Occupancy at which it lets it go again, Q_low [bytes].
     pub go: Bytes,

@@ -24,7 +24,7 @@ pub struct Overheads {
 pub struct Inner {
     /// Ranks of a node; 1: every message goes through the network.
     pub ranks: u32,
-    /// Rate at which a rank sends to the others of its node, one message after the other.
+    /// Rate at which a rank sends to the others of its node, one message at a time.
     pub rate: Rate,
     /// From the last byte of a message to its arrival.
     pub latency: Span,
@@ -65,7 +65,7 @@ pub struct Job {
     pub graph: Arc<Graph>,
     /// How often they do it, each rank at its own pace.
     pub iterations: u32,
-    /// When the first iteration begins.
+    /// Start of the first iteration.
     pub start: Time,
     /// Queue pairs of a rank for each peer.
     pub queue_pairs: u16,

@@ -18,19 +18,19 @@ use xoff_units::{Bytes, Span, Time};
 
 /// Keys of both detectors.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("detect", Kind::Span, "200ms", "a queue stopped for this time is freed", "sonic-utilities pfcwd, start_default"),
+    ParamSpec::new("detect", Kind::Span, "200ms", "a queue paused for this time is released", "sonic-utilities pfcwd, start_default"),
     ParamSpec::optional(
         "restore",
         Kind::Span,
-        "a far end that has let go for this time is obeyed again; default: 2 x detect",
+        "flow control applies again after the peer has released the queue for this time; default: 2 x detect",
         "sonic-utilities pfcwd, start",
     ),
-    ParamSpec::new("poll", Kind::Span, "200ms", "time between two looks at every queue", "sonic-utilities pfcwd, start_default"),
+    ParamSpec::new("poll", Kind::Span, "200ms", "time between two polls of every queue", "sonic-utilities pfcwd, start_default"),
     ParamSpec::new(
         "action",
         Kind::Choice(&["drop", "forward", "alert"]),
         "drop",
-        "drop: discard what waits, what comes for the queue and what comes in by its port; forward: send it all the same; alert: state it only",
+        "drop: discard the queue, new frames for it, and frames that arrive through its port; forward: send them anyway; alert: only report",
         "SONiC, PFC Watchdog",
     ),
 ];
@@ -40,7 +40,7 @@ pub const DURATION: &[ParamSpec] = &[ParamSpec::new(
     "empty_queues",
     Kind::Flag,
     "false",
-    "queues in which nothing waits are freed too",
+    "empty queues are released too",
     "false: pfc_detect_mellanox.lua; true: sonic-mgmt PFCWD_BASIC",
 )];
 
@@ -72,7 +72,7 @@ pub const REGISTRY: &[Entry] = &[
 pub enum Detector {
     /// By how long the queue was stopped.
     Duration {
-        /// Queues in which nothing waits are freed too.
+        /// Empty queues are released too.
         empty_queues: bool,
     },
     /// By the state at the looks and the messages between them.

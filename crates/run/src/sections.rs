@@ -8,7 +8,7 @@ use xoff_sim::PortProbe;
 use xoff_topology::routing::Routing;
 
 pub(crate) const RUN: &[ParamSpec] = &[
-    ParamSpec::new("title", Kind::Text, "", "what the run shows, one line", ""),
+    ParamSpec::new("title", Kind::Text, "", "purpose of the run, one line", ""),
     ParamSpec::new("duration", Kind::Span, "20ms", "simulated time", ""),
     ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
     ParamSpec::new("stop_when_done", Kind::Flag, "true", "end when all flows are complete", ""),
@@ -16,10 +16,10 @@ pub(crate) const RUN: &[ParamSpec] = &[
     ParamSpec::optional(
         "checkpoint",
         Kind::Text,
-        "time on the clock between two checkpoints, `10min`, from which a run that was killed goes on (docs/checkpoints.md); default: none",
+        "wall-clock time between two checkpoints, `10min`, from which a killed run can continue (docs/checkpoints.md); default: none",
         "",
     ),
-    ParamSpec::new("checks", Kind::Flag, "true", "hold the run to its promises: no loss, order, conservation", ""),
+    ParamSpec::new("checks", Kind::Flag, "true", "check invariants: no loss, in-order delivery, conservation of frames", ""),
     ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0us: off", "")
         .renamed_from(&["watch"]),
     ParamSpec::new(
@@ -42,31 +42,35 @@ pub(crate) const FAILURES: &[ParamSpec] = &[
 
 pub(crate) const FAILURE: &[ParamSpec] = &[
     ParamSpec::required("link", Kind::Text, "the link, `A1-C1`"),
-    ParamSpec::required("at", Kind::Span, "when it fails, both directions, for the rest of the run; routes are found anew at once"),
+    ParamSpec::required(
+        "at",
+        Kind::Span,
+        "time at which it fails, in both directions, for the rest of the run; routes are recomputed at once",
+    ),
 ];
 
 pub(crate) const PAUSE_STORM: &[ParamSpec] = &[
-    ParamSpec::required("host", Kind::Text, "the host whose NIC goes on stopping its switch, whatever it receives"),
-    ParamSpec::new("priority", Kind::Count, "0", "the priority that it stops, 0 to 7", ""),
-    ParamSpec::new("from", Kind::Span, "0us", "its first message: the one that holds its peer longest, whatever the flow control", ""),
-    ParamSpec::optional("until", Kind::Span, "it lets go; default: not before the run ends", ""),
+    ParamSpec::required("host", Kind::Text, "host whose NIC keeps pausing its switch, whatever it receives"),
+    ParamSpec::new("priority", Kind::Count, "0", "priority that it pauses, 0 to 7", ""),
+    ParamSpec::new("from", Kind::Span, "0us", "time of its first message, which is the longest pause that the flow control has", ""),
+    ParamSpec::optional("until", Kind::Span, "time of its release; default: the end of the run", ""),
     ParamSpec::new("interval", Kind::Span, "100us", "time between two messages", "802.3 Annex 31D: a pause ends after 65,535 quanta"),
 ];
 
 pub(crate) const SLOW_RECEIVER: &[ParamSpec] = &[
-    ParamSpec::required("host", Kind::Text, "the host that takes frames in slowly"),
-    ParamSpec::required("rate", Kind::Rate, "at which its NIC hands frames over: PCIe, misses in tables; at most that of its link"),
+    ParamSpec::required("host", Kind::Text, "host that drains frames slowly"),
+    ParamSpec::required("rate", Kind::Rate, "rate at which its NIC drains frames (PCIe, table misses); at most the rate of its link"),
     ParamSpec::optional(
         "buffer",
         Kind::Bytes,
-        "memory of the NIC for each priority; default: switch.buffer, with which flow control plans",
+        "memory of the NIC for each priority; default: switch.buffer, the value in the plan of the flow control",
         "",
     ),
-    ParamSpec::optional("stalls", Kind::Texts, "when it hands over nothing, `FROM+FOR`, such as `100us+20us`", ""),
+    ParamSpec::optional("stalls", Kind::Texts, "times without draining, `FROM+FOR`, such as `100us+20us`", ""),
     ParamSpec::optional(
         "message_rate",
         Kind::Count,
-        "messages, that is flows, that it completes in a second at most; default: any number",
+        "largest number of messages (flows) that it completes per second; default: no limit",
         "",
     ),
 ];
@@ -87,7 +91,7 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
         "buffer",
         Kind::Bytes,
         "300KB",
-        "per-ingress: buffer of each ingress port and priority; shared: what flow control plans with",
+        "per-ingress: buffer of each ingress port and priority; shared: the value in the plan of the flow control",
         "GFC section 6.2.2",
     ),
     ParamSpec::new("shared_buffer", Kind::Bytes, "16MiB", "shared: all memory of the switch", "HPCC simulator"),
@@ -102,7 +106,7 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
     ParamSpec::optional(
         "headroom",
         Kind::Bytes,
-        "shared: memory of each port for what arrives after a pause; default: C tau + 1 MTU, as the headroom of pfc",
+        "shared: memory of each port for frames that arrive after a pause; default: C tau + 1 MTU, as the headroom of pfc",
         "GFC section 4.2, and the frame that passes the limit; docs/mechanisms/pfc.md",
     ),
     ParamSpec::new(
@@ -135,13 +139,13 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
         "vl_high_limit",
         Kind::Count,
         "255",
-        "vl-arbitration: what the high table may send before the low one has an opportunity, in units of 4096 B; 0: one packet, 255: no limit",
+        "vl-arbitration: bytes that the high table may send before the low table has an opportunity, in units of 4096 B; 0: one packet, 255: no limit",
         "IBA 7.6.9, which has no default",
     ),
     ParamSpec::optional(
         "cut_through",
         Kind::Bytes,
-        "bytes of a frame that must be in before it can go on; default: all of them (store and forward)",
+        "bytes of a frame that must have arrived before it is forwarded; default: all of them (store and forward)",
         "TCD section 5.2.2: virtual cut-through",
     ),
 ];
@@ -152,7 +156,7 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "header",
         Kind::Bytes,
         "0B",
-        "bytes of every data frame that are not payload, whatever the rate control; ideal times count them",
+        "header bytes of every data frame, whatever the rate control; ideal times include them",
         "",
     ),
     ParamSpec::new(
@@ -166,24 +170,20 @@ pub(crate) const HOST: &[ParamSpec] = &[
     ParamSpec::optional(
         "ack_priority",
         Kind::Count,
-        "priority of acknowledgements, where there are any, and of CNPs with them if cnp_priority is not given; default: that of the data",
+        "priority of acknowledgements, and of CNPs if cnp_priority is absent; default: the priority of the data",
         "",
     ),
     ParamSpec::optional(
         "cnp_priority",
         Kind::Count,
-        "priority of CNPs, which no flow may have: nothing pauses it, and it goes before everything but messages of the flow control; \
-         acknowledgements of that priority travel the same; default: CNPs travel and are held with acknowledgements, or with the data \
-         where there are none",
+        "priority of CNPs, which no flow may use: it is never paused, and precedes everything but messages of the flow control; acknowledgements of that priority travel in the same way; default: CNPs travel and are paused with acknowledgements, or with the data if there are none",
         "ns3-rdma, qbb-net-device.cc: CNPs share the highest queue with pause frames",
     ),
     ParamSpec::new(
         "connections",
         Kind::Choice(&["per-message", "per-pair"]),
         "per-message",
-        "per-message: each message of a workload begins with a rate control of its own; per-pair: messages of one source for one receiver and \
-         priority share a connection: they are sent one after the other, and rate control goes on where the one before left it; endless flows, \
-         flows with a rate and flows without rate control keep their own",
+        "per-message: each message of a workload starts with a new rate control; per-pair: messages from one source to one receiver in one priority share a connection, are sent one at a time, and continue the rate control of the previous message; endless flows, flows with a rate and flows without rate control keep their own",
         "TCD section 5.2.2: multiple I/O messages are sending in one connection",
     ),
     ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
@@ -191,20 +191,20 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "recovery",
         Kind::Choice(&["nack", "go-back-n", "selective"]),
         "nack",
-        "what a source does about losses: nack: it goes back when the receiver reports a gap, and a lost tail stays lost; go-back-n: also by a timer; selective: receivers keep what is ahead, and only what is missing goes again",
+        "loss recovery of a source: nack: go back when the receiver reports a gap, and a lost tail stays lost; go-back-n: also by a timer; selective: receivers keep frames ahead of the gap, and the source resends only the missing frames",
         "nack: HPCC simulator; selective: IRN, SIGCOMM 2018",
     ),
     ParamSpec::new("rto", Kind::Span, "320us", "go-back-n, selective: retransmission timer, from the last progress", "IRN: RTO_high"),
     ParamSpec::optional(
         "rto_low",
         Kind::Span,
-        "go-back-n, selective: the timer while at most 3 frames of a flow are outstanding, so that no Nack may come; default: `rto`",
+        "go-back-n, selective: the timer while at most 3 frames of a flow are outstanding, because a Nack may not arrive then; default: `rto`",
         "IRN: RTO_low 100 us, N = 3",
     ),
     ParamSpec::optional(
         "order",
         Kind::Choice(&["strict", "buffer", "count"]),
-        "what a receiver does with frames ahead of a gap: strict: it discards them; buffer: it keeps them, and they are delivered in order; count: they are delivered as they come; default: what `recovery` needs, strict or buffer",
+        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: strict or buffer, as `recovery` needs",
         "",
     ),
     ParamSpec::new(
@@ -218,14 +218,14 @@ pub(crate) const HOST: &[ParamSpec] = &[
         "obeys",
         Kind::Choice(&["flows", "priorities"]),
         "flows",
-        "what a host does where flow control holds single flows: it holds those, or all flows of their priority, as a NIC that knows PFC only",
+        "reaction of a host when flow control pauses single flows: pause those, or all flows of their priority, as a PFC-only NIC does",
         "PFFC slides: Intel X710",
     ),
     ParamSpec::new(
         "pacing",
         Kind::Choice(&["schedule", "gap"]),
         "schedule",
-        "what a flow with a rate of its own does about a frame that goes late: schedule: the application has gone on producing, and what is late goes as soon as it may; gap: the next frame keeps its distance from it, so that the time is lost",
+        "effect of a late frame of a flow with its own rate: schedule: the application keeps producing, and late frames are sent as soon as possible; gap: the next frame keeps its distance, so the time is lost",
         "gap: HPCC simulator, rdma-hw.cc:591-598",
     ),
 ];
@@ -254,7 +254,7 @@ static PORT_PROBES: LazyLock<Vec<ParamSpec>> = LazyLock::new(|| {
 
 const PROBES: &[ParamSpec] = &[
     ParamSpec::new("flow_rates", Kind::Flag, "false", "sampled: rate of every flow; on change: rate control's rate", ""),
-    ParamSpec::new("causes", Kind::Flag, "false", "who fills the buffer whenever a port is stopped or slowed down", ""),
+    ParamSpec::new("causes", Kind::Flag, "false", "flows that fill the buffer whenever a port is paused or slowed down", ""),
 ];
 
 pub(crate) fn run() -> SectionSpec {
@@ -314,7 +314,7 @@ pub(crate) fn probes() -> SectionSpec {
 const FLOW_CONTROL: &[ParamSpec] = &[ParamSpec::optional(
     "lossy",
     Kind::Texts,
-    "priorities that it does not hold, such as [\"0\", \"2-3\"]: a switch without room drops their frames, which is a result and no violation; default: none",
+    "priorities that it does not pause, such as [\"0\", \"2-3\"]: a switch without room drops their frames, which is a result and not a violation; default: none",
     "",
 )];
 

@@ -31,14 +31,14 @@ use crate::{Problem, Problems, Source};
 pub const CUSTOM: &str = "custom";
 
 const LINKS: &[ParamSpec] = &[
-    ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of the links that do not state one", "GFC section 6"),
-    ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of the links that do not state one", "GFC section 6.2.2"),
+    ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of links without their own", "GFC section 6"),
+    ParamSpec::new("delay", Kind::Span, "1us", "propagation delay of links without their own", "GFC section 6.2.2"),
 ];
 const SHORT: &[ParamSpec] = &[
     texts("hosts", "names of hosts, for links in short form"),
     texts("switches", "names of switches, where their order matters; a name that only links have is that of a switch"),
     texts("links", "links in short form: two nodes, rate, length or delay, as in \"leaf1:Ethernet8 spine1 400Gbps 300m\"; a metre is 5 ns"),
-    ParamSpec::optional("links_file", Kind::Text, "CSV file of links, beside the scenario: a, b, rate, length, delay, a_port, b_port", ""),
+    ParamSpec::optional("links_file", Kind::Text, "CSV file of links, next to the scenario: a, b, rate, length, delay, a_port, b_port", ""),
 ];
 const fn texts(key: &'static str, doc: &'static str) -> ParamSpec {
     ParamSpec::optional(key, Kind::Texts, doc, "")
@@ -51,8 +51,8 @@ const NODE: &[ParamSpec] = &[
 const LINK: &[ParamSpec] = &[
     ParamSpec::required("a", Kind::Text, "name of the first end"),
     ParamSpec::required("b", Kind::Text, "name of the second end"),
-    ParamSpec::optional("rate", Kind::Rate, "rate of each direction; that of the topology when absent", ""),
-    ParamSpec::optional("delay", Kind::Span, "propagation delay; that of the topology when absent", ""),
+    ParamSpec::optional("rate", Kind::Rate, "rate of each direction; absent: the rate of the topology", ""),
+    ParamSpec::optional("delay", Kind::Span, "propagation delay; absent: the delay of the topology", ""),
 ];
 
 /// Name of the kind that is read from a file of its own.
@@ -61,7 +61,7 @@ pub const FILE: &str = "file";
 const OWN_FILE: &[ParamSpec] = &[ParamSpec::required(
     "path",
     Kind::Text,
-    "topology file, beside the scenario: [[node]] and [[link]], another scenario, or the format of the HPCC simulator",
+    "topology file, next to the scenario: [[node]] and [[link]], another scenario, or the format of the HPCC simulator",
 )];
 
 /// `[topology]` with every kind, and the lists of the custom kind.

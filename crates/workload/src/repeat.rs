@@ -11,10 +11,10 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "repeat",
         Kind::Count,
-        "How often its flows come, the first time included: the same hosts, sizes, ports and hence paths each time. Absent: once.",
+        "Number of repetitions of its flows, including the first: the same hosts, sizes, ports and therefore paths each time. Absent: once.",
         "",
     ),
-    ParamSpec::optional("every", Kind::Span, "From one time to the next. Needed with `repeat`.", ""),
+    ParamSpec::optional("every", Kind::Span, "Time between two repetitions. Needed with `repeat`.", ""),
 ];
 
 /// How often flows come.

@@ -10,16 +10,16 @@ use xoff_units::{Rate, Time};
 use crate::{Context, SizeCdf, UNLIMITED};
 
 pub(crate) const PRIORITY: ParamSpec = ParamSpec::new("priority", Kind::Count, "0", "Priority of the flows, 0 to 7.", "");
-pub(crate) const START: ParamSpec = ParamSpec::new("start", Kind::Span, "0us", "When the first flow may start.", "");
+pub(crate) const START: ParamSpec = ParamSpec::new("start", Kind::Span, "0us", "Earliest start of the first flow.", "");
 pub(crate) const JITTER: ParamSpec =
     ParamSpec::new("jitter", Kind::Span, "0us", "Each start is later by a random time below this, uniform.", "");
 pub(crate) const RATE: ParamSpec =
-    ParamSpec::optional("rate", Kind::Rate, "Constant rate the application does not exceed; absent: as fast as the NIC lets it.", "");
+    ParamSpec::optional("rate", Kind::Rate, "Constant rate limit of the application; absent: as fast as the NIC permits.", "");
 pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
     "rate_control",
     Kind::Flag,
     "true",
-    "The run's rate control applies, or its transport; false: the sender ignores marks, and beside connections of [transport] it is UDP.",
+    "The run's rate control applies, or its transport; false: the sender ignores marks, and next to connections of [transport] it is UDP.",
     "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
 );
 pub(crate) const SIZE: ParamSpec =
@@ -37,12 +37,8 @@ pub(crate) const CDF: ParamSpec = ParamSpec::optional(
 );
 pub(crate) const FIXED_SIZE: ParamSpec =
     ParamSpec::optional("size", Kind::Bytes, "Every flow has this payload. Give either this or `cdf`.", "");
-pub(crate) const SIZE_MAX: ParamSpec = ParamSpec::optional(
-    "size_max",
-    Kind::Bytes,
-    "Larger flows shrink to this size; the mean, hence the load, counts them so. Absent: no cap.",
-    "",
-);
+pub(crate) const SIZE_MAX: ParamSpec =
+    ParamSpec::optional("size_max", Kind::Bytes, "Larger flows shrink to this size, also in the mean and the load. Absent: no cap.", "");
 
 fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ParamError {
     let hint = match nearest(name, known) {

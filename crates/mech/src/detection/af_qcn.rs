@@ -37,15 +37,15 @@ pub const PARAMS: &[ParamSpec] = &[
         "alpha",
         Kind::Float,
         "0.5",
-        "part of the feedback that goes by the fair share, 0 to 1",
-        "AF-QCN, Hot Interconnects 2010; the value is ours",
+        "part of the feedback that follows the fair share, 0 to 1",
+        "AF-QCN, Hot Interconnects 2010; value chosen by xoff",
     ),
     ParamSpec::new(
         "window",
         Kind::Bytes,
         "1500KB",
         "bytes that arrive between two calculations of the flows' shares",
-        "AF-QCN, Hot Interconnects 2010; the value is ours",
+        "AF-QCN, Hot Interconnects 2010; value chosen by xoff",
     ),
 ];
 

@@ -27,20 +27,20 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "threshold",
         Kind::Bytes,
-        "queue above which a port is a root or a victim; default: 50KB, or what the weight says",
+        "queue above which a port is a root or a victim; default: 50 KB, or the value of the weight",
         "TCD section 3.1.2 (buffer of 280 KB)",
     ),
     ParamSpec::optional(
         "weight",
         Kind::Count,
-        "in place of the threshold: 0 marks nothing, 1 mildest to 15 most aggressive; (16 - weight)/16 of the ingress buffer",
-        "IBA A10: Threshold, 4 bits; the map to bytes is ours",
+        "replaces the threshold: 0 marks no frame, 1 is mildest, 15 most aggressive; (16 - weight)/16 of the ingress buffer",
+        "IBA A10: Threshold, 4 bits; mapping to bytes chosen by xoff",
     ),
     ParamSpec::new(
         "victim_mask",
         Kind::Choice(&["none", "hosts", "all"]),
         "hosts",
-        "ports that mark even as victims: none, those that face a host, all",
+        "ports that mark even as victims: none, ports to hosts, all",
         "IBA A10: Victim_Mask; Gran et al., IPDPS 2010",
     ),
     ParamSpec::new(
@@ -54,7 +54,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "packet_size",
         Kind::Count,
         "8",
-        "smallest frame that is marked, in units of 64 bytes",
+        "smallest marked frame, in units of 64 bytes",
         "IBA A10: Packet_Size; Gran et al., IPDPS 2010",
     ),
 ];

@@ -29,7 +29,7 @@ use crate::flow_control::Pauses;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("setpoint", Kind::Bytes, "26KB", "queue Q_eq that is aimed at", "802.1Q MIB, cpQueueSizeSetPoint; RZ 3880: 60 KB"),
+    ParamSpec::new("setpoint", Kind::Bytes, "26KB", "target queue Q_eq", "802.1Q MIB, cpQueueSizeSetPoint; RZ 3880: 60 KB"),
     ParamSpec::new("weight", Kind::Count, "2", "weight w of the queue's growth Q_delta", "802.1Q MIB, cpFeedbackWeight: 2^1; RZ 3880"),
     ParamSpec::new(
         "sample_base",
@@ -50,21 +50,21 @@ pub const PARAMS: &[ParamSpec] = &[
         "placement",
         Kind::Choice(&["output", "input", "both"]),
         "output",
-        "where congestion points are: at egress queues, at ingress buffers, or at both",
+        "position of the congestion points: egress queues, ingress buffers, or both",
         "802.1Q 30.2.1; RZ 3880 section II-B",
     ),
     ParamSpec::new(
         "sampling",
         Kind::Choice(&["arrival", "largest", "random"]),
         "arrival",
-        "which flow's source receives the CNM: that of the frame that came, the one that occupies most, or that of a random occupied unit of 256 B",
+        "flow whose source receives the CNM: the flow of the arriving frame, the flow with most bytes, or the flow of a random occupied unit of 256 B",
         "802.1Q 30.2.1; RZ 3880 section III-B",
     ),
     ParamSpec::new(
         "keep_alive",
         Kind::Flag,
         "false",
-        "an ingress that has paused its peer goes on being sampled; needs an occupancy sampling",
+        "continue to sample an ingress that has paused its peer; needs an occupancy sampling",
         "RZ 3880 section IV",
     ),
 ];

@@ -15,8 +15,8 @@ use crate::Unmet;
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("kmin", Kind::Bytes, "5KB", "queue up to which nothing is marked", "DCQCN, SIGCOMM'15 (40G)"),
-    ParamSpec::new("kmax", Kind::Bytes, "200KB", "queue above which everything is marked", "DCQCN, SIGCOMM'15 (40G)"),
+    ParamSpec::new("kmin", Kind::Bytes, "5KB", "queue up to which no frame is marked", "DCQCN, SIGCOMM'15 (40G)"),
+    ParamSpec::new("kmax", Kind::Bytes, "200KB", "queue above which every frame is marked", "DCQCN, SIGCOMM'15 (40G)"),
     ParamSpec::new("pmax", Kind::Float, "0.01", "marking probability at Kmax, 0 to 1", "DCQCN, SIGCOMM'15"),
 ];
 

@@ -29,15 +29,14 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "max_ton",
         Kind::Span,
-        "longest time between two stops of a regulated port; default: that of the flow control of the link",
+        "longest time between two stops of a regulated port; default: derived from the flow control of the link",
         "TCD Eq. (3); section 4.4 for credits",
     ),
     ParamSpec::new(
         "share",
         Kind::Float,
         "1",
-        "part of the link that a priority or virtual lane expects, above 0 up to 1, in max(T_on): C is its share in Eq. (3), and of a period of \
-         credits max(T_on) is that part",
+        "part of the link that a priority or virtual lane expects, above 0 up to 1; max(T_on) uses it as the share of C in Eq. (3), or of a period of credits",
         "TCD section 4.5",
     ),
     ParamSpec::optional(

@@ -37,17 +37,17 @@ pub const PARAMS: &[ParamSpec] = &[
         Kind::Count,
         "32",
         "queues of an egress port and priority",
-        "our choice; the authors' simulator has 31 for flows",
+        "xoff's choice; the authors' simulator has 31 for flows",
     ),
     ParamSpec::new(
         "vfids",
         Kind::Count,
         "16384",
         "virtual flow numbers, by a hash of the flow",
-        "our choice; the authors' simulator has 7200 for each egress",
+        "xoff's choice; the authors' simulator has 7200 for each egress",
     ),
     ParamSpec::optional("period", Kind::Span, "tau, between two filters; default: half of HRTT", "BFC: half of a hop's round trip"),
-    ParamSpec::new("resumes", Kind::Count, "2", "flows of an ingress that are resumed in one period, at most", "BFC: 2 for each queue"),
+    ParamSpec::new("resumes", Kind::Count, "2", "largest number of flows of an ingress resumed in one period", "BFC: 2 for each queue"),
 ];
 
 /// Parameters.

@@ -29,7 +29,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "period",
         Kind::Span,
         "time between credit messages; default: the time to send 65,535 bytes",
-        "GFC section 5.4; IBA asks for at least one per 65,536 symbol times",
+        "GFC section 5.4; IBA requires at least one per 65,536 symbol times",
     ),
     ParamSpec::new(
         "counters",

@@ -42,7 +42,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "xon_offset",
         Kind::Bytes,
         "3000B",
-        "dynamic only: resume when the share used is this much below the limit",
+        "dynamic only: resume when the used share is this much below the limit",
         "HPCC simulator: 3 KiB; SONiC xon_offset",
     ),
     ParamSpec::new(

@@ -44,7 +44,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "xon_s",
         Kind::Bytes,
-        "bytes held of it at or below which it goes on; default: half of Xoff_s",
+        "bytes held of a flow at or below which it is resumed; default: half of Xoff_s",
         "PFFC slides: Xon_s, without a number",
     ),
     ParamSpec::new(
@@ -54,7 +54,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "pause queues of an egress port and priority",
         "PFFC slides: 8 queues a port, one of them the default",
     ),
-    ParamSpec::new("slots", Kind::Count, "4096", "slots of the table in which flows are counted", "our choice: the slides give none"),
+    ParamSpec::new("slots", Kind::Count, "4096", "slots of the table in which flows are counted", "xoff's choice: the slides give none"),
     ParamSpec::new(
         "pause",
         Kind::Choice(&["quanta", "sticky"]),

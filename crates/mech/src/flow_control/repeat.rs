@@ -21,8 +21,8 @@ pub const PARAM: ParamSpec = ParamSpec::new(
     "repeat",
     Kind::Span,
     "0us",
-    "time after which the message of the present state is sent again, for links with errors; derived thresholds then bear the loss of one; 0: never",
-    "ours; the standards and papers assume that no message is lost",
+    "interval at which the message of the present state is sent again, for links with errors; derived thresholds then tolerate the loss of one; 0: never",
+    "xoff extension; the standards and papers assume that no message is lost",
 );
 
 /// Priorities of a link: so many repetitions may go at once.

@@ -21,7 +21,7 @@ use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, Law, RateControl, RecordFor
 
 /// What the file calls them.
 pub const PARAMS: &[ParamSpec] = &[
-    ParamSpec::new("eta", Kind::Float, "0.95", "utilisation that is aimed at", "SIGCOMM'19 section 5.1"),
+    ParamSpec::new("eta", Kind::Float, "0.95", "target utilisation", "SIGCOMM'19 section 5.1"),
     ParamSpec::new(
         "max_stage",
         Kind::Count,
@@ -33,16 +33,21 @@ pub const PARAMS: &[ParamSpec] = &[
         "rate_ai",
         Kind::Rate,
         "50Mbps",
-        "additive step; W_AI = rate_ai x base_rtt, 81 bytes at 13us",
+        "additive step; W_AI = rate_ai x base_rtt, 81 bytes at 13 us",
         "HPCC simulator, sample configuration",
     ),
     ParamSpec::optional(
         "base_rtt",
         Kind::Span,
-        "T, a little above the round-trip time without load; that of the flow where it is known, or 13us",
+        "T, a little above the round-trip time without load; default: the value of the flow if known, or 13 us",
         "SIGCOMM'19 section 5.1",
     ),
-    ParamSpec::optional("window", Kind::Bytes, "window at line rate; that of the flow, or line rate x base_rtt", "SIGCOMM'19 section 3.3"),
+    ParamSpec::optional(
+        "window",
+        Kind::Bytes,
+        "window at line rate; default: the value of the flow, or line rate x base_rtt",
+        "SIGCOMM'19 section 3.3",
+    ),
     ParamSpec::new("min_rate", Kind::Rate, "100Mbps", "floor of the rate", "HPCC simulator"),
     ParamSpec::new(
         "fast_react",
@@ -51,7 +56,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "every acknowledgement changes the rate, not one per round trip",
         "SIGCOMM'19 section 3.2",
     ),
-    ParamSpec::new("multi_rate", Kind::Flag, "false", "a reference rate per hop, the smallest counts", "HPCC simulator MULTI_RATE"),
+    ParamSpec::new("multi_rate", Kind::Flag, "false", "one reference rate per hop; the smallest counts", "HPCC simulator MULTI_RATE"),
     ParamSpec::new(
         "sample_feedback",
         Kind::Flag,
@@ -62,7 +67,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "int_multi",
         Kind::Count,
-        "records lose digits as in the HPCC simulator, in units of this many; left out: exact records",
+        "records lose digits as in the HPCC simulator, in units of this number; absent: exact records",
         "HPCC simulator INT_MULTI",
     ),
 ];

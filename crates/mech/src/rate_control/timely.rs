@@ -39,7 +39,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
     ParamSpec::new("t_low", Kind::Span, "50us", "round-trip time below which the rate always rises", "SIGCOMM'15 section 6"),
     ParamSpec::new("t_high", Kind::Span, "500us", "round-trip time above which the rate always falls", "SIGCOMM'15 section 6"),
-    ParamSpec::optional("delta", Kind::Rate, "additive step; 10Mbps, hpcc 100Mbps", "SIGCOMM'15 section 6; HPCC configuration at 100G"),
+    ParamSpec::optional("delta", Kind::Rate, "additive step; 10 Mb/s, hpcc 100 Mb/s", "SIGCOMM'15 section 6; HPCC configuration at 100G"),
     ParamSpec::optional("hai", Kind::Rate, "step after five increases; 5 x delta", "SIGCOMM'15 section 4.4"),
     ParamSpec::optional(
         "beta",
@@ -49,8 +49,14 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
     ParamSpec::new("ewma", Kind::Float, "0.875", "weight of a new difference in the average", "CoNEXT'16; HPCC simulator"),
     ParamSpec::new("min_rtt", Kind::Span, "20us", "round-trip time D_minRTT by which differences are divided", "CoNEXT'16; HPCC simulator"),
-    ParamSpec::new("segment", Kind::Bytes, "16KB", "payload whose last acknowledgement is a completion; not hpcc", "SIGCOMM'15 section 6"),
-    ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100Mbps, hpcc 1Gbps", "HPCC simulator and its configurations"),
+    ParamSpec::new(
+        "segment",
+        Kind::Bytes,
+        "16KB",
+        "payload per completion, which is its last acknowledgement; not hpcc",
+        "SIGCOMM'15 section 6",
+    ),
+    ParamSpec::optional("min_rate", Kind::Rate, "floor of the rate; 100 Mb/s, hpcc 1 Gb/s", "HPCC simulator and its configurations"),
     ParamSpec::optional("initial_rate", Kind::Rate, "rate of a new flow; the line rate", "HPCC simulator"),
     ParamSpec::new("tcd", Kind::Flag, "false", "deeper cuts, and a completion with UE is no reason to cut", "TCD section 5.2.3"),
 ];

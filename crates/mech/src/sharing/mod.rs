@@ -94,7 +94,7 @@ const ALPHA: &[ParamSpec] = &[ParamSpec::new(
     "alpha",
     Kind::Float,
     "1",
-    "factor of what is free of the pool, 2^-8 to 2^7; SONiC's dynamic_th n is 2^n",
+    "factor of the free pool, 2^-8 to 2^7; SONiC's dynamic_th n is 2^n",
     "Choudhury, Hahne 1998; SONiC BUFFER_PROFILE dynamic_th",
 )];
 

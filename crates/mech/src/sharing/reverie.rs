@@ -25,7 +25,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "gain",
     Kind::Float,
     "0.01",
-    "weight of the present queue in the smoothed one, at each departure; 1: what the last departure left",
+    "weight of the present queue in the smoothed queue, at each departure; 1: only the queue after the last departure",
     "Reverie, NSDI 2024: 0.01",
 )];
 

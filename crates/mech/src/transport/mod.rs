@@ -31,14 +31,14 @@ pub const PARAMS: &[ParamSpec] = &[
         "congestion_control",
         Kind::Choice(&["cubic", "reno"]),
         "cubic",
-        "how the congestion window grows beyond slow start, and what a loss leaves of it",
+        "growth of the congestion window beyond slow start, and its reduction after a loss",
         "RFC 9438, RFC 5681",
     ),
     ParamSpec::optional("mss", Kind::Bytes, "largest payload of a segment; default: host.mtu - host.header", "RFC 5681: SMSS"),
     ParamSpec::optional(
         "initial_window",
         Kind::Count,
-        "segments that may be in flight before the first acknowledgement; default: 10, or fewer of more than 1460 B",
+        "segments in flight before the first acknowledgement; default: 10, or fewer if a segment exceeds 1460 B",
         "RFC 6928",
     ),
     ParamSpec::new(

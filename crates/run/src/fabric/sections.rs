@@ -6,11 +6,11 @@ use xoff_scenario::document::{KindSpec, SectionSpec};
 const RG: &str = "Chrysos et al., request-grant report";
 
 const RUN: &[ParamSpec] = &[
-    ParamSpec::new("title", Kind::Text, "", "what the run shows, one line", ""),
+    ParamSpec::new("title", Kind::Text, "", "purpose of the run, one line", ""),
     ParamSpec::new("duration", Kind::Span, "320us", "simulated time", "request-grant section 4.1: 100,000 t_min at 100 Gb/s"),
     ParamSpec::new("seed", Kind::Count, "1", "seed of every random stream", ""),
-    ParamSpec::new("warm_up", Kind::Span, "0us", "packets that come before this are not measured", ""),
-    ParamSpec::new("window", Kind::Span, "3.2us", "length of a stretch of the table windows", "1000 t_min at 100 Gb/s"),
+    ParamSpec::new("warm_up", Kind::Span, "0us", "packets that arrive before this time are not measured", ""),
+    ParamSpec::new("window", Kind::Span, "3.2us", "length of an interval in the table windows", "1000 t_min at 100 Gb/s"),
 ];
 
 const COMMON: &[ParamSpec] = &[
@@ -23,16 +23,21 @@ const COMMON: &[ParamSpec] = &[
     ),
     ParamSpec::optional("link_delay", Kind::Span, "from the start of a segment on a link to its head behind it; default: by kind", RG),
     ParamSpec::optional("credit_delay", Kind::Span, "from freed room to the sender that may use it; default: by kind", RG),
-    ParamSpec::optional("adapter_delay", Kind::Span, "in addition on the way into an output adapter; default: by kind", RG),
+    ParamSpec::optional("adapter_delay", Kind::Span, "additional delay into an output adapter; default: by kind", RG),
     ParamSpec::optional("segment_min", Kind::Bytes, "smallest segment; default: by kind", "request-grant section 4: 40 B"),
     ParamSpec::optional("segment_max", Kind::Bytes, "largest segment; default: by kind", "request-grant section 4: 256 B"),
     ParamSpec::optional("pack", Kind::Flag, "segments may carry parts of several packets; default: by kind", "request-grant section 2.1"),
-    ParamSpec::optional("unsolicited", Kind::Flag, "a flow may send one segment unasked; default: by kind", "request-grant section 2.1"),
+    ParamSpec::optional(
+        "unsolicited",
+        Kind::Flag,
+        "a flow may send one segment without a request; default: by kind",
+        "request-grant section 2.1",
+    ),
     ParamSpec::new(
         "spray",
         Kind::Choice(&["round-robin", "random", "permuted", "per-flow"]),
         "round-robin",
-        "path of the next segment of a flow; permuted: each path once in an order that the flow has drawn for itself, then again",
+        "path of the next segment of a flow; permuted: each path once in a random order of the flow, then again",
         "request-grant section 3.2",
     ),
     ParamSpec::new(
@@ -42,19 +47,14 @@ const COMMON: &[ParamSpec] = &[
         "path of a control segment that travels alone: the next one of its flow, or of a counter of its own",
         "not stated in the paper",
     ),
-    ParamSpec::optional(
-        "control_delay",
-        Kind::Span,
-        "control messages beside the data take this; without it they travel with the data",
-        RG,
-    ),
+    ParamSpec::optional("control_delay", Kind::Span, "delay of control messages on separate wires; absent: they travel with the data", RG),
     ParamSpec::new("control_size", Kind::Bytes, "20B", "a control segment that travels alone", "request-grant section 3.2"),
 ];
 
 const CLOS: &[ParamSpec] = &[
     ParamSpec::new("radix", Kind::Count, "8", "ports below an element, n", "request-grant section 4"),
     ParamSpec::new("stages", Kind::Count, "3", "stages: an odd number", "request-grant section 4"),
-    ParamSpec::optional("above", Kind::Count, "elements above that each is wired to, m; default: radix", ""),
+    ParamSpec::optional("above", Kind::Count, "elements above to which each is wired, m; default: radix", ""),
     ParamSpec::optional("middle", Kind::Count, "ports of a middle element; default: radix", ""),
 ];
 const RACK: &[ParamSpec] = &[
@@ -108,7 +108,7 @@ const ADMISSION: &[ParamSpec] = &[
     ParamSpec::optional(
         "service",
         Kind::Choice(&["round-robin", "by-segments"]),
-        "choice among inputs that ask; default: by kind",
+        "choice among inputs that request; default: by kind",
         "request-grant section 3.3: WRR",
     ),
 ];
@@ -125,7 +125,7 @@ const TRAFFIC: &[ParamSpec] = &[
     ParamSpec::optional("large", Kind::Bytes, "size of the other packets of a bimodal mix", "request-grant section 4: 40 B and 9000 B"),
     ParamSpec::new("large_share", Kind::Float, "0.05", "share of packets that are large", "request-grant section 4"),
     ParamSpec::new("burst", Kind::Float, "1", "mean number of packets of a burst; 1 is smooth", "request-grant section 4: 36"),
-    ParamSpec::optional("stop", Kind::Span, "no packet comes after this; default: the run's end decides", ""),
+    ParamSpec::optional("stop", Kind::Span, "no packet arrives after this time; default: the run's end", ""),
 ];
 const HOTSPOTS: &[ParamSpec] = &[
     ParamSpec {
@@ -170,7 +170,7 @@ const BLOCKED: &[ParamSpec] = &[
 const HOSTS: &[ParamSpec] = &[
     ParamSpec::new("frame", Kind::Bytes, "1522B", "length of a frame", "RZ 3880 section II-A"),
     ParamSpec::new("control", Kind::Bytes, "64B", "length of PAUSE and CNM frames", "RZ 3880 section II-A"),
-    ParamSpec::new("overhead", Kind::Bytes, "20B", "what a frame costs on a line beyond its length", "RZ 3880 section II-A"),
+    ParamSpec::new("overhead", Kind::Bytes, "20B", "bytes of a frame on a line beyond its length", "RZ 3880 section II-A"),
     ParamSpec::new(
         "gap_jitter",
         Kind::Float,
@@ -180,8 +180,8 @@ const HOSTS: &[ParamSpec] = &[
     ),
     ParamSpec::new("delay", Kind::Span, "0.5us", "propagation between a host and its port", "not stated in RZ 3880"),
     ParamSpec::new("input_buffer", Kind::Bytes, "150KB", "input buffer of a port", "RZ 3880 Table I"),
-    ParamSpec::new("stop", Kind::Bytes, "110KB", "occupancy at which a port stops its host, Q_high", "RZ 3880 Table I"),
-    ParamSpec::new("go", Kind::Bytes, "44KB", "occupancy at which it lets it go, Q_low", "RZ 3880 Table I"),
+    ParamSpec::new("stop", Kind::Bytes, "110KB", "occupancy at which a port pauses its host, Q_high", "RZ 3880 Table I"),
+    ParamSpec::new("go", Kind::Bytes, "44KB", "occupancy at which a port resumes its host, Q_low", "RZ 3880 Table I"),
     ParamSpec::new("reliable", Kind::Flag, "false", "inputs keep frames until they have left the output", "RZ 3880 section IV"),
     ParamSpec::new(
         "edge_delay",
@@ -202,7 +202,7 @@ const FLOW: &[ParamSpec] = &[
         source: "",
         renamed_from: &[],
     },
-    ParamSpec::optional("rate", Kind::Rate, "rate at which it would send; default: that of the line", ""),
+    ParamSpec::optional("rate", Kind::Rate, "rate at which it sends if possible; default: the rate of the line", ""),
     ParamSpec::new("start", Kind::Span, "0us", "from when", ""),
     ParamSpec::optional("stop", Kind::Span, "until when; default: the end", ""),
 ];

@@ -26,29 +26,34 @@ pub(crate) const ERRORS: &[ParamSpec] = &[
         "seen",
         Kind::Flag,
         "true",
-        "a hit frame comes with a wrong check sequence; false: nothing comes, its start was hit",
+        "a corrupted frame arrives with a wrong check sequence; false: it does not arrive, because its start was hit",
         "",
     ),
 ];
 
 const BITS: &[ParamSpec] = &[
     ParamSpec::required("ber", Kind::Float, "bit error ratio, 0 to 0.5; before correction, if there is any"),
-    ParamSpec::new("overhead", Kind::Bytes, "8B", "bytes that can be hit beside the frame", "IEEE 802.3: preamble and start of frame"),
+    ParamSpec::new(
+        "overhead",
+        Kind::Bytes,
+        "8B",
+        "bytes that can be hit in addition to the frame",
+        "IEEE 802.3: preamble and start of frame",
+    ),
     ParamSpec::new(
         "fec",
         Kind::Choice(&["none", "rs-528-514", "rs-544-514"]),
         "none",
-        "a code that corrects errors, bits being wrong independently of each other: a frame is hit if a codeword of it is not corrected",
+        "error-correcting code, for independent bit errors: a frame is hit if one of its codewords is not corrected",
         "IEEE 802.3 clause 91: 7 and 15 symbols of 10 bits",
     ),
 ];
 
-const FRAMES: &[ParamSpec] =
-    &[ParamSpec::required("loss", Kind::Float, "probability that a frame is hit, 0 to 1: what is left behind error correction")];
+const FRAMES: &[ParamSpec] = &[ParamSpec::required("loss", Kind::Float, "probability that a frame is hit after error correction, 0 to 1")];
 
 const BURSTS: &[ParamSpec] = &[
-    ParamSpec::required("to_bad", Kind::Float, "probability of going from the good state to the bad one, before each frame"),
-    ParamSpec::required("to_good", Kind::Float, "probability of going back; bursts are 1 / this long on average"),
+    ParamSpec::required("to_bad", Kind::Float, "probability of a change from the good state to the bad one, before each frame"),
+    ParamSpec::required("to_good", Kind::Float, "probability of a change back; bursts are 1 / this long on average"),
     ParamSpec::new("loss_bad", Kind::Float, "1", "probability that a frame is hit in the bad state", "Gilbert 1960; netem: 1 - h"),
     ParamSpec::new("loss_good", Kind::Float, "0", "probability that a frame is hit in the good state", "Elliott 1963; netem: 1 - k"),
 ];

@@ -25,7 +25,7 @@ pub const PARAMS: &[ParamSpec] = &[
     select::CDF,
     select::FIXED_SIZE,
     select::SIZE_MAX,
-    ParamSpec::required("gap", Kind::Span, "From the beginning of a round to that of the next; the mean, where gaps are exponential."),
+    ParamSpec::required("gap", Kind::Span, "Time between the starts of two rounds; the mean, if gaps are exponential."),
     ParamSpec::new(
         "gaps",
         Kind::Choice(&["fixed", "exponential"]),

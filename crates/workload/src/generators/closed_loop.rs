@@ -30,17 +30,17 @@ pub const PARAMS: &[ParamSpec] = &[
     select::CDF,
     select::FIXED_SIZE,
     select::SIZE_MAX,
-    ParamSpec::new("concurrency", Kind::Count, "1", "Flows each host keeps going.", "GFC section 6.2.3: one"),
+    ParamSpec::new("concurrency", Kind::Count, "1", "Number of simultaneous flows of each host.", "GFC section 6.2.3: one"),
     select::HOSTS,
-    ParamSpec::new("different_rack", Kind::Flag, "true", "Every destination lies in another rack than its source.", "GFC section 6.2.3"),
+    ParamSpec::new("different_rack", Kind::Flag, "true", "Every destination is in another rack than its source.", "GFC section 6.2.3"),
     select::START,
     select::JITTER,
-    ParamSpec::optional("stop", Kind::Span, "No flow starts at or after this time; absent: the run's end decides.", ""),
+    ParamSpec::optional("stop", Kind::Span, "No flow starts at or after this time; absent: the run's end.", ""),
     ParamSpec::new(
         "next_after",
         Kind::Choice(&["delivery", "sent"]),
         "delivery",
-        "What a host waits for before its next flow starts. delivery: the last flow has arrived, which the host learns from the last acknowledgement or, where hosts send none, after the propagation delay of the flow's links. sent: its last frame has left the host, so that flows pile up where the network holds them back.",
+        "Event that lets a host start its next flow. delivery: the last flow has arrived, known from the last acknowledgement or, without acknowledgements, after the propagation delay of the flow's links. sent: its last frame has left the host, so flows accumulate where the network pauses them.",
         "GFC section 6.2.3: each host keeps one flow",
     ),
     select::RATE,
@@ -80,7 +80,7 @@ impl ClosedLoop {
         self.label
     }
 
-    /// Flows each host keeps going.
+    /// Number of simultaneous flows of each host.
     pub fn concurrency(&self) -> u32 {
         self.concurrency
     }

@@ -12,7 +12,7 @@ pub const PARAMS: &[ParamSpec] = &[
     select::SOURCES,
     select::DESTINATIONS,
     ParamSpec::required("rate", Kind::Rate, "Rate of each source."),
-    ParamSpec::optional("duration", Kind::Span, "How long each source sends; absent: `size` decides.", ""),
+    ParamSpec::optional("duration", Kind::Span, "Sending time of each source; absent: `size` decides.", ""),
     select::SIZE,
     select::START,
     select::JITTER,

@@ -21,7 +21,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "loop",
         Kind::Flag,
         "false",
-        "The path is a routing loop: it ends at a switch it has visited before, and its frames circle for ever.",
+        "The path is a routing loop: it ends at a switch it has visited before, and its frames circle forever.",
         "GFC section 7",
     ),
     ParamSpec::optional(

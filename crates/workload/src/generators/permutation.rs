@@ -19,7 +19,7 @@ use crate::{Context, Flow, Generated, select};
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     select::HOSTS,
-    ParamSpec::new("different_rack", Kind::Flag, "false", "Every destination lies in another rack than its source.", ""),
+    ParamSpec::new("different_rack", Kind::Flag, "false", "Every destination is in another rack than its source.", ""),
     select::SIZE,
     select::START,
     select::JITTER,

@@ -32,7 +32,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "Hosts that receive, each equally likely, while `hosts` (absent: every other host) send; absent: those of `hosts`.",
         "",
     ),
-    ParamSpec::new("different_rack", Kind::Flag, "false", "Every destination lies in another rack than its source.", ""),
+    ParamSpec::new("different_rack", Kind::Flag, "false", "Every destination is in another rack than its source.", ""),
     select::START,
     select::PRIORITY,
 ];

@@ -17,13 +17,13 @@ pub(super) const OWN: [ParamSpec; 4] = [
         "sharing",
         Kind::Choice(&["none", "static", "dynamic"]),
         "none",
-        "none: each priority has a buffer and a limit of its own; else both are of the port: each priority has `reserved` credits and may use the rest up to a fixed number, or a share of what is free",
+        "none: each priority has its own buffer and limit; static, dynamic: the port has both, each priority has `reserved` credits and may use the rest up to a fixed number, or a share of the free credits",
         "SAI CBFC: credit pool; threshold mode of a credit profile",
     ),
     ParamSpec::optional(
         "reserved",
         Kind::Count,
-        "credits of each priority that no other one may use; default: those of the longest frame",
+        "credits of each priority that no other priority may use; default: the credits of the longest frame",
         "SAI CBFC: RESERVED_CREDIT_SIZE",
     ),
     ParamSpec::new(
@@ -37,7 +37,7 @@ pub(super) const OWN: [ParamSpec; 4] = [
         "shared_th",
         Kind::Integer,
         "0",
-        "dynamic: a priority may use 2^this times what is free of the shared part, -8 to 7",
+        "dynamic: a priority may use 2^this times the free shared credits, -8 to 7",
         "SAI CBFC: SHARED_DYNAMIC_TH",
     ),
 ];

@@ -4,16 +4,16 @@ use xoff_mech::sharing;
 use xoff_params::{Kind, ParamSpec};
 use xoff_scenario::document::{KindSpec, SectionSpec};
 
-const SWITCHES: ParamSpec = ParamSpec::optional("switches", Kind::Texts, "the switches that it is for, by name; default: all", "");
+const SWITCHES: ParamSpec = ParamSpec::optional("switches", Kind::Texts, "its switches, by name; default: all", "");
 
 const POOL: &[ParamSpec] = &[
     ParamSpec::required("name", Kind::Text, "its name, unique at each switch"),
-    ParamSpec::required("size", Kind::Bytes, "all of it: reserves, headroom, and what is shared"),
+    ParamSpec::required("size", Kind::Bytes, "total size: reserves, headroom and the shared part"),
     ParamSpec::new(
         "headroom",
         Kind::Bytes,
         "0B",
-        "headroom that all of its priority groups share, a part of the size; 0B: each group has its own, as large as its profile says",
+        "headroom that all of its priority groups share, a part of the size; 0B: each group has its own, from its profile",
         "SONiC BUFFER_POOL xoff",
     ),
     SWITCHES,
@@ -26,14 +26,14 @@ const PROFILE: &[ParamSpec] = &[
         "side",
         Kind::Choice(&["ingress", "egress"]),
         "ingress",
-        "ingress: of priority groups, by the port that frames come in by; egress: of queues, by the port that they leave through",
+        "ingress: for priority groups, by the port through which frames arrive; egress: for queues, by the port through which they leave",
         "SONiC BUFFER_PG, BUFFER_QUEUE",
     ),
     ParamSpec::required("priorities", Kind::Texts, "the priorities of these groups or queues, such as [\"3\", \"0-2\"]"),
     ParamSpec::optional(
         "ports",
         Kind::Texts,
-        "the ports of switches that it is for, by name, `S1:H1`; they go before a profile without ports; default: all of its switches",
+        "its ports, by name, `S1:H1`; such a profile overrides a profile without ports; default: all ports of its switches",
         "",
     ),
     SWITCHES,
@@ -41,7 +41,7 @@ const PROFILE: &[ParamSpec] = &[
     ParamSpec::optional(
         "headroom",
         Kind::Bytes,
-        "ingress, lossless: what a group may hold of what arrives after the pause; default: C tau + 1 MTU of the port's link, as the headroom of pfc",
+        "ingress, lossless: largest number of bytes that a group holds after its pause; default: C tau + 1 MTU of the port's link, as the headroom of pfc",
         "SONiC BUFFER_PROFILE xoff",
     ),
     ParamSpec::optional(
@@ -53,7 +53,7 @@ const PROFILE: &[ParamSpec] = &[
     ParamSpec::optional(
         "xon_offset",
         Kind::Bytes,
-        "ingress, lossless: or this far below what the group may hold, if that is more; default: 2 MTU, and none where xon is given",
+        "ingress, lossless: or this far below the limit of the group, if that is more; default: 2 MTU, or absent if xon is given",
         "SONiC BUFFER_PROFILE xon_offset",
     ),
 ];
