@@ -7,7 +7,7 @@ use xoff_workload::random;
 /// Which port sends to which, and how much.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// Every output alike.
+    /// Every output has the same load.
     Uniform,
     /// Outputs that receive more than they can carry, from all inputs alike; the others receive the load of
     /// [`Traffic::load`], from all inputs alike.

@@ -80,7 +80,7 @@ pub type Entry = crate::choice::Choice<Option<Config>>;
 
 /// All of them.
 pub const REGISTRY: &[Entry] = &[
-    Entry { name: "none", about: "what a link corrupts is gone", params: &[], read: |_| Ok(None) },
+    Entry { name: "none", about: "corrupted frames are lost", params: &[], read: |_| Ok(None) },
     Entry {
         name: "llr",
         about: "link-level retry of Ultra Ethernet: numbered frames, a replay buffer, Ack and Nack",

@@ -52,7 +52,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry { name: "none", about: "no watchdog", params: &[], read: |_| Ok(None) },
     Entry {
         name: "duration",
-        about: "frames wait, none left, and the queue was stopped for 99 % of the time between two looks",
+        about: "frames wait, none left, and the queue was paused for 99 % of the time between two polls",
         params: &[PARAMS, DURATION],
         read: |v| {
             let empty_queues = v.flag("empty_queues")?;
@@ -61,7 +61,7 @@ pub const REGISTRY: &[Entry] = &[
     },
     Entry {
         name: "status",
-        about: "messages that stop the queue came, and it was stopped at both looks without a break between them",
+        about: "messages that pause the queue arrived, and it was paused at both polls without a break between them",
         params: &[PARAMS],
         read: |v| Config::read(v, Detector::Status).map(Some),
     },

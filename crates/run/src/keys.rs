@@ -10,9 +10,8 @@ pub fn network() -> String {
     let about = "\
 # Scenario keys
 
-For those who write scenarios: every section and every key of a file with `[topology]`, with its default, its unit and where the default comes
-from. The keys of scheduled fabrics have [a page of their own](fabric-keys.md); editors take the same from
-[scenario.schema.json](scenario.schema.json).
+This page lists every section and every key of a file with `[topology]`, with its default, its unit and the source of the default. The keys of
+scheduled fabrics are on [another page](fabric-keys.md). Editors use [scenario.schema.json](scenario.schema.json).
 ";
     page(about, &crate::sections())
 }
@@ -22,22 +21,22 @@ pub fn fabric() -> String {
     let about = "\
 # Keys of scheduled fabrics
 
-For those who write scenarios of request-grant fabrics: every section and every key of a file with `[fabric]`, with its default, its unit and where
-the default comes from. [request-grant](mechanisms/request-grant.md) and [rack-fabric](mechanisms/rack-fabric.md) describe what they do. The keys of
-networks have [a page of their own](scenario-keys.md); editors take the same from [fabric.schema.json](fabric.schema.json).
+This page lists every section and every key of a file with `[fabric]`, with its default, its unit and the source of the default.
+[request-grant](mechanisms/request-grant.md) and [rack-fabric](mechanisms/rack-fabric.md) describe the fabrics. The keys of networks are on
+[another page](scenario-keys.md). Editors use [fabric.schema.json](fabric.schema.json).
 ";
     page(about, &crate::fabric_sections())
 }
 
 const RULES: &str = "
-This page is generated from the declared parameters; `crates/run/tests/page.rs` compares it and renews it.
+This page is generated from the declared parameters; `crates/run/tests/page.rs` compares and renews it.
 
-- A key that is not listed is refused, with the nearest one that is.
-- **required**: a file without it is refused. optional: without it holds what the meaning says.
-- A section with kinds takes the keys of one kind. The keys of a kind may also stand in a section of its name (`[flow_control.pfc]`), so that one
-  file holds several; `kind`, or `--set flow_control=gfc-buffer`, chooses.
-- A key that nothing reads beside the other values, such as `switch.quantum` without `discipline = \"drr\"`, is warned of at its place, with the reason;
-  one that is given with its default value is not. A key in a section and in that of its kind too is refused.
+- xoff rejects an unknown key, and suggests the nearest known one.
+- **required**: xoff rejects a file without the key. optional: the description says what happens if the key is absent.
+- A section with kinds takes the keys of one kind. A section of the kind's name (`[flow_control.pfc]`) may also contain its keys, so one
+  file can hold several kinds; `kind`, or `--set flow_control=gfc-buffer`, chooses.
+- xoff warns about a key that has no effect, such as `switch.quantum` without `discipline = \"drr\"`, unless it has its default value. It rejects a
+  key that is in a section and in the section of its kind.
 - On the command line `--set switch.buffer=1MB`, in Python `switch__buffer=\"1MB\"`, replaces a key.
 
 | a key takes | written as | units |
@@ -53,7 +52,7 @@ This page is generated from the declared parameters; `crates/run/tests/page.rs` 
 ";
 
 fn page(about: &str, sections: &[SectionSpec]) -> String {
-    let mut p = format!("{about}{RULES}\n| section | what it describes |\n|---|---|\n");
+    let mut p = format!("{about}{RULES}\n| section | contents |\n|---|---|\n");
     for s in sections {
         let _ = writeln!(p, "| [`{}`](#{}) | {} |", s.header(), anchor(&heading(s)), text(s.doc));
     }

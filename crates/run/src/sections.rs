@@ -261,7 +261,7 @@ pub(crate) fn run() -> SectionSpec {
     SectionSpec::once("run", "The run itself.", vec![RUN])
 }
 pub(crate) fn routing() -> SectionSpec {
-    SectionSpec::once("routing", "Which way frames go.", vec![ROUTING])
+    SectionSpec::once("routing", "Routes of frames.", vec![ROUTING])
 }
 pub(crate) fn failures() -> SectionSpec {
     SectionSpec::once("failures", "Links that are down from the start.", vec![FAILURES])
@@ -273,7 +273,7 @@ pub(crate) fn pause_storm() -> SectionSpec {
     SectionSpec::many("pause_storm", "A host with a broken NIC.", vec![PAUSE_STORM])
 }
 pub(crate) fn slow_receiver() -> SectionSpec {
-    SectionSpec::many("slow_receiver", "A host that takes frames in more slowly than they can come.", vec![SLOW_RECEIVER])
+    SectionSpec::many("slow_receiver", "A host that drains frames more slowly than they can arrive.", vec![SLOW_RECEIVER])
 }
 pub(crate) fn link_errors() -> SectionSpec {
     let kinds = crate::network::link_errors::kinds();
@@ -285,7 +285,7 @@ pub(crate) fn link_errors() -> SectionSpec {
 }
 pub(crate) fn link_retry() -> SectionSpec {
     let kinds = xoff_mech::link_retry::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
-    SectionSpec::once("link_retry", "Links that repeat what they corrupt.", vec![]).kinds("kind", Some("none"), kinds.collect())
+    SectionSpec::once("link_retry", "Links that resend corrupted frames.", vec![]).kinds("kind", Some("none"), kinds.collect())
 }
 pub(crate) fn switch() -> SectionSpec {
     SectionSpec::once("switch", "All switches.", vec![SWITCH])
@@ -307,7 +307,7 @@ pub(crate) fn control_delay() -> SectionSpec {
     SectionSpec::once("control_delay", "Delays of flow control messages inside nodes.", vec![CONTROL_DELAY])
 }
 pub(crate) fn probes() -> SectionSpec {
-    SectionSpec::once("probes", "What is recorded besides flows, totals and deadlocks.", vec![SAMPLES, &PORT_PROBES, PROBES])
+    SectionSpec::once("probes", "Recordings in addition to flows, totals and deadlocks.", vec![SAMPLES, &PORT_PROBES, PROBES])
 }
 
 /// Keys of every flow control.
@@ -336,7 +336,7 @@ pub(crate) fn rate_control() -> SectionSpec {
 }
 pub(crate) fn watchdog() -> SectionSpec {
     let kinds = xoff_mech::watchdog::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
-    SectionSpec::once("watchdog", "Frees egress queues of switches that their far end holds for too long.", vec![]).kinds(
+    SectionSpec::once("watchdog", "Releases egress queues of switches that their peer pauses for too long.", vec![]).kinds(
         "kind",
         Some("none"),
         kinds.collect(),

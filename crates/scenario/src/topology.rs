@@ -76,7 +76,7 @@ pub fn sections() -> Vec<SectionSpec> {
     vec![
         SectionSpec::once("topology", "The network.", Vec::new()).kinds("kind", None, kinds).required(),
         SectionSpec::many("topology.node", "A node of a custom topology.", vec![NODE]),
-        SectionSpec::many("topology.link", "A link of a custom topology; links number the ports in their order.", vec![LINK]),
+        SectionSpec::many("topology.link", "A link of a custom topology. The order of the links numbers the ports.", vec![LINK]),
     ]
 }
 

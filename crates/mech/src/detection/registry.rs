@@ -14,13 +14,13 @@ detections! {
         Red(red) "red": "RED/ECN on the instantaneous egress queue";
     }
     marks {
-        Tcd(tcd) "tcd": "ternary congestion detection: congested, not congested, or undetermined behind a port that is switched off and on";
+        Tcd(tcd) "tcd": "ternary congestion detection: congested, not congested, or undetermined if the peer turns the port off and on";
         Fecn(fecn) "fecn": "FECN of InfiniBand congestion control: roots are marked, victims are not";
         NpEcn(np_ecn) "np-ecn": "Non-PAUSE ECN: packets that waited through a pause are not marked";
     }
     sends_cnms {
         Qcn(qcn) "qcn": "QCN congestion points at outputs or inputs, which send CNMs with a feedback value to the source of a flow";
-        AfQcn(af_qcn) "af-qcn": "QCN congestion points whose feedback grows with what a flow takes above its fair share";
+        AfQcn(af_qcn) "af-qcn": "QCN congestion points whose feedback grows with a flow\u0027s excess over its fair share";
     }
 }
 

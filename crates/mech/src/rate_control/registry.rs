@@ -15,7 +15,7 @@ rate_controls! {
     Dcqcn(dcqcn) "dcqcn": "DCQCN, three variants, with TCD's rules on request";
     Timely(timely) "timely": "TIMELY, rate by the gradient of the round-trip time, three variants";
     IbCc(ib_cc) "ib-cc": "InfiniBand congestion control, an index into a table of delays";
-    Hpcc(hpcc) "hpcc": "HPCC, rate and window by the utilisation that frames record on their way";
+    Hpcc(hpcc) "hpcc": "HPCC, rate and window by the utilisation that frames record on their path";
     Qcn(qcn) "qcn": "QCN rate limiters, cut by the value that a congestion point sends";
 }
 

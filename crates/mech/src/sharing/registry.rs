@@ -15,7 +15,7 @@ pub type Entry = crate::choice::Choice<AnySharing>;
 pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "dynamic",
-        about: "dynamic threshold: alpha times what is free (SONiC dynamic_th)",
+        about: "dynamic threshold: alpha times the free pool (SONiC dynamic_th)",
         params: &[dynamic::PARAMS],
         read: |v| Dynamic::read(v).map(AnySharing::Dynamic),
     },

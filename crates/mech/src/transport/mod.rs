@@ -57,7 +57,7 @@ pub type Entry = crate::choice::Choice<Option<Config>>;
 
 /// All of them.
 pub const REGISTRY: &[Entry] = &[
-    Entry { name: "none", about: "hosts send as their flows and [host] say", params: &[], read: |_| Ok(None) },
+    Entry { name: "none", about: "hosts send as their flows and [host] define", params: &[], read: |_| Ok(None) },
     Entry {
         name: "tcp",
         about: "TCP: a congestion window, acknowledgements that clock it, fast retransmit and a timer",

@@ -221,12 +221,12 @@ pub(super) fn run() -> SectionSpec {
 }
 /// What makes a document the scenario of a fabric.
 pub(crate) fn fabric() -> SectionSpec {
-    SectionSpec::once("fabric", "A scheduled switching fabric; a scenario has it instead of [topology].", vec![COMMON]).kinds(
+    SectionSpec::once("fabric", "A scheduled switching fabric, instead of [topology].", vec![COMMON]).kinds(
         "kind",
         None,
         vec![
             kind("clos", "Clos or Benes network of any odd number of stages", CLOS),
-            kind("fat-tree", "the same, folded: traffic returns at the first stage that leads to its destination", CLOS),
+            kind("fat-tree", "folded Clos network: traffic returns at the first stage that leads to its destination", CLOS),
             kind("rack", "edge switches with several ports, each wired to all spines", RACK),
             kind("ideal", "one switch without inner contention", IDEAL),
         ],
@@ -236,22 +236,22 @@ pub(super) fn element() -> SectionSpec {
     SectionSpec::once("element", "All switching elements.", vec![ELEMENT])
 }
 pub(super) fn admission() -> SectionSpec {
-    SectionSpec::once("admission", "Who may inject.", vec![ADMISSION]).kinds(
+    SectionSpec::once("admission", "Admission to the fabric.", vec![ADMISSION]).kinds(
         "kind",
         Some("reserve"),
         vec![
             kind("reserve", "granted segments reserve room in fabric-output buffers", RESERVE),
-            kind("implicit", "grants are spaced as the output could carry them", &[]),
+            kind("implicit", "grants are spaced by the rate of the output", &[]),
         ],
     )
 }
 pub(super) fn traffic() -> SectionSpec {
-    SectionSpec::once("traffic", "Packets from outside.", vec![TRAFFIC]).kinds(
+    SectionSpec::once("traffic", "Packets from outside the fabric.", vec![TRAFFIC]).kinds(
         "kind",
         Some("none"),
         vec![
-            kind("none", "no packets but those of [[host_flow]]", &[]),
-            kind("uniform", "every output alike", &[]),
+            kind("none", "only the packets of [[host_flow]]", &[]),
+            kind("uniform", "every output has the same load", &[]),
             kind("hotspots", "some outputs overloaded by all inputs", HOTSPOTS),
             kind("unbalanced", "from uniform (w = 0) to one input per output (w = 1)", UNBALANCED),
             kind("incast", "some inputs to one output", INCAST),
@@ -259,10 +259,10 @@ pub(super) fn traffic() -> SectionSpec {
     )
 }
 pub(super) fn blocked() -> SectionSpec {
-    SectionSpec::once("blocked", "Outputs whose receiver takes nothing for a while.", vec![BLOCKED])
+    SectionSpec::once("blocked", "Outputs whose receiver accepts no packets for a time.", vec![BLOCKED])
 }
 pub(super) fn hosts() -> SectionSpec {
-    SectionSpec::once("hosts", "Hosts in front of the ports, with PAUSE; without it packets come straight into VOQs.", vec![HOSTS])
+    SectionSpec::once("hosts", "Hosts in front of the ports, with PAUSE. Without hosts, packets arrive directly in the VOQs.", vec![HOSTS])
 }
 pub(super) fn host_flow() -> SectionSpec {
     SectionSpec::many("host_flow", "A flow of a host.", vec![FLOW])

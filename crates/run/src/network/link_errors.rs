@@ -68,10 +68,10 @@ const NTH: &[ParamSpec] = &[ParamSpec::required(
 pub(crate) fn kinds() -> Vec<KindSpec> {
     let kind = |name, doc, specs| KindSpec { name, doc, specs: vec![specs] };
     vec![
-        kind("bit", "every bit is wrong with one probability", BITS),
-        kind("frame", "every frame is hit with one probability, whatever its length", FRAMES),
+        kind("bit", "every bit has the same error probability", BITS),
+        kind("frame", "every frame has the same probability of being hit, whatever its length", FRAMES),
         kind("burst", "two states, good and bad, each with a probability (Gilbert, Elliott)", BURSTS),
-        kind("nth", "given frames are hit, without chance", NTH),
+        kind("nth", "given frames are hit, without randomness", NTH),
     ]
 }
 

@@ -19,7 +19,7 @@ pub enum CcMode {
     None,
     /// DCQCN, in the variant called "mlx" there.
     Dcqcn,
-    /// HPCC: rate and window by the utilisation that frames record on their way.
+    /// HPCC: rate and window by the utilisation that frames record on their path.
     Hpcc,
     /// TIMELY: rate by the gradient of the round-trip time.
     Timely,

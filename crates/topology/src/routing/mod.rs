@@ -1,4 +1,4 @@
-//! Which way frames go.
+//! Routes of frames.
 //!
 //! [`Routes`] has which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
 //! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead. [`Tables`] are

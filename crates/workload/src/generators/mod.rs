@@ -65,13 +65,13 @@ pub const GENERATORS: &[Generator] = &[
     },
     Generator {
         name: "bursts",
-        doc: "Several senders that all start at the same times, round after round.",
+        doc: "Several senders that start at the same times, round after round.",
         params: bursts::PARAMS,
         generate: bursts::generate,
     },
     Generator {
         name: "mpi-io",
-        doc: "Short messages among MPI processes and long ones from I/O clients to I/O servers.",
+        doc: "Short messages among MPI processes, and long ones from I/O clients to I/O servers.",
         params: mpi_io::PARAMS,
         generate: mpi_io::generate,
     },

@@ -64,6 +64,6 @@ pub(crate) fn pool() -> SectionSpec {
 
 pub(crate) fn profile() -> SectionSpec {
     let kinds = sharing::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
-    let doc = "What priority groups or queues may hold of a pool, and by which policy.";
+    let doc = "Limits of priority groups or queues in a pool, and their policy.";
     SectionSpec::many("buffer_profile", doc, vec![PROFILE]).kinds("kind", Some("dynamic"), kinds.collect())
 }

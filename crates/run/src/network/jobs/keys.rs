@@ -160,5 +160,5 @@ pub(crate) fn job() -> SectionSpec {
 
 /// `[[collective]]`.
 pub(crate) fn collective() -> SectionSpec {
-    SectionSpec::many("collective", "A collective operation of a job, after those before it.", vec![COLLECTIVE])
+    SectionSpec::many("collective", "A collective operation of a job, after the previous ones.", vec![COLLECTIVE])
 }
