@@ -20,7 +20,7 @@ detections! {
     }
     sends_cnms {
         Qcn(qcn) "qcn": "QCN congestion points at outputs or inputs, which send CNMs with a feedback value to the source of a flow";
-        AfQcn(af_qcn) "af-qcn": "QCN congestion points whose feedback grows with a flow\u0027s excess over its fair share";
+        AfQcn(af_qcn) "af-qcn": "QCN congestion points whose feedback grows with a flow's excess over its fair share";
     }
 }
 
