@@ -220,13 +220,13 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     let heads: Vec<&str> = SITUATIONS.iter().map(|s| s.0).collect();
     let mut p = String::from(HEAD);
 
-    p += "\n## In short\n\n";
+    p += "\n## Summary\n\n";
     let of_jobs = [changes(&cells, 0), changes(&cells, 1)];
     for (what, schemes, over) in [
         ("CBFC or GFC instead of PFC", 1..4, "over all situations"),
-        ("PFFC instead of PFC", 4..5, "over the situations in which it can be"),
+        ("PFFC instead of PFC", 4..5, "over the situations that it supports"),
         ("An acknowledgement for each frame", ACKS..ACKS + 1, "over all situations"),
-        ("Rate control on top of PFC, and of these acknowledgements where it needs them,", ACKS + 1..SCHEMES.len(), "over all situations"),
+        ("Rate control on top of PFC, with these acknowledgements if it needs them,", ACKS + 1..SCHEMES.len(), "over all situations"),
     ] {
         let range = |job: usize| {
             let all = of_jobs[job][schemes.start - 1..schemes.end - 1].iter().flatten();
@@ -239,21 +239,21 @@ fn the_page_about_training_is_what_its_scenario_gives() {
         };
         let _ = writeln!(p, "- {what} changes an iteration of the large job by {}, of the small one by {}, {over}.", range(0), range(1));
     }
-    p += "\n## How long an iteration takes\n\nThe large job, ms:\n";
+    p += "\n## Time of an iteration\n\nThe large job, ms:\n";
     let each = |scheme: usize, of: &dyn Fn(&[Cell]) -> String| {
         Some(cells[scheme].iter().map(|c| c.as_ref().map_or(DASH.into(), |c| of(c))).collect::<Vec<_>>())
     };
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[0])).words(ms)));
-    p += "\nOf it exposed communication, of the rank with the most, ms:\n";
+    p += "\nThe exposed communication in it, for the rank with the most, ms:\n";
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.exposed)).words(ms)));
-    p += "\nThe small job, which has no slow rank, no slow receiver, and two of its eight hosts at the leaf with the failed link, ms:\n";
+    p += "\nThe small job, ms. It has no slow rank and no slow receiver, but two of its eight hosts are at the leaf with the failed link:\n";
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[1])).words(ms)));
 
     let comparisons = of_jobs[0].iter().flatten().filter(|(m, _)| m.is_some()).count();
     let _ = writeln!(
         p,
-        "\n## Which mechanism helps, and how much\n\nIteration of the large job against that under PFC, of mechanisms with acknowledgements against PFC with acknowledgements, seed by seed. \
-         Intervals are those of each comparison alone; bold is what is beyond chance at 5 % among all {comparisons} comparisons of the table (Holm's correction):"
+        "\n## Which mechanism helps, and how much\n\nIteration of the large job relative to PFC, seed by seed; mechanisms with acknowledgements relative to PFC with acknowledgements. \
+         Each interval is for its own comparison. Bold: beyond chance at 5 % among all {comparisons} comparisons of the table (Holm's correction):"
     );
     let rows = |job: usize| {
         let all = &of_jobs[job];
@@ -271,7 +271,7 @@ fn the_page_about_training_is_what_its_scenario_gives() {
         let _ = writeln!(p, "- {name}: {}.", verdict(&of_jobs, s));
     }
 
-    p += "\n## Victims\n\nIteration of the small job against its own under the same mechanism with nothing else the matter, bold as above:\n";
+    p += "\n## Victims\n\nIteration of the small job relative to the same mechanism in the situation *nothing else*, bold as above:\n";
     let victim = |at: usize, s: usize| {
         let (own, calm) = (cells[at][s].as_ref().ok()?, cells[at][0].as_ref().ok()?);
         Some(Mean::ratio(&values(own, |c| c.time[1]), &values(calm, |c| c.time[1])))
@@ -284,7 +284,7 @@ fn the_page_about_training_is_what_its_scenario_gives() {
         Some(cells.map(|i| victims[i].as_ref().map_or(DASH.into(), |m| change(m, sure[i]))).collect())
     });
 
-    p += "\n## Where the time goes\n\nParts of the critical paths of the large job, means: pause, rate limit, queueing, %:\n";
+    p += "\n## Where the time goes\n\nMean parts of the critical paths of the large job: pause, rate limit, queueing, %:\n";
     table(&mut p, &heads, |at| {
         each(at, &|c| {
             let part = |k: usize| format!("{:.1}", 100.0 * Mean::of(values(c, |c| c.parts[k])).mean);
@@ -296,7 +296,7 @@ fn the_page_about_training_is_what_its_scenario_gives() {
         for (situation, why) in heads.iter().zip(row).filter_map(|(s, c)| Some((s, c.as_ref().err()?))) {
             let line = why.lines().find_map(|l| Some(l.split_once("host: ")?.1)).unwrap_or(why);
             let line = line.split_once(" (").map_or(line, |x| x.0);
-            let _ = writeln!(p, "\n{DASH}: {} with a {situation} is refused: {line}.", scheme.0);
+            let _ = writeln!(p, "\n{DASH}: xoff rejects {} with a {situation}: {line}.", scheme.0);
             refused.push((scheme.0, *situation));
         }
     }
@@ -346,8 +346,8 @@ fn verdict(of_jobs: &[Vec<Vec<(Option<Mean>, bool)>>; 2], situation: usize) -> S
 const HEAD: &str = "\
 # Training on lossless fabrics: which mechanism helps
 
-For those who run training and choose a flow control or a rate control for it: how long an iteration takes, how much of its communication is exposed, and what a second
-job beside it suffers. `crates/lab/tests/training_study.rs` makes this page from `scenarios/training/study.toml`.
+Which flow control and which rate control help training? This page compares the time of an iteration, its exposed communication, and the effect on a second job in the same
+fabric. `crates/lab/tests/training_study.rs` generates it from `scenarios/training/study.toml`.
 
     xoff run scenarios/training/study.toml --out out/study
     xoff explain scenarios/training/study.toml --straggler
@@ -356,25 +356,26 @@ job beside it suffers. `crates/lab/tests/training_study.rs` makes this page from
 
 ## What is compared
 
-Four leaves of six hosts under four spines, 100 Gb/s, 500 ns a cable, ECMP: three hosts to two uplinks. The large job has 16 ranks, four at each leaf: an all-reduce of 4 MB by two rings, which
-overlaps with 50 us of computing, then an all-to-all of 3.2 MB. The small job has the other eight hosts: an all-reduce of 4 MB after 100 us of computing. Sizes and durations are scaled down from real training by
-some two orders of magnitude, so that a run takes a second; what is compared is who waits for what, not how long a model trains.
+Four leaves of six hosts under four spines, 100 Gb/s, 500 ns per cable, ECMP: three hosts to two uplinks. The large job has 16 ranks, four at each leaf. It runs an all-reduce of 4 MB by two rings, which
+overlaps with 50 us of computing, then an all-to-all of 3.2 MB. The small job has the other eight hosts, and runs an all-reduce of 4 MB after 100 us of computing. Sizes and durations are about two orders
+of magnitude below those of real training, so that a run takes a second. The comparison is about who waits for what, not about how long a model trains.
 
 - Straggler: one host of the large job computes three times as long.
-- Slow receiver: one host of the large job takes frames in at 25 Gb/s, and stops its leaf as a switch would.
+- Slow receiver: one host of the large job accepts frames at 25 Gb/s, and pauses its leaf as a switch would.
 - Failed link: one uplink of one leaf is down from the start.
 
-All parameters are their defaults with 1 MB of buffer for each port and priority; thresholds follow from it. DCQCN and TCD have the parameters of their papers, which were chosen for 40 Gb/s; DCQCN for 100 Gb/s
-has those of the HPCC simulator (marks from 400 KB to 1,600 KB), HPCC its own, both with an acknowledgement for each frame; so has a PFC beside them, since acknowledgements take wire and queue of their own.
+All parameters are their defaults with 1 MB of buffer for each port and priority; thresholds follow from it. DCQCN and TCD have the parameters of their papers, which were chosen for 40 Gb/s. DCQCN for 100 Gb/s
+has those of the HPCC simulator (marks from 400 KB to 1,600 KB), and HPCC its own. Both use an acknowledgement for each frame. For a fair comparison there is also a PFC with acknowledgements, because these
+take wire and queue.
 
-An iteration is the time of the whole large job over its number of iterations, which is the mean from one end to the next of the rank that ends last. The small job has more iterations than it needs to be at work as long as the large one:
-both are loaded alike under all mechanisms, and its iterations up to the end of the large one count. Five seeds place the ranks, and with them the paths of all messages. Values are means with 95 % intervals over the seeds (Student's t), and
-comparisons are made seed by seed (geometric means of ratios). With five seeds a difference of a few per cent may stay hidden.
+An iteration is the time of the whole large job divided by its number of iterations: the mean time from one end of the slowest rank to the next. The small job has enough iterations to last as long as the large
+one, so that the load is the same under all mechanisms; its iterations up to the end of the large one count. Five seeds place the ranks, and with them the paths of all messages. Values are means with 95 %
+intervals over the seeds (Student's t). Comparisons are made seed by seed (geometric means of ratios). With five seeds a difference of a few per cent may stay hidden.
 ";
 
 const FOOT: &str = "
-## What this does not show
+## Limits
 
-One fabric, one pair of jobs, one size of messages: another ratio of computing to communication moves every number here. Rate control is judged with defaults; whoever tunes it for a fabric gets another answer. No frame is
-lost, so nothing here tests recovery. The watchdog is off. Reductions take no time.
+This is one fabric, one pair of jobs, one size of messages. Another ratio of computing to communication changes every number here. Rate control has its defaults; tuned for a fabric it gives another answer. No
+frame is lost, so nothing here tests recovery. The watchdog is off. Reductions take no time.
 ";

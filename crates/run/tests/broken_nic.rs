@@ -107,9 +107,9 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
 const HEAD: &str = "\
 # One broken NIC
 
-For operators: who suffers when one host stops its switch for as long as it is on, and what the watchdog changes. The scenario is
-`scenarios/operation/broken-nic.toml`: eight hosts on four leaves, PFC, seven flows. From 100 us on H7 sends a pause of 65,535 quanta every
-millisecond, whatever it receives (`[[pause_storm]]`). `crates/run/tests/broken_nic.rs` makes this page.
+Who suffers when one broken host pauses its switch without end, and what does the watchdog change? The scenario is
+`scenarios/operation/broken-nic.toml`: eight hosts on four leaves, PFC, seven flows. From 100 us on, H7 sends a pause of 65,535 quanta every
+millisecond, whatever it receives (`[[pause_storm]]`). `crates/run/tests/broken_nic.rs` generates this page.
 
     xoff run scenarios/operation/broken-nic.toml --out out/storm
     xoff run scenarios/operation/broken-nic.toml --set watchdog=duration --out out/dropped --allow loss
@@ -117,7 +117,7 @@ millisecond, whatever it receives (`[[pause_storm]]`). `crates/run/tests/broken_
     xoff run scenarios/operation/broken-nic.toml --set pause_storm[0].from=1s --out out/calm
     xoff compare out/calm out/storm out/dropped out/forwarded
 
-The watchdog has SONiC's proportions, a thousand times as fast: 200 us of detection, a look every 100 us.
+The watchdog has SONiC's proportions, a thousand times as fast: it detects after 200 us and polls every 100 us.
 
 ## Who is hit
 ";
@@ -125,20 +125,21 @@ The watchdog has SONiC's proportions, a thousand times as fast: 200 us of detect
 const WHY: &str = "
 ## Why
 
-What is for H7 fills the buffers on its path; each of them stops the port before it, and behind that port waits everything, wherever it goes. From the
-source of each victim back to the root, 3 ms into the run, as `xoff explain` finds it:
+Frames for H7 fill the buffers on their path. Each full buffer pauses the port upstream, and all frames behind that port wait, whatever their
+destination. The chains from the source of each victim to the root, 3 ms into the run, as `xoff explain` finds them:
 
 ";
 
 const FOOT: &str = "
-The path of a victim has nothing in common with that of the broken host but ports on the way: head-of-line blocking under a pause by priority.
-Nothing is lost in that run, no cycle closes, and the detector is right to report no deadlock: the chain has an end, and H7 is it.
+A victim shares only ports on the way with the broken host, not its destination: head-of-line blocking under a pause by priority. No frame is lost
+in that run and no cycle closes. The detector correctly reports no deadlock: the chain ends, at H7.
 
 ## With the watchdog
 
-The leaf of H7 frees the queue to H7 at the third look after the storm began. Then nothing waits for H7 any more, the chain dissolves from its root,
-and every other flow delivers what it does without a storm. No other queue was stopped for the whole detection time, so no other one is freed.
-`drop` loses what is for H7; `forward` sends it, here to a host that takes everything in. H7 goes on with its pauses, so the queue is never restored.
+The leaf of H7 releases the queue to H7 at the third poll after the storm began. Then no frame waits for H7 any more, the chain dissolves from its
+root, and every other flow delivers the same as without a storm. No other queue was paused for the whole detection time, so no other queue is
+released. `drop` discards the frames for H7. `forward` sends them, here to a host that accepts everything. H7 continues to send pauses, so the queue
+is never restored.
 
-A shorter detection frees sooner, and takes long pauses of a healthy network for storms; see [watchdog](mechanisms/watchdog.md).
+A shorter detection time releases sooner, but mistakes long pauses of a healthy network for storms: see [watchdog](mechanisms/watchdog.md).
 ";

@@ -202,10 +202,10 @@ fn lost_messages(page: &mut String) {
     for (name, flow_control, again) in MESSAGES {
         let (tried, dropped, later) = cost_of_a_message(&format!("[flow_control]\n{flow_control}"));
         if again == "2 us" {
-            assert_eq!(dropped, 0, "{flow_control}: derived thresholds bear the loss of one message");
+            assert_eq!(dropped, 0, "{flow_control}: derived thresholds tolerate the loss of one message");
             assert!(later < 20_000_000, "{flow_control}: {later} ps");
         }
-        let later = if later > 1_000_000_000_000 { "stands for ever".to_owned() } else { Span(later).to_string() };
+        let later = if later > 1_000_000_000_000 { "never ends".to_owned() } else { Span(later).to_string() };
         let _ = writeln!(page, "| {name} | {again} | {tried} | {dropped} | {later} |");
     }
 }
@@ -214,47 +214,46 @@ fn lost_messages(page: &mut String) {
 fn the_page_has_what_is_computed() {
     let mut page = String::from(
         "# Links with errors\n\n\
-         For operators and designers: how much buffer a cable asks for under pauses and under credits, what one lost message costs, and what bit errors do\n\
-         to flows with and without [a retry on the link](mechanisms/link-retry.md). All figures are computed by\n\
-         `cargo test --release -p xoff-run --test links_with_errors`, which compares this page.\n\n\
+         How much buffer a cable needs under pauses and under credits, what one lost message costs, and what bit errors do to flows with and without\n\
+         [a retry on the link](mechanisms/link-retry.md). `cargo test --release -p xoff-run --test links_with_errors` computes all figures and compares this page.\n\n\
          ## Buffer for full rate\n\n\
-         One flow at 100 Gb/s in frames of 1500 B, through a switch, to a host that takes nothing in for a while and then goes on at the rate of the link.\n\
-         Smallest buffer, for each ingress and priority, with which nothing is lost and the stall costs exactly its length [KB]. 5 ns a metre.\n\n",
+         One flow of 100 Gb/s in frames of 1500 B, through a switch, to a host that stalls for a while and then continues at the rate of the link. The table has\n\
+         the smallest buffer, for each ingress and priority, that loses nothing and makes the stall cost exactly its length [KB]. A metre is 5 ns.\n\n",
     );
     buffers(&mut page);
     let spacing = Bytes(6400);
     let _ = write!(
         page,
-        "\nPauses need two loops: what comes after XOFF is sent, and what goes out before frames come again after XON. Credits need one, and what their\n\
-         messages wait: InfiniBand's come every 65,535 B of link time, Ultra Ethernet's {spacing} after the one before. So on short cables the spacing of\n\
-         updates decides, on long ones the scheme.\n\n\
+        "\nPauses need two loops of a cable: room for frames that arrive after XOFF is sent, and frames to send until new ones arrive after XON. Credits need one\n\
+         loop, plus the spacing of their messages: InfiniBand sends one every 65,535 B of link time, Ultra Ethernet {spacing} after the previous one. So the\n\
+         spacing decides on short cables, and the scheme on long ones.\n\n\
          ## What a lost message costs\n\n\
-         A host sends 8 MB to another one at 100 Gb/s, while a third one sends there 100 KB every 40 us; links of 1 us, buffers of 200 KB; hosts send again what is\n\
-         missing. One message of the switch to the first host is lost: each of the first forty in turn, and every thirteenth after them.\n\n",
+         A host sends 8 MB to a second host at 100 Gb/s, while a third host sends it 100 KB every 40 us. Links have 1 us, buffers 200 KB, and hosts repeat missing\n\
+         frames. In each run one message of the switch to the first host is lost. The runs try each of the first forty, and every thirteenth after them.\n\n",
     );
     lost_messages(&mut page);
     page.push_str(
-        "\nCredits are totals: the next message heals a lost one. Pauses and stages are events. `flow_control.repeat` of [pfc](mechanisms/pfc.md),\n\
-         [gfc-buffer](mechanisms/gfc-buffer.md) and [pffc](mechanisms/pffc.md) sends the message of the present state again at intervals, and derived thresholds then bear\n\
-         the loss of one: ",
+        "\nCredits are totals, so the next message repairs a lost one. Pauses and stages are events. `flow_control.repeat` of [pfc](mechanisms/pfc.md),\n\
+         [gfc-buffer](mechanisms/gfc-buffer.md) and [pffc](mechanisms/pffc.md) repeats the message of the current state at intervals. Derived thresholds then\n\
+         tolerate the loss of one message. The price: ",
     );
     let (line, every) = (Rate::from_gbps(100), Span::from_us(2));
     let _ = write!(
         page,
-        "{} more headroom, and {} of a link, for {every}. Messages of `gfc-conceptual` are ideal and cannot be lost. What any number of losses\n\
-         can do to one link: [proof](proof.md).\n\n",
+        "{} more headroom, and {} of a link, for {every}. Messages of `gfc-conceptual` are ideal and\n\
+         cannot be lost. [Proof](proof.md) covers any number of losses on one link.\n\n",
         line.bytes_in(every),
         Rate(64 * 8 * 1_000_000_000_000 / every.0),
     );
     page.push_str(
         "## Bit errors\n\n\
-         Eight hosts below two leaf switches, 100 Gb/s, flows of 100 KB at 30 % load for 4 ms in frames of 4096 B under `uec-cbfc`; every link has the bit error ratio,\n\
-         without error correction, control frames included. Timers of hosts: 320 us. *Payload per payload sent* is 1 where hosts send nothing again.\n\n",
+         Eight hosts below two leaf switches, 100 Gb/s, flows of 100 KB at 30 % load for 4 ms in frames of 4096 B under `uec-cbfc`. Every link has the bit error\n\
+         ratio, without error correction; errors hit control frames too. Timers of hosts: 320 us. *Payload per payload sent* is 1 if hosts repeat nothing.\n\n",
     );
     bit_errors(&mut page);
     page.push_str(
-        "\nWithout a retry the tail belongs to the hosts' timer as soon as a flow in a hundred loses its last frame or an acknowledgement of it; with one it stays\n\
-         near that of links without errors.\n",
+        "\nWithout a retry the hosts' timer decides the tail as soon as one flow in a hundred loses its last frame or the acknowledgement of it. With a retry the\n\
+         tail stays near that of links without errors.\n",
     );
     xoff_testing::published("links-with-errors.md", &page);
 }

@@ -78,10 +78,10 @@ struct Fault {
 const NO: Faults = Faults { doubled: 0, late: 0, late_ms: 0, lost: 0, noise: 0, lies: 0 };
 
 const FAULTS: [Fault; 9] = [
-    Fault { name: "none", about: "all goes well", faults: NO, event: Event::Nothing, may: May::Nothing },
+    Fault { name: "none", about: "no fault", faults: NO, event: Event::Nothing, may: May::Nothing },
     Fault {
         name: "doubled",
-        about: "half of the control frames come twice",
+        about: "half of the control frames arrive twice",
         faults: Faults { doubled: 50, ..NO },
         event: Event::Nothing,
         may: May::Nothing,
@@ -95,28 +95,28 @@ const FAULTS: [Fault; 9] = [
     },
     Fault {
         name: "lost",
-        about: "three of ten control frames are lost, two of a kind at most one after the other",
+        about: "three of ten control frames are lost, at most two of a kind in a row",
         faults: Faults { lost: 30, ..NO },
         event: Event::Nothing,
         may: May::Nothing,
     },
     Fault {
         name: "noise",
-        about: "200 broken frames a second that no node sent",
+        about: "200 broken frames per second that no node sent",
         faults: Faults { noise: 200, ..NO },
         event: Event::Nothing,
         may: May::Nothing,
     },
     Fault {
         name: "lies",
-        about: "20 valid control frames of any content a second that no node sent",
+        about: "20 valid control frames per second, of any content, that no node sent",
         faults: Faults { lies: 20, ..NO },
         event: Event::Nothing,
         may: May::Loss,
     },
     Fault {
         name: "silent",
-        about: "the cable between the switches is dead three times, unseen",
+        about: "the cable between the switches is dead three times, unnoticed",
         faults: NO,
         event: Event::Silent,
         may: May::CountedLoss,
