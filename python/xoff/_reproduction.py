@@ -45,8 +45,8 @@ class Entry:
     """When it counts as reproduced."""
     measured: str = ""
     """What was measured."""
-    verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced", "study"] = ""
-    """Computed from :attr:`checks`, or ``study``: no claim of the paper; empty: it was only listed."""
+    verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced", "extension"] = ""
+    """Computed from :attr:`checks`, or ``extension``: no claim of the paper; empty if only listed."""
     assumptions: list[str] = field(default_factory=list)
     """Assumptions that it needs."""
     changes: list[str] = field(default_factory=list)
@@ -81,13 +81,13 @@ class Reproduction(Answer):
     @property
     def headline(self) -> str:
         """The verdicts in a line."""
-        names = ("reproduced", "reproduced under assumption", "not reproduced", "study")
+        names = ("reproduced", "reproduced under assumption", "not reproduced", "extension")
         count = {v: sum(e.verdict == v for e in self.entries) for v in names}
-        return f"{self.paper}: " + ", ".join(f"{n} {v}" for v, n in count.items() if n or v != "study")
+        return f"{self.paper}: " + ", ".join(f"{n} {v}" for v, n in count.items() if n or v != "extension")
 
     def __bool__(self) -> bool:
         return self.answer == "yes"
 
     def _repr_html_(self) -> str:
         rows = [(e.id, e.verdict, e.paper, e.measured) for e in self.entries]
-        return _html.headline(self.headline, self.answer) + _html.table(["Entry", "Verdict", "Paper", "Measured"], rows)
+        return _html.headline(self.headline, self.answer) + _html.table(["Claim", "Verdict", "Paper", "Measured"], rows)

@@ -19,7 +19,7 @@ use crate::{interrupt, terminal};
 /// Run the figures and tables of a paper and judge them.
 ///
 /// Each entry runs its scenario, draws its figure beside the paper's numbers and gets a verdict: reproduced, reproduced
-/// under assumption, or not reproduced, and why; a study of ours gets none. A verdict is computed from checks. Entries that an earlier run into the
+/// under assumption, or not reproduced, and why; an extension of xoff gets none. A verdict is computed from checks. Entries that an earlier run into the
 /// same folder has judged are kept, so that an interrupted run goes on where it stopped.
 #[derive(clap::Args)]
 #[command(
@@ -133,7 +133,7 @@ fn problems(e: ReproduceError) -> Problems {
 
 fn list(paper: &str, testbed: bool) -> Result<Answer, Problems> {
     let entries = if testbed { testbed_entries(paper) } else { entries(paper) }.map_err(problems)?;
-    let mut t = terminal::table(["Entry", "What it shows"]);
+    let mut t = terminal::table(["Claim", "Title"]);
     entries.iter().for_each(|e| {
         t.add_row([e.id, &e.title]);
     });
@@ -146,7 +146,7 @@ fn verdict(e: &Judged) -> String {
         Verdict::Reproduced => terminal::good("reproduced"),
         Verdict::UnderAssumption => terminal::good("reproduced under assumption"),
         Verdict::NotReproduced => terminal::bad("not reproduced"),
-        Verdict::Study => "study".into(),
+        Verdict::Extension => "extension".into(),
     }
 }
 
@@ -169,7 +169,7 @@ fn text(report: &Report) -> String {
             out.push('\n');
         }
     }
-    let mut t = terminal::table(["Entry", "Verdict", "Paper", "Measured"]);
+    let mut t = terminal::table(["Claim", "Verdict", "Paper", "Measured"]);
     for e in &report.entries {
         t.add_row([e.id.clone(), verdict(e), e.paper.clone(), e.measured.clone()]);
     }
@@ -186,7 +186,7 @@ fn text(report: &Report) -> String {
         count(Verdict::Reproduced),
         count(Verdict::UnderAssumption),
         count(Verdict::NotReproduced),
-        if count(Verdict::Study) > 0 { format!("; {} studies of ours", count(Verdict::Study)) } else { String::new() },
+        if count(Verdict::Extension) > 0 { format!("; {} extensions", count(Verdict::Extension)) } else { String::new() },
         if report.interrupted { "; interrupted, the rest was not run" } else { "" },
         report.page.display()
     ));

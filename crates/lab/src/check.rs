@@ -15,15 +15,15 @@ use crate::stats::Mean;
 pub enum Source {
     /// The paper's text: its number, or words that leave no number open (none, some, more, less).
     Paper,
-    /// Ours, around the number of the paper, which prints no tolerance.
+    /// Chosen around the number of the paper, which prints no tolerance.
     Around,
     /// Recomputed from the paper's formulas and parameters.
     Recomputed,
-    /// A closed form: arithmetic or a law that is proved, whatever the paper says.
+    /// A closed form: arithmetic or a proved law, independent of the paper.
     ClosedForm,
-    /// Ours, for words of the paper: it claims the thing without the number that judges it.
+    /// Chosen for words of the paper, which claims the result without a number to judge it by.
     Words,
-    /// Ours: a number that stands nowhere else, for what the paper does not claim.
+    /// Chosen: a number from no other source, for a result that the paper does not claim.
     Ours,
 }
 
@@ -32,11 +32,11 @@ impl Source {
     pub const fn name(self) -> &'static str {
         match self {
             Source::Paper => "paper",
-            Source::Around => "ours, around the paper's number",
+            Source::Around => "chosen around the paper's number",
             Source::Recomputed => "recomputed",
             Source::ClosedForm => "closed form",
-            Source::Words => "ours, for the paper's words",
-            Source::Ours => "ours",
+            Source::Words => "chosen for the paper's words",
+            Source::Ours => "chosen",
         }
     }
 

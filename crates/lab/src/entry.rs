@@ -1,4 +1,4 @@
-//! An entry of a paper: what the paper says, what is expected here, and what it assumes. Data, not code.
+//! An entry of a paper: statement of the paper, expected result and assumptions. Data, not code.
 
 use xoff_params::{Kind, ParamSpec, Values};
 use xoff_scenario::Problems;
@@ -8,24 +8,24 @@ use crate::{Context, Findings, ReproduceError};
 
 /// Keys of an entry file.
 const ENTRY: &[ParamSpec] = &[
-    ParamSpec::required("title", Kind::Text, "what the figure or table shows, one line"),
-    ParamSpec::required("paper", Kind::Text, "what the paper says, with its numbers"),
-    ParamSpec::required("band", Kind::Text, "what is expected here, in words"),
+    ParamSpec::required("title", Kind::Text, "title of the figure or table, one line"),
+    ParamSpec::required("paper", Kind::Text, "the paper's statement, with its numbers"),
+    ParamSpec::required("band", Kind::Text, "expected result, in words"),
     ParamSpec {
         key: "assumptions",
         kind: Kind::Texts,
         default: None,
         optional: true,
-        doc: "what the paper leaves open and how it is filled",
+        doc: "what the paper leaves open, and what xoff assumes",
         source: "",
         renamed_from: &[],
     },
     ParamSpec {
         key: "kind",
-        kind: Kind::Choice(&["claim", "study"]),
+        kind: Kind::Choice(&["claim", "extension"]),
         default: Some("claim"),
         optional: false,
-        doc: "claim: the paper's, judged; study: ours, with findings and outside the count",
+        doc: "claim: of the paper, judged; extension: not in the paper, with findings, outside the count",
         source: "",
         renamed_from: &[],
     },
@@ -34,7 +34,7 @@ const ENTRY: &[ParamSpec] = &[
         kind: Kind::Texts,
         default: None,
         optional: true,
-        doc: "changes of bands after data were seen: the date, a colon, what changed and why",
+        doc: "bands changed after the data were seen: the date, a colon, the change and its reason",
         source: "",
         renamed_from: &[],
     },
@@ -43,7 +43,7 @@ const ENTRY: &[ParamSpec] = &[
         kind: Kind::Texts,
         default: None,
         optional: true,
-        doc: "scenario files beside this one that the entry runs",
+        doc: "scenario files in the same folder that the claim runs",
         source: "",
         renamed_from: &[],
     },
@@ -54,17 +54,17 @@ const ENTRY: &[ParamSpec] = &[
 pub struct Entry {
     /// Short name, `fig09`.
     pub id: &'static str,
-    /// What it shows, one line.
+    /// Title, one line.
     pub title: String,
-    /// What the paper says, with its numbers.
+    /// Statement of the paper, with its numbers.
     pub paper: String,
-    /// What is expected here, in words.
+    /// Expected result, in words.
     pub band: String,
-    /// Ours: what it finds is no claim of the paper, and it has no part in the count.
-    pub is_study: bool,
-    /// What the paper leaves open and how it is filled.
+    /// An extension: its findings are no claim of the paper and are not counted.
+    pub is_extension: bool,
+    /// What the paper leaves open, and what xoff assumes.
     pub assumptions: Vec<String>,
-    /// Changes of its bands after data were seen, each with date and reason.
+    /// Bands changed after the data were seen, each with date and reason.
     pub changes: Vec<String>,
     /// Scenario files the entry runs.
     pub scenarios: Vec<String>,
@@ -91,7 +91,7 @@ impl Item {
                 title: s.text("title")?,
                 paper: s.text("paper")?,
                 band: s.text("band")?,
-                is_study: s.text("kind")? == "study",
+                is_extension: s.text("kind")? == "extension",
                 assumptions: s.texts("assumptions")?,
                 changes: s.texts("changes")?,
                 scenarios: s.texts("scenarios")?,

@@ -19,9 +19,9 @@ pub enum Verdict {
     /// A check does not hold or cannot fail, or there was nothing to check.
     #[serde(rename = "not reproduced")]
     NotReproduced,
-    /// No claim of the paper: what we found, outside the count.
-    #[serde(rename = "study")]
-    Study,
+    /// No claim of the paper but an extension: its findings are outside the count.
+    #[serde(rename = "extension", alias = "study")]
+    Extension,
 }
 
 impl Verdict {
@@ -31,7 +31,7 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::UnderAssumption => "reproduced under assumption",
             Verdict::NotReproduced => "not reproduced",
-            Verdict::Study => "study",
+            Verdict::Extension => "extension",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An entry with its answer, as it is kept in files.
+//! An entry and its result, as stored in files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,16 +14,16 @@ pub struct Picture {
     /// The same for a phone.
     #[serde(default)]
     pub narrow: String,
-    /// Its heading.
+    /// Heading of the figure.
     pub title: String,
-    /// What the reader should see in it.
+    /// Caption.
     pub caption: String,
 }
 
-/// A check with its answer.
+/// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct JudgedCheck {
-    /// What was measured.
+    /// Name of the measured quantity.
     pub what: String,
     /// Measured value with its unit; a mean with its 95 % interval, all of which must lie in the range.
     pub measured: String,
@@ -31,15 +31,15 @@ pub struct JudgedCheck {
     pub expected: String,
     /// The paper's value with its unit; empty if it has none.
     pub paper: String,
-    /// Where the range comes from: `paper`, `recomputed`, `closed form`, `ours, for the paper's words` or `ours`.
+    /// Source of the range: `paper`, `recomputed`, `closed form`, `chosen around the paper's number`, `chosen for the paper's words` or `chosen`.
     pub source: String,
-    /// What it takes that the paper does not state; empty if nothing.
+    /// Assumption that the paper does not state; empty if none.
     #[serde(default)]
     pub assumption: String,
     /// A value that would fail the check.
     #[serde(default)]
     pub fails_at: String,
-    /// Whether it holds.
+    /// True if the check holds.
     pub holds: bool,
 }
 
@@ -58,43 +58,43 @@ impl From<&Check> for JudgedCheck {
     }
 }
 
-/// An entry with its answer.
+/// An entry and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Short name.
     pub id: String,
-    /// What it shows.
+    /// Title of the figure, table or claim.
     pub title: String,
-    /// What the paper says.
+    /// Statement of the paper.
     pub paper: String,
-    /// What was measured here.
+    /// Measured values, in words.
     pub measured: String,
-    /// What was expected here.
+    /// Expected result, in words.
     pub band: String,
-    /// The answer; computed from the checks.
+    /// Verdict, computed from the checks.
     pub verdict: Verdict,
-    /// What the paper leaves open and how it is filled.
+    /// What the paper leaves open, and what xoff assumes.
     pub assumptions: Vec<String>,
-    /// Changes of bands after data were seen, each with date and reason.
+    /// Bands changed after the data were seen, each with date and reason.
     #[serde(default)]
     pub changes: Vec<String>,
     /// Main figure, below the folder of the results.
     pub figure: Option<String>,
     /// All figures.
     pub figures: Vec<Picture>,
-    /// What was checked.
+    /// Checks with their results.
     pub checks: Vec<JudgedCheck>,
-    /// Why it is not reproduced, or not the paper's value, with computed evidence.
+    /// Reasons for a deviation from the paper, with computed evidence.
     pub why: Vec<String>,
-    /// What the reader should know besides.
+    /// Notes.
     pub notes: Vec<String>,
-    /// Tables beside the figures.
+    /// Tables that accompany the figures.
     #[serde(with = "tables")]
     pub tables: Vec<Table>,
 }
 
 impl Judged {
-    /// The entry with what was found; `figures` are the drawn ones.
+    /// The entry with its findings; `figures` are the drawn ones.
     pub fn new(entry: &Entry, found: &Findings, figures: Vec<Picture>) -> Judged {
         let mut assumptions = entry.assumptions.clone();
         assumptions.extend(found.assumed().into_iter().filter(|a| !entry.assumptions.contains(a)));
@@ -108,7 +108,7 @@ impl Judged {
             paper: entry.paper.clone(),
             measured: found.measured.clone(),
             band: entry.band.clone(),
-            verdict: if entry.is_study { Verdict::Study } else { found.verdict() },
+            verdict: if entry.is_extension { Verdict::Extension } else { found.verdict() },
             assumptions,
             changes: entry.changes.clone(),
             figure: figures.first().map(|f| f.file.clone()),
@@ -126,19 +126,19 @@ impl Judged {
             Verdict::Reproduced => Tone::Good,
             Verdict::UnderAssumption => Tone::Caution,
             Verdict::NotReproduced => Tone::Bad,
-            Verdict::Study => Tone::Info,
+            Verdict::Extension => Tone::Info,
         }
     }
 
-    /// What its checks are called.
+    /// Heading of the table of checks.
     pub fn checks_name(&self) -> &'static str {
-        if self.verdict == Verdict::Study { "Findings" } else { "Checks" }
+        if self.verdict == Verdict::Extension { "Findings" } else { "Checks" }
     }
 
     /// The checks as a table.
     pub fn checks_table(&self) -> Table {
         use Align::{Centre, Left, Right};
-        let columns = ["Checked", "Here", "Expected", "Paper", "Range from", "Would fail at", "Holds"];
+        let columns = ["Check", "Measured", "Expected", "Paper", "Range from", "Would fail at", "Holds"];
         let mut table = Table::new(columns).align([Left, Right, Right, Right, Left, Right, Centre]);
         for c in &self.checks {
             let holds = if c.holds { Cell::badge(Tone::Good, "yes") } else { Cell::badge(Tone::Bad, "no") };
@@ -225,7 +225,7 @@ mod tests {
             title: "t".into(),
             paper: "p".into(),
             band: "b".into(),
-            is_study: false,
+            is_extension: false,
             assumptions: vec!["a".into()],
             changes: vec!["2026-11-23: c".into()],
             scenarios: vec![],
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(judged.assumptions, ["a", "z"]);
         let text = serde_json::to_string(&judged).unwrap();
         assert_eq!(serde_json::from_str::<Judged>(&text).unwrap(), judged);
-        entry.is_study = true;
-        assert_eq!(Judged::new(&entry, &found, vec![]).verdict, Verdict::Study);
+        entry.is_extension = true;
+        assert_eq!(Judged::new(&entry, &found, vec![]).verdict, Verdict::Extension);
     }
 }

@@ -65,7 +65,7 @@ pub fn run_entries(paper: &'static Paper, items: &[String], cx: &Context) -> Res
     if let Some(unknown) = items.iter().find(|i| !paper.items.iter().any(|p| p.id == i.as_str())) {
         let known: Vec<&str> = paper.items.iter().map(|i| i.id).collect();
         return Err(ReproduceError::Unknown {
-            what: format!("'{}' has no entry '{unknown}'", paper.id),
+            what: format!("'{}' has no claim '{unknown}'", paper.id),
             hint: format!("known: {}", known.join(", ")),
         });
     }

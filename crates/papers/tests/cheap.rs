@@ -14,15 +14,15 @@ fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
 fn the_ring_stands_still_in_order_of_arrival_and_gfc_holds_half_the_line_rate_in_turn() {
     let out = Folder::new("ring");
     let ring = judge(&out, &["ring"], 2).remove(0);
-    for what in ["PFC, arrival order: deadlocks", "CBFC, arrival order: deadlocks", "frames lost in all runs"] {
+    for what in ["PFC, FIFO: deadlocks", "CBFC, FIFO: deadlocks", "frames lost in all runs"] {
         assert!(holds(&ring, what), "{what}");
     }
     for scheme in ["Buffer-based GFC", "Time-based GFC"] {
         for flow in 1..=3 {
             assert!(holds(&ring, &format!("{scheme}, round robin: rate of flow {flow}")));
         }
-        for (order, moves) in [("arrival order, 1 s", false), ("round robin", true)] {
-            let what = format!("{scheme}, {order}: flows that stand still, not a byte for 1 ms and until the end");
+        for (order, moves) in [("FIFO, 1 s", false), ("round robin", true)] {
+            let what = format!("{scheme}, {order}: stopped flows, no byte in the last 1 ms");
             assert_eq!(holds(&ring, &what), moves, "{what}");
         }
     }

@@ -56,7 +56,7 @@ fn shown(paper: &'static Paper, entry: Entry, section: &str) -> Shown {
     let heading = cells(lines.next().unwrap_or_default());
     assert_eq!(
         heading[..7],
-        ["Checked", "Here", "Expected", "Paper", "Range from", "Would fail at", "Holds"],
+        ["Check", "Measured", "Expected", "Paper", "Range from", "Would fail at", "Holds"],
         "{} {}: write its page again",
         paper.id,
         entry.id
@@ -69,7 +69,7 @@ fn shown(paper: &'static Paper, entry: Entry, section: &str) -> Shown {
         fails_at: c[5].clone(),
         holds: c[6] == "yes",
     });
-    Shown { paper, verdict, changes: list("Changes of bands after data were seen"), rows: rows.collect(), called, entry }
+    Shown { paper, verdict, changes: list("Bands changed after the data were seen"), rows: rows.collect(), called, entry }
 }
 
 /// Every entry of every page.
@@ -195,8 +195,8 @@ fn a_mean_is_judged_by_its_interval() {
 #[test]
 fn verdicts_on_pages_follow_from_their_checks() {
     for s in all() {
-        let expected = if s.entry.is_study {
-            "study"
+        let expected = if s.entry.is_extension {
+            "extension"
         } else if s.rows.is_empty() || s.rows.iter().any(|r| !r.holds) {
             "not reproduced"
         } else if s.rows.iter().any(|r| r.source.contains("assuming: ")) {
@@ -205,7 +205,7 @@ fn verdicts_on_pages_follow_from_their_checks() {
             "reproduced"
         };
         assert_eq!(s.verdict, expected, "{} {}", s.paper.id, s.entry.id);
-        assert_eq!(s.called, if s.entry.is_study { "Findings" } else { "Checks" }, "{} {}", s.paper.id, s.entry.id);
+        assert_eq!(s.called, if s.entry.is_extension { "Findings" } else { "Checks" }, "{} {}", s.paper.id, s.entry.id);
         for r in s.rows.iter().filter(|r| r.holds) {
             // As far as four digits go.
             let ((low, high), here) = (band(&r.expected), number(r.here.split(" (").next().unwrap_or_default()));
@@ -218,10 +218,10 @@ fn verdicts_on_pages_follow_from_their_checks() {
                 r.what
             );
         }
-        // What ours alone judges is no claim of a paper.
+        // Chosen bands alone judge no claim of a paper.
         assert!(
-            s.entry.is_study || s.rows.iter().any(|r| !(r.source == "ours" || r.source.starts_with("ours, assuming"))),
-            "{} {}: a study",
+            s.entry.is_extension || s.rows.iter().any(|r| !(r.source == "chosen" || r.source.starts_with("chosen, assuming"))),
+            "{} {}: an extension",
             s.paper.id,
             s.entry.id
         );
@@ -229,10 +229,10 @@ fn verdicts_on_pages_follow_from_their_checks() {
 }
 
 #[test]
-fn what_is_beyond_the_paper_is_a_study() {
+fn what_is_beyond_the_paper_is_an_extension() {
     for s in all() {
         let beyond = s.entry.title.starts_with("Beyond the paper") || s.entry.paper.starts_with("Not in the slides");
-        assert!(!beyond || s.entry.is_study, "{} {}", s.paper.id, s.entry.id);
+        assert!(!beyond || s.entry.is_extension, "{} {}", s.paper.id, s.entry.id);
     }
 }
 
@@ -259,8 +259,7 @@ fn a_band_changes_only_with_its_reason_and_date() {
         .filter_map(|l| l.split_once(": ").and_then(|(id, rest)| rest.split_once(' ').map(|(h, n)| (id, (h, n.parse().unwrap())))))
         .collect();
     let mut text =
-        "# What each entry is judged by (a hash of its band and ranges) and how many changes it lists; see docs/papers/README.md.\n"
-            .to_owned();
+        "# Hash of the band and the ranges of each entry, and the number of changes that it lists; see docs/papers/README.md.\n".to_owned();
     for s in all() {
         let id = format!("{}/{}", s.paper.id, s.entry.id);
         for change in &s.entry.changes {
@@ -287,9 +286,10 @@ static README: std::sync::Mutex<()> = std::sync::Mutex::new(());
 /// The count of docs/papers/README.md is that of the pages.
 #[test]
 fn the_count_is_that_of_the_pages() {
-    const VERDICTS: [&str; 4] = ["reproduced", "reproduced under assumption", "not reproduced", "study"];
+    const VERDICTS: [&str; 4] = ["reproduced", "reproduced under assumption", "not reproduced", "extension"];
     let (begin, end) = ("<!-- count: written by a test -->\n", "<!-- end of the count -->");
-    let mut table = "| Paper | Reproduced | Under assumption | Not reproduced | Study |\n| --- | ---: | ---: | ---: | ---: |\n".to_owned();
+    let mut table =
+        "| Paper | Reproduced | Under assumption | Not reproduced | Extension |\n| --- | ---: | ---: | ---: | ---: |\n".to_owned();
     let all = all();
     let count =
         |of: &dyn Fn(&Shown) -> bool| VERDICTS.map(|v| all.iter().filter(|s| of(s) && s.verdict == v).count().to_string()).join(" | ");
@@ -339,14 +339,14 @@ fn numbers_stand_in(sentence: &str, sections: &[&str]) {
 /// The top of docs/papers/README.md: every claim in a sentence (scenarios/papers/sentences.txt), under the verdict that its page has, with a
 /// link to its section, which has every number of the sentence.
 #[test]
-fn the_page_for_a_reader_in_a_hurry_has_the_numbers_of_the_pages() {
+fn the_summary_has_the_numbers_of_the_pages() {
     const LISTS: [(&str, &str); 3] =
         [("Holds", "reproduced"), ("Holds under a condition", "reproduced under assumption"), ("Does not hold", "not reproduced")];
     let (begin, end) = ("<!-- claims: written by a test from scenarios/papers/sentences.txt -->\n", "<!-- end of the claims -->");
     let sentences = std::fs::read_to_string(root().join("scenarios/papers/sentences.txt")).unwrap();
     let sentences: BTreeMap<&str, &str> = sentences.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_once(": ")).collect();
     let all = all();
-    let claims: BTreeSet<String> = all.iter().filter(|s| !s.entry.is_study).map(|s| format!("{}/{}", s.paper.id, s.entry.id)).collect();
+    let claims: BTreeSet<String> = all.iter().filter(|s| !s.entry.is_extension).map(|s| format!("{}/{}", s.paper.id, s.entry.id)).collect();
     for id in sentences.keys() {
         assert!(claims.contains(*id), "scenarios/papers/sentences.txt: '{id}' is no claim");
     }

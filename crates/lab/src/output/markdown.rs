@@ -13,7 +13,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside
     let mut out = format!("# {}\n\n", report.paper.title);
     let _ = writeln!(
         out,
-        "{}{} --{}` (seed {seed}); do not edit. Verdicts follow from the checks of each entry.\n",
+        "{}{} --{}` (seed {seed}); do not edit. The verdict on each claim follows from its checks.\n",
         xoff_output::PAGE_BEGINS,
         report.paper.command(),
         mode.name()
@@ -22,7 +22,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside
         let what = if report.paper.is_testbed() { "Simulated" } else { "With real Ethernet frames" };
         let _ = writeln!(out, "{what}: [{other}]({other}).\n");
     }
-    let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
+    let mut table = Table::new(["Claim", "Title", "Paper", "Measured", "Verdict"]);
     for e in &report.entries {
         table.push([
             Cell::code(&e.id),
@@ -43,8 +43,8 @@ fn section(e: &Judged, figures: &str) -> String {
     let mut out = format!("{SECTION}{}: {}\n\n**{}**\n", e.id, plain(&e.title), e.verdict.name());
     list(
         &mut out,
-        "Paper, here, expected",
-        &[format!("paper: {}", e.paper), format!("here: {}", e.measured), format!("expected: {}", e.band)],
+        "Paper, measured, expected",
+        &[format!("paper: {}", e.paper), format!("measured: {}", e.measured), format!("expected: {}", e.band)],
     );
     list(&mut out, "Why", &e.why);
     for p in &e.figures {
@@ -55,8 +55,8 @@ fn section(e: &Judged, figures: &str) -> String {
         let _ = write!(out, "\n{}", t.to_markdown());
     }
     list(&mut out, "Notes", &e.notes);
-    list(&mut out, "What the paper leaves open, and how it is filled here", &e.assumptions);
-    list(&mut out, "Changes of bands after data were seen", &e.changes);
+    list(&mut out, "What the paper leaves open, and what xoff assumes", &e.assumptions);
+    list(&mut out, "Bands changed after the data were seen", &e.changes);
     let _ = write!(out, "\n{}:\n\n{}", e.checks_name(), e.checks_table().to_markdown());
     out
 }
@@ -134,7 +134,7 @@ pub fn check_docs(page_file: &Path, cx: &Context, paper: &str, force: bool) -> R
         if !made.split_whitespace().collect::<Vec<_>>().join(" ").contains(&ours) {
             let made = made.split(';').next().unwrap_or_default();
             let what = format!("{} is a page of another run: {}{made}", page_file.display(), xoff_output::PAGE_BEGINS);
-            let hint = "name another page; with --force this one is replaced whole";
+            let hint = "name another page, or replace this one with --force";
             return Err(xoff_output::OutputError::new(page_file, what, hint).into());
         }
     }

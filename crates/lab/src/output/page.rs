@@ -10,13 +10,13 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
     let cards = [
         Card::new("Reproduced", count(Verdict::Reproduced)).tone(Tone::Good),
         Card::new("Reproduced under assumption", count(Verdict::UnderAssumption))
-            .note("the paper leaves something open")
+            .note("the paper leaves a setting open")
             .tone(Tone::Caution),
         Card::new("Not reproduced", count(Verdict::NotReproduced)).note("with the reason").tone(Tone::Bad),
-        Card::new("Studies", count(Verdict::Study)).note("ours; no claim of the paper").tone(Tone::Info),
+        Card::new("Extensions", count(Verdict::Extension)).note("not claimed by the paper").tone(Tone::Info),
     ];
     let mut page = xoff_report::Report::new(report.paper.title)
-        .lead("Each entry runs its scenario, measures, and compares with the paper. A verdict follows from the checks of the entry; it is nowhere written down.")
+        .lead("Each claim runs its scenario, measures, and compares with the paper. Its verdict follows from its checks.")
         .cards(cards)
         .verdicts(verdicts(report))
         .provenance("xoff", xoff_run::VERSION)
@@ -26,7 +26,7 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
         page = page.lead("This is the quick sample: fewer seeds and networks than in the full run.");
     }
     if report.interrupted {
-        page = page.lead("The run was stopped before all entries were judged. The same command goes on where it stopped.");
+        page = page.lead("The run was stopped before all claims were judged. Repeat the command to continue.");
     }
     for e in &report.entries {
         page = page.section(section(e, cx)?);
@@ -36,7 +36,7 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
 
 /// One line an entry.
 fn verdicts(report: &Report) -> Table {
-    let mut table = Table::new(["Entry", "What", "Paper", "Here", "Verdict"]);
+    let mut table = Table::new(["Claim", "Title", "Paper", "Measured", "Verdict"]);
     for e in &report.entries {
         table.push([
             Cell::code(&e.id),
@@ -51,7 +51,7 @@ fn verdicts(report: &Report) -> Table {
 
 fn section(e: &Judged, cx: &Context) -> Result<Section, ReproduceError> {
     let mut s = Section::new(format!("{}: {}", e.id, e.title)).badge(e.tone(), e.verdict.name());
-    s = s.text(format!("Paper: {}", e.paper)).text(format!("Here: {}", e.measured)).text(format!("Expected: {}", e.band));
+    s = s.text(format!("Paper: {}", e.paper)).text(format!("Measured: {}", e.measured)).text(format!("Expected: {}", e.band));
     for why in &e.why {
         s = s.text(format!("Why: {why}"));
     }
@@ -70,11 +70,11 @@ fn section(e: &Judged, cx: &Context) -> Result<Section, ReproduceError> {
     }
     if !e.assumptions.is_empty() {
         let table =
-            e.assumptions.iter().fold(Table::new(["What the paper leaves open, and how it is filled here"]), |t, a| t.row([a.as_str()]));
+            e.assumptions.iter().fold(Table::new(["What the paper leaves open, and what xoff assumes"]), |t, a| t.row([a.as_str()]));
         s = s.table(table);
     }
     if !e.changes.is_empty() {
-        s = s.table(e.changes.iter().fold(Table::new(["Changes of bands after data were seen"]), |t, c| t.row([c.as_str()])));
+        s = s.table(e.changes.iter().fold(Table::new(["Bands changed after the data were seen"]), |t, c| t.row([c.as_str()])));
     }
     Ok(s.details(e.checks_name(), e.checks_table()))
 }

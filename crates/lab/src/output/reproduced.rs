@@ -1,4 +1,4 @@
-//! What was reproduced, as programs want it.
+//! Results of a reproduction, for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,27 +27,27 @@ pub struct Reproduced<'a> {
 pub struct JudgedEntry<'a> {
     /// Short name.
     pub id: &'a str,
-    /// What it shows.
+    /// Title of the figure, table or claim.
     pub title: &'a str,
-    /// What the paper says.
+    /// Statement of the paper.
     pub paper: &'a str,
-    /// What was measured here.
+    /// Measured values, in words.
     pub measured: &'a str,
-    /// What was expected here.
+    /// Expected result, in words.
     pub band: &'a str,
-    /// The verdict; computed from the checks, or `study`.
+    /// The verdict; computed from the checks, or `extension`.
     pub verdict: Verdict,
-    /// What the paper leaves open and how it is filled.
+    /// What the paper leaves open, and what xoff assumes.
     pub assumptions: &'a [String],
-    /// Main figure, below the folder of the results; null: it has none.
+    /// Main figure, below the folder of the results; null if there is none.
     pub figure: Option<&'a str>,
-    /// Changes of bands after data were seen, each with date and reason.
+    /// Bands changed after the data were seen, each with date and reason.
     pub changes: &'a [String],
-    /// What was checked.
+    /// Checks with their results.
     pub checks: &'a [JudgedCheck],
-    /// Why it is not reproduced, or not the paper's value, with computed evidence.
+    /// Reasons for a deviation from the paper, with computed evidence.
     pub why: &'a [String],
-    /// What the reader should know besides.
+    /// Notes.
     pub notes: &'a [String],
 }
 

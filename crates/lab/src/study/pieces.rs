@@ -31,7 +31,7 @@ impl<'a> Pieces<'a> {
         let store = Kept::open(file, basis)?;
         let remark = match store.others {
             0 => String::new(),
-            n => format!(" ({n} kept results are of another program and are not used)"),
+            n => format!(" ({n} kept results are from another version of the engine and are not used)"),
         };
         Ok(Pieces { cx: *cx, store: Mutex::new(store), deadline: limit.map(|l| Instant::now() + l), phase: 0, phases, remark })
     }

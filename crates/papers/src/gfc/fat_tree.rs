@@ -56,14 +56,15 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
     let level = lab::mean(&alive.ingress("C1->A3"), end - END.0 as f64, end);
     let host = lab::mean(&alive.ingress("H0->E1"), end - END.0 as f64, end);
     checks.extend([
-        Check::new(format!("{}: queue at rest behind H0", gentle.title), Unit::Bytes, host, queue.0, queue.1).assuming(ROUND_ROBIN),
+        Check::new(format!("{}: steady-state queue behind H0", gentle.title), Unit::Bytes, host, queue.0, queue.1).assuming(ROUND_ROBIN),
         standstill(&format!("{}, round robin", gentle.title), &[alive]).assuming(ROUND_ROBIN),
-        standstill(&format!("{}, arrival order", gentle.title), &[&runs[3]]).assuming(FIFO),
+        standstill(&format!("{}, FIFO", gentle.title), &[&runs[3]]).assuming(FIFO),
         Check::none("frames lost", "frames", runs.iter().map(Observed::lost).sum()).assuming(SLACK),
     ]);
     let mean = |r: &[f64]| lab::rate(r.iter().sum::<f64>() / r.len() as f64);
     let measured = format!(
-        "{} (arrival order) deadlocks at {} through {}. {} (round robin): {} per flow, queues at rest {} behind H0 and {} behind C1.",
+        "{} (FIFO) deadlocks at {} through {}. {} (round robin): {} per flow, with a steady-state queue of {} behind H0 and {} behind \
+         C1.",
         stops.title,
         lab::time(closed),
         dead.deadlock().map(|d| dead.cycle(d)).unwrap_or_default(),
@@ -73,7 +74,8 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
         lab::bytes(level)
     );
     let why = vec![format!(
-        "As on the ring, no single discipline shows both: {} under round robin: {} deadlocks, {} per flow; {} in order of arrival: {} of 4 flows stand still at the end of 60 ms, {} per flow in the last 10 ms.",
+        "As on the ring, no single discipline gives both results. {} under round robin: {} deadlocks, {} per flow. {} under FIFO: {} of \
+         4 flows stop at the end of 60 ms, with {} per flow in the last 10 ms.",
         stops.title,
         runs[2].outcome.deadlocks.len(),
         mean(&runs[2].rates_at_end(END)),
@@ -81,7 +83,7 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
         runs[3].standing_still(STANDSTILL),
         mean(&runs[3].rates_at_end(END))
     )];
-    let runs = [(format!("{}, order of arrival", stops.title), dead), (format!("{}, round robin", gentle.title), alive)];
+    let runs = [(format!("{}, FIFO", stops.title), dead), (format!("{}, round robin", gentle.title), alive)];
     Ok(Findings { measured, checks, figures: vec![figure(title, &runs, 4)], why, ..Findings::default() })
 }
 
@@ -97,8 +99,9 @@ pub fn figure(title: &str, runs: &[(String, &Observed)], flows: u32) -> Figure {
     let until = lab::ms(20.0);
     let first = |points: lab::Points| points.into_iter().filter(move |p| p.0 <= until);
     let time = || Axis::new("Time", Unit::Picoseconds).range(0.0, until);
-    let mut figure =
-        Figure::new(title).caption("The paper: PFC and CBFC stop all flows for good; with GFC each flow has 5 Gb/s.").columns(runs.len());
+    let mut figure = Figure::new(title)
+        .caption("The paper: PFC and CBFC stop all flows permanently; with GFC each flow has 5 Gb/s.")
+        .columns(runs.len());
     for (name, run) in runs {
         let mut panel = Panel::new(name.as_str(), time(), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9));
         for f in 0..flows {

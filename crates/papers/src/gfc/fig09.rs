@@ -49,13 +49,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         );
     }
     checks.extend([
-        Check::new("GFC, all at once: queue at rest", Unit::Bytes, sync_seen.rest, PARKED - 4500.0, PARKED + 4500.0)
+        Check::new("GFC, all at once: steady-state queue", Unit::Bytes, sync_seen.rest, PARKED - 4500.0, PARKED + 4500.0)
             .beside(840e3)
             .assuming(ROUND_ROBIN),
-        Check::new("GFC, all at once: swing at rest", Unit::Bytes, sync_seen.swing, 0.0, 3000.0).claimed(),
+        Check::new("GFC, all at once: steady-state swing", Unit::Bytes, sync_seen.swing, 0.0, 3000.0).claimed(),
         Check::new("GFC, all at once: messages in 60 ms", Unit::Other("messages".into()), sync.messages() as f64, 1.0, 20.0),
         Check::near("GFC, H3 later: highest queue", Unit::Bytes, late_seen.peak, 884e3, 0.02).paper(884e3).assuming(LATER),
-        Check::near("GFC, H3 later: queue at rest", Unit::Bytes, late_seen.rest, 840e3, 0.02).paper(840e3).assuming(LATER),
+        Check::near("GFC, H3 later: steady-state queue", Unit::Bytes, late_seen.rest, 840e3, 0.02).paper(840e3).assuming(LATER),
         Check::exact("GFC, H3 later: smallest rate of H1", Unit::BitsPerSecond, late_seen.slowest, 2.5e9).paper(2.5e9).assuming(LATER),
         standstill("GFC, both runs", &[late, sync]).assuming(ROUND_ROBIN),
         Check::none("frames lost", "frames", pfc.lost() + late.lost() + sync.lost()).assuming(SLACK),
@@ -68,17 +68,20 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let shorter = of("H3 3 ms later, tau 85 us");
     let why = vec![
         format!(
-            "With all hosts at once the queue rises to B_1 + (C - R_d) tau and stays: {}, and H1 never goes below {}. The paper's 884 KB, 840 KB and 2.5 Gb/s need a second disturbance.",
+            "If all hosts start at once, the queue rises to B_1 + (C - R_d) tau and stays there: {}. H1 never goes below {}. The \
+             paper's 884 KB, 840 KB and 2.5 Gb/s need a second disturbance.",
             lab::bytes(sync_seen.peak),
             lab::rate(sync_seen.slowest)
         ),
         format!(
-            "A loop of 214 us gives the peak ({}) but not the rest ({}): the way down takes as long as the way up.",
+            "A loop of 214 us gives the peak ({}) but not the settled value ({}): the way down takes as long as the way up.",
             lab::bytes(long.peak),
             lab::bytes(long.rest)
         ),
         format!(
-            "H3 starting 3 ms later, after H1 and H2 have come to rest, gives all three; it was chosen among the {} disturbances of the table. Its transit traffic takes half of what H1 had, the queue passes B_2 = 875 KB, H1 goes to 2.5 Gb/s, and comes to rest at {} after a peak of {}. With tau 85 us, inside the paper's worst case of 90 us: {} and {}.",
+            "A start of H3 3 ms later, after H1 and H2 have settled, gives all three values; it was chosen among the {} disturbances of \
+             the table. The transit traffic of H3 takes half of H1's rate. The queue passes B_2 = 875 KB, H1 drops to 2.5 Gb/s, and the \
+             queue settles at {} after a peak of {}. With tau 85 us, within the paper's worst case of 90 us: {} and {}.",
             disturbances.len(),
             lab::bytes(late_seen.rest),
             lab::bytes(late_seen.peak),
@@ -87,7 +90,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         ),
     ];
     let measured = format!(
-        "PFC (arrival order) deadlocks at {}. GFC (round robin): {} per flow; all at once the queue rests at {}; with H3 3 ms later it peaks at {}, H1 falls to {}, and it rests at {}.",
+        "PFC (FIFO) deadlocks at {}. GFC (round robin): {} per flow. If all hosts start at once, the queue settles at {}. With H3 3 ms \
+         later it peaks at {}, H1 drops to {}, and the queue settles at {}.",
         closed(pfc),
         lab::rate(mean(&sync_seen.rates)),
         lab::bytes(sync_seen.rest),
@@ -97,9 +101,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figure = h1::figure(
         "PFC and buffer-based GFC: queue and input rate of the port of H1 (paper: Fig. 9)",
-        "PFC with an egress in order of arrival, GFC in turn. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at 2.5 Gb/s briefly, then 840 KB and 5 Gb/s.",
+        "PFC with a FIFO egress, GFC under round robin. The paper: under PFC the queue fills and the rate drops to zero; under GFC the \
+         queue climbs to 884 KB, H1 briefly sends at 2.5 Gb/s, then 840 KB and 5 Gb/s.",
         &[
-            ("PFC, order of arrival", PFC, pfc, &[]),
+            ("PFC, FIFO", PFC, pfc, &[]),
             ("GFC, H3 3 ms later", GFC_BUFFER, late, &[884e3, 840e3]),
             ("GFC, all at once", GFC_BUFFER, sync, &[]),
         ],
@@ -110,9 +115,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// A row a disturbance.
 fn table(disturbances: &[(String, Vec<String>)], seen: &[Seen]) -> Table {
-    let mut table = Table::new(["Disturbance", "Highest queue", "Queue at rest", "Smallest rate of H1"])
+    let mut table = Table::new(["Disturbance", "Highest queue", "Steady-state queue", "Smallest rate of H1"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right])
-        .caption("What brings buffer-based GFC to the paper's 884 KB, then 840 KB, with a transient of 2.5 Gb/s? Round robin, 20 ms.");
+        .caption(
+            "Which disturbance gives buffer-based GFC the paper's 884 KB, then 840 KB, with a transient of 2.5 Gb/s? Round robin, \
+            20 ms.",
+        );
     for ((name, _), s) in disturbances.iter().zip(seen) {
         table.push([name.clone(), lab::bytes(s.peak), lab::bytes(s.rest), lab::rate(s.slowest)].map(Cell::from));
     }

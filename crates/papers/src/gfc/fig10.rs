@@ -10,7 +10,7 @@ use super::schemes::{CBFC, GFC_TIME, ROUND_ROBIN, SLACK, standstill};
 use crate::lab;
 use crate::{Check, Context, Findings, ReproduceError};
 
-const OCCUPANCY: &str = "the remaining buffer is what was free when the message was made, not FCCL - FCTBS on its arrival";
+const OCCUPANCY: &str = "the remaining buffer is the free space when the message was sent, not FCCL - FCTBS on arrival";
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
@@ -37,18 +37,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         );
     }
     checks.extend([
-        Check::near("GFC: queue at rest", Unit::Bytes, sync_seen.rest, 745e3, 0.02).paper(745e3).assuming(OCCUPANCY),
-        Check::near("GFC: the same against (B_m + B_0)/2", Unit::Bytes, sync_seen.rest, by_occupancy, 0.01),
-        Check::near("GFC, H3 later: queue at rest", Unit::Bytes, late_seen.rest, 745e3, 0.02).paper(745e3).assuming(LATER),
+        Check::near("GFC: steady-state queue", Unit::Bytes, sync_seen.rest, 745e3, 0.02).paper(745e3).assuming(OCCUPANCY),
+        Check::near("GFC: the same over (B_m + B_0)/2", Unit::Bytes, sync_seen.rest, by_occupancy, 0.01),
+        Check::near("GFC, H3 later: steady-state queue", Unit::Bytes, late_seen.rest, 745e3, 0.02).paper(745e3).assuming(LATER),
         Check::new("GFC, H3 later: overshoot (the paper: slight)", Unit::Bytes, late_seen.peak - late_seen.rest, 3e3, 130e3)
             .claimed()
             .assuming(LATER),
-        Check::near("GFC by FCCL - FCTBS: queue at rest", Unit::Bytes, credit_seen.rest, by_credit, 0.02),
+        Check::near("GFC with FCCL - FCTBS: steady-state queue", Unit::Bytes, credit_seen.rest, by_credit, 0.02),
         standstill("GFC, all runs", &runs[1..].iter().collect::<Vec<_>>()).assuming(ROUND_ROBIN),
         Check::none("frames lost", "frames", runs.iter().map(|r| r.lost()).sum()).assuming(SLACK),
     ]);
     let measured = format!(
-        "CBFC (arrival order) deadlocks at {}. GFC (round robin): {} per flow, queue at rest {} (with H3 3 ms later a peak of {} first); by FCCL - FCTBS it would be {}.",
+        "CBFC (FIFO) deadlocks at {}. GFC (round robin): {} per flow, steady-state queue {} (with H3 3 ms later a peak of {} first). \
+         With FCCL - FCTBS it would be {}.",
         closed(cbfc),
         lab::rate(mean(&sync_seen.rates)),
         lab::bytes(sync_seen.rest),
@@ -57,17 +58,20 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let why = vec![
         format!(
-            "Section 5.2 computes the remaining buffer as FCCL - FCTBS when the message arrives. That counts frames in flight as queued and puts the rest at {} (R_d tau lower, and 1536 B counted per frame); the measured 745 KB is (B_m + B_0)/2 = {}, which needs the occupancy at the time of the message.",
+            "Section 5.2 computes the remaining buffer as FCCL - FCTBS when the message arrives. That counts frames in flight as \
+             queued, and the queue settles at {} (R_d tau lower, with 1536 B counted per frame). The measured 745 KB is (B_m + B_0)/2 = \
+             {}, which needs the occupancy at the time of the message.",
             lab::bytes(credit_seen.rest),
             lab::bytes(by_occupancy)
         ),
-        "The paper's initial fluctuation appears when H3 starts after the others have come to rest, as in Fig. 9.".into(),
+        "The paper's initial fluctuation appears if H3 starts after the others have settled, as in Fig. 9.".into(),
     ];
     let figure = h1::figure(
         "CBFC and time-based GFC: queue and input rate of the port of H1 (paper: Fig. 10)",
-        "CBFC with an egress in order of arrival, GFC in turn. The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and 5 Gb/s, smoother than in Fig. 9.",
+        "CBFC with a FIFO egress, GFC under round robin. The paper: under CBFC the queue fills and the rate drops to zero; under GFC, \
+         after an initial fluctuation, 745 KB and 5 Gb/s, smoother than in Fig. 9.",
         &[
-            ("CBFC, order of arrival", CBFC, cbfc, &[]),
+            ("CBFC, FIFO", CBFC, cbfc, &[]),
             ("GFC, H3 3 ms later", GFC_TIME, late, &[745e3]),
             ("GFC, all at once", GFC_TIME, sync, &[745e3]),
         ],

@@ -44,8 +44,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let points = run.flow_rate(VICTIM as u32, RateSource::Measured).into_iter().filter(|p| p.0 <= until);
         panel = panel.mark(Mark::line(scheme.title, points).colour(scheme.colour));
     }
-    let figure = Figure::new("A victim of the deadlock: F5 (paper: Fig. 14)")
-        .caption("F5 shares only its first two links with F1. The paper: it stops under PFC and CBFC and has its 5 Gb/s under GFC.")
+    let figure = Figure::new("F5 as a victim of the deadlock (paper: Fig. 14)")
+        .caption("F5 shares only its first two links with F1. The paper: F5 stops under PFC and CBFC and has 5 Gb/s under GFC.")
         .panel(panel.mark(Mark::hline(5e9, "paper, GFC: 5 Gb/s")));
     let all = SCHEMES.iter().zip(&rates).map(|(s, r)| format!("{} {}", s.title, lab::rate(*r))).collect::<Vec<_>>().join(", ");
     Ok(Findings { measured: format!("F5 over the last 10 ms of 60 ms: {all}"), checks, figures: vec![figure], ..Findings::default() })

@@ -10,9 +10,9 @@ const SCENARIO: (&str, &str) = scenario!("gfc", "fig20.toml");
 /// The paper's H1.
 const PORT: &str = "H0->S1";
 /// What the paper does not say about DCQCN.
-const PARAMETERS: &str = "DCQCN's unstated parameters are those of its own paper, and its rate never falls below 100 Mb/s";
+const PARAMETERS: &str = "DCQCN's unstated parameters are those of its own paper; its rate never drops below 100 Mb/s";
 /// Which queue the threshold of 40 KB belongs to.
-const INGRESS: &str = "the ECN threshold of 40 KB is one of each ingress queue, 320 KB of the egress queue that 8 of them share";
+const INGRESS: &str = "the ECN threshold of 40 KB applies to each ingress queue; 8 of them share the egress queue, which makes 320 KB";
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
@@ -49,20 +49,22 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         rate("third GFC rate", step(2), 1.25e9).paper(1.25e9).assuming(INGRESS),
         Check::new("smallest GFC rate", Unit::BitsPerSecond, lowest, 0.625e9, 1.25e9).beside(1.25e9).assuming(INGRESS),
         Check::new("highest queue", Unit::Bytes, top.1, 281e3, 300e3).assuming(INGRESS),
-        Check::new("DCQCN's rate is below GFC's for good from", Unit::Picoseconds, handed, reached, lab::ms(20.0))
+        Check::new("DCQCN's rate is permanently below GFC's from", Unit::Picoseconds, handed, reached, lab::ms(20.0))
             .claimed()
             .assuming(PARAMETERS),
-        Check::new("GFC's rate is the line rate for good from", Unit::Picoseconds, released, reached, lab::ms(20.0))
+        Check::new("GFC's rate is permanently the line rate from", Unit::Picoseconds, released, reached, lab::ms(20.0))
             .claimed()
             .assuming(PARAMETERS),
-        Check::new("no stage change at the end for", Unit::Picoseconds, lab::ms(quiet), lab::ms(5.0), f64::INFINITY)
+        Check::new("no stage change during the last", Unit::Picoseconds, lab::ms(quiet), lab::ms(5.0), f64::INFINITY)
             .claimed()
             .assuming(PARAMETERS),
         Check::near("mean rate per flow at the end", Unit::BitsPerSecond, mean, 1.25e9, 0.05).assuming(PARAMETERS),
         Check::none("frames lost", "frames", runs.iter().map(|r| r.lost()).sum()),
     ];
     let why = vec![format!(
-        "With the threshold of 40 KB at the egress queue, which is where the DCQCN paper puts it, 8 senders pass it after 5 us and DCQCN cuts all of them every 50 us: H1's queue peaks at {}, below B_1 = 281 KB, and GFC never acts (smallest rate {}). The paper's course needs marking that starts later; 40 KB of each ingress queue, as in a simulator with input buffers, gives it.",
+        "The DCQCN paper puts the threshold of 40 KB at the egress queue. There 8 senders pass it after 5 us, and DCQCN cuts all of \
+         them every 50 us: H1's queue peaks at {}, below B_1 = 281 KB, and GFC never acts (smallest rate {}). The paper's curves need \
+         marking that starts later. A threshold of 40 KB at each ingress queue, as in a simulator with input buffers, gives them.",
         lab::bytes(literal.ingress_peak(PORT)),
         literal.allowed_min(PORT).map_or("line rate".into(), |r| lab::rate(r.as_f64()))
     )];
@@ -70,8 +72,15 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let first = |points: Points| points.into_iter().filter(move |p| p.0 <= until);
     let time = || Axis::new("Time", Unit::Picoseconds).range(0.0, until);
     let figure = Figure::new("Buffer-based GFC and DCQCN, 8 senders, 1 receiver (paper: Fig. 20)")
-        .caption("The paper: the queue rises, GFC takes H1 down to 1.25 Gb/s, DCQCN keeps cutting until its rate is below GFC's, the backlog drains, and DCQCN goes on alone.")
-        .panel(Panel::new("Ingress queue of H1's port", time(), Axis::new("Queue length", Unit::Bytes)).mark(Mark::line("queue", first(queue.clone()))).mark(Mark::hline(281e3, "B_1")))
+        .caption(
+            "The paper: the queue rises, and GFC reduces H1 to 1.25 Gb/s. DCQCN keeps cutting until its rate is below GFC's. The \
+            backlog drains, and DCQCN alone controls the rate.",
+        )
+        .panel(
+            Panel::new("Ingress queue of H1's port", time(), Axis::new("Queue length", Unit::Bytes))
+                .mark(Mark::line("queue", first(queue.clone())))
+                .mark(Mark::hline(281e3, "B_1")),
+        )
         .panel(
             Panel::new("Rates of H1", time(), Axis::new("Rate", Unit::BitsPerSecond))
                 .mark(Mark::steps("GFC rate", first(run.port_rate(PORT, RateSource::FlowControl))))
@@ -80,7 +89,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         );
     let names: Vec<String> = descent.iter().map(|r| lab::rate(*r)).collect();
     let measured = format!(
-        "B_1 reached at {}; GFC rate {}, lowest {}; DCQCN takes over at {}, GFC is back at line rate from {}; {} per flow at the end; highest queue {}.",
+        "B_1 reached at {}. GFC rate {}, lowest {}. DCQCN takes over at {}, and GFC is back at line rate from {}. {} per flow at the \
+         end; highest queue {}.",
         lab::time(reached),
         names.join(", "),
         lab::rate(lowest),

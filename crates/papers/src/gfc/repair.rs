@@ -89,7 +89,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         ));
     }
     let grid = grid(cx)?;
-    for (what, by_arrival) in [("order of arrival, round robin and deficit round robin", true), ("input FIFO", false)] {
+    for (what, by_arrival) in [("FIFO, round robin and deficit round robin", true), ("input FIFO", false)] {
         let cells: Vec<&Tried> = grid.iter().filter(|t| (t.discipline != INPUT_FIFO) == by_arrival).collect();
         let kept = cells.iter().filter(|t| t.slowest >= KEPT).count() as f64 / cells.len() as f64;
         let check =
@@ -98,7 +98,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             found.checks.push(check);
         } else {
             found.why.push(format!(
-                "Where an input is read one frame at a time ({what}) {} of these settings keep their rate as well, but nothing is proved: an ingress holds frames for other egresses there, in front of those for this one, so that what waits at the egress is less than what slows the link down, and the theorem's first step fails (docs/theory/gfc-repair.md has a setting that it does not help).",
+                "If a switch reads one frame at a time from an input ({what}), {} of these settings keep their rate as well, but \
+                 nothing is proved. There an ingress holds frames for other egresses in front of those for this one, so that fewer \
+                 bytes wait at the egress than slow down the link, and the theorem's first step fails (docs/theory/gfc-repair.md has a \
+                 setting that it does not fix).",
                 Unit::Fraction.format(kept)
             ));
         }
@@ -107,7 +110,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     networks(&large, &mut found);
     let of = |scheme: Scheme| jobs.iter().position(|j| j.scheme == scheme).map(|i| lab::rate(slowest(&runs[i]))).unwrap_or_default();
     found.measured = format!(
-        "Ring in order of arrival after {second} ms, slowest flow: {} by the paper's rule ({} time-based), {} with entry ports. Two hosts a switch: {}.",
+        "Ring under FIFO after {second} ms, slowest flow: {} by the paper's rule ({} time-based), {} with entry ports. Two hosts per \
+         switch: {}.",
         of(GFC_BUFFER),
         of(GFC_TIME),
         of(REPAIRED),
@@ -135,7 +139,8 @@ fn networks(large: &LargeScale, found: &mut Findings) {
         }
         found.checks.push(Check::none(
             format!(
-                "Table 1, k = {k}: of {all} networks with a cycle, those in which flows stand still with entry ports, no byte for 5 ms ({} without)",
+                "Table 1, k = {k}: of {all} networks with a cycle, those in which flows stop with entry ports, no byte for 5 ms ({} \
+                 without)",
                 count(Searched::GfcBuffer)
             ),
             "networks",
@@ -143,7 +148,7 @@ fn networks(large: &LargeScale, found: &mut Findings) {
         ));
         found.checks.push(Check::none(
             format!(
-                "Table 1, k = {k}: of these, those in which such flows have not a byte until 60 ms either ({} without)",
+                "Table 1, k = {k}: of these, networks in which such flows have no byte until 60 ms either ({} without)",
                 for_good(Searched::GfcBuffer)
             ),
             "networks",
@@ -158,7 +163,8 @@ fn networks(large: &LargeScale, found: &mut Findings) {
     };
     let still = |s: Searched| large.stuck.iter().filter_map(|c| c.of(s)?.runs.first()).filter(|r| r.still > 0).count();
     found.why.push(format!(
-        "With the traffic that deadlocks PFC, {} networks of k = 4, 60 ms: a server receives {} in the last 5 ms under GFC and {} with entry ports; flows stand still at the end in {} and {}.",
+        "With the traffic that deadlocks PFC, {} networks of k = 4, 60 ms: a server receives {} in the last 5 ms under GFC and {} with \
+         entry ports. Flows are stopped at the end in {} and {}.",
         rate(Searched::GfcBuffer).0,
         lab::rate(rate(Searched::GfcBuffer).1),
         lab::rate(rate(Searched::Repaired).1),
@@ -210,7 +216,7 @@ fn table(jobs: &[Job], runs: &[Observed]) -> Table {
     let mut t =
         Table::new(["Run", "Length", "Slowest flow", "Fastest flow", "Highest ingress queue", "Messages of a port, most", "Frames lost"])
             .align([Left, Right, Right, Right, Right, Right, Right])
-            .caption("Rates are those of the last 20 ms; messages as a share of the link over the whole run.");
+            .caption("Rates cover the last 20 ms; messages are a share of the link over the whole run.");
     for (j, run) in jobs.iter().zip(runs) {
         let rates = run.rates_at_end(END);
         t.push([
@@ -229,7 +235,7 @@ fn table(jobs: &[Job], runs: &[Observed]) -> Table {
 fn matrix(grid: &[Tried]) -> Table {
     let mut t = Table::new(["Thresholds", "Egress", "Jitter", "Offset", "Slowest flow", "Frames lost"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("The settings of the entry matrix, with entry ports: slowest flow of the last 20 ms of 60 ms.");
+        .caption("The settings of matrix, with entry ports: slowest flow of the last 20 ms of 60 ms.");
     for g in grid {
         t.push([
             Cell::from(SETS[g.set].name),
@@ -245,12 +251,12 @@ fn matrix(grid: &[Tried]) -> Table {
 
 fn figure(jobs: &[Job], runs: &[Observed]) -> Figure {
     let mut figure = Figure::new("Buffer-based GFC by the paper's rule and with entry ports")
-        .caption("Rate of flow 1, logarithmic: one host a switch in order of arrival; two hosts a switch in order of arrival and in turn.")
+        .caption("Rate of flow 1, logarithmic: one host per switch under FIFO; two hosts per switch under FIFO and under round robin.")
         .columns(2);
     for (title, start) in [
-        ("Ring, order of arrival", "ring, fifo, "),
-        ("Two hosts a switch, order of arrival", "two hosts, fifo"),
-        ("Two hosts a switch, round robin", "two hosts, round-robin"),
+        ("Ring, FIFO", "ring, fifo, "),
+        ("Two hosts per switch, FIFO", "two hosts, fifo"),
+        ("Two hosts per switch, round robin", "two hosts, round-robin"),
     ] {
         let of = || jobs.iter().zip(runs).filter(|(j, _)| j.name.starts_with(start) && !j.name.contains("thresholds"));
         let until = of().map(|(_, run)| lab::ps(run.outcome.now)).fold(0.0, f64::max);

@@ -43,11 +43,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for scheme in [PFC, CBFC] {
         let run = of(scheme, "fifo");
         let found = run.outcome.deadlocks.len() as u64;
-        checks.push(Check::some(format!("{}, arrival order: deadlocks", scheme.title), "deadlocks", found).claimed().assuming(FIFO));
+        checks.push(Check::some(format!("{}, FIFO: deadlocks", scheme.title), "deadlocks", found).claimed().assuming(FIFO));
         let closed = run.deadlock().map_or(f64::NAN, |d| lab::ps(d.closed));
         let latest = if scheme == PFC { 20.0 } else { 60.0 };
         checks.push(
-            Check::new(format!("{}, arrival order: the cycle closed at", scheme.title), Unit::Picoseconds, closed, 0.0, lab::ms(latest))
+            Check::new(format!("{}, FIFO: the cycle closed at", scheme.title), Unit::Picoseconds, closed, 0.0, lab::ms(latest))
                 .assuming(FIFO),
         );
     }
@@ -59,10 +59,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             checks.push(Check::near(what, Unit::BitsPerSecond, rate, 5e9, 0.02).paper(5e9).assuming(ROUND_ROBIN));
         }
         let run = of(scheme, "fifo");
-        checks.push(standstill(&format!("{}, arrival order, 1 s", scheme.title), &[long]).assuming(FIFO));
+        checks.push(standstill(&format!("{}, FIFO, 1 s", scheme.title), &[long]).assuming(FIFO));
         let window = slowest_window(run, Span::from_ms(2));
         checks.push(Check::new(
-            format!("{}, arrival order: slowest flow in any 2 ms", scheme.title),
+            format!("{}, FIFO: slowest flow in any 2 ms", scheme.title),
             Unit::BitsPerSecond,
             window,
             1.0,
@@ -78,7 +78,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let closed = |s| of(s, "fifo").deadlock().map_or("never".to_owned(), |d| lab::time(lab::ps(d.closed)));
     let measured = format!(
-        "Arrival order: PFC deadlocks at {}, CBFC at {}; GFC is at {} (buffer-based) and {} (time-based) per flow after 60 ms, and of its three flows {} and {} stand still before 1 s. Round robin: nothing deadlocks, GFC gives {} and {} per flow. Frames lost: {lost}.",
+        "FIFO: PFC deadlocks at {}, CBFC at {}. GFC is at {} (buffer-based) and {} (time-based) per flow after 60 ms, and {} and {} of \
+         its three flows stop before 1 s. Round robin: nothing deadlocks, and GFC gives {} and {} per flow. Frames lost: {lost}.",
         closed(PFC),
         closed(CBFC),
         rate(GFC_BUFFER, "fifo"),
@@ -90,7 +91,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let table = table(&jobs, &runs);
     let why = vec![format!(
-        "No single discipline shows the paper's pair in this noise-free ring: in order of arrival the ports of hosts and of ring links hold equally much and are slowed down alike, where a host needs half of what a link does, so that the rate of GFC falls without end ({} and {} per flow after 60 ms; docs/theory/gfc-repair.md); round robin guarantees transit traffic its half, and then PFC and CBFC do not deadlock either ({} and {}). See the entry matrix.",
+        "No single discipline gives both results of the paper in this noise-free ring. Under FIFO the ports of hosts and of ring links \
+         hold equally much and are slowed down alike. A host needs half of a link's rate, so that the rate of GFC falls without end ({} \
+         and {} per flow after 60 ms; docs/theory/gfc-repair.md). Round robin guarantees transit traffic its half, and then PFC and \
+         CBFC do not deadlock either ({} and {}). See matrix.",
         rate(GFC_BUFFER, "fifo"),
         rate(GFC_TIME, "fifo"),
         deadlocks(of(PFC, "round-robin")),
@@ -147,18 +151,21 @@ fn table(jobs: &[(Scheme, &str)], runs: &[Observed]) -> Table {
         row.extend([lab::bytes(run.peak()).into(), run.messages().into(), run.lost().into()]);
         table.push(row);
     }
-    table.caption("Rates are those of the last 10 ms of 60 ms.")
+    table.caption("Rates cover the last 10 ms of 60 ms.")
 }
 
 fn figure(jobs: &[(Scheme, &str)], runs: &[Observed]) -> Figure {
     let mut figure = Figure::new("Three-switch ring, testbed parameters")
-        .caption("Left: egress in order of arrival; PFC and CBFC stop for good, GFC slows down. Right: egress in turn over the ingresses; everything goes on at half the line rate. Queue: the ingress buffer of S1 behind H1; rate: what arrives of flow 1.")
+        .caption(
+            "Left: FIFO egress; PFC and CBFC stop permanently, and GFC slows down. Right: egress with round robin over the \
+            ingresses; every flow keeps half the line rate. Queue: the ingress buffer of S1 behind H1. Rate: what arrives of flow 1.",
+        )
         .columns(2);
     for (what, y) in
         [("Ingress queue of H1's port", Axis::new("Queue length", Unit::Bytes)), ("Rate of flow 1", Axis::new("Rate", Unit::BitsPerSecond))]
     {
         for discipline in DISCIPLINES {
-            let name = if discipline == "fifo" { "order of arrival" } else { "round robin" };
+            let name = if discipline == "fifo" { "FIFO" } else { "round robin" };
             let mut panel = Panel::new(format!("{what}, {name}"), Axis::new("Time", Unit::Picoseconds), y.clone());
             for ((scheme, _), run) in jobs.iter().zip(runs).filter(|((_, d), _)| *d == discipline) {
                 let points = if y.unit == Unit::Bytes { run.ingress("H1->S1") } else { run.flow_rate(0, RateSource::Measured) };

@@ -40,7 +40,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             );
             panel = panel.mark(Mark::steps(scheme.title, run.port_rate(PORT, RateSource::FlowControl)).colour(scheme.colour));
             words.push(format!(
-                "{}: {} of {} flows stand still, the slowest has {} in the last 10 ms",
+                "{}: {} of {} flows stop, and the slowest has {} in the last 10 ms",
                 scheme.title,
                 run.standing_still(STANDSTILL),
                 rates.len(),
@@ -57,18 +57,20 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     found.checks.push(Check::none("frames lost", "frames", runs.iter().map(|r| r.lost()).sum()));
     if found.failed().next().is_some() {
         found.why.push(
-            "A fair egress gives transit traffic 1/(n+1) of a ring link, while n/(n+1) of what the link carries has to go on at the next switch. \
-             Flow control therefore slows the link from R to R/n: with n = 1 any rate is an equilibrium, with n = 2 the rate halves from hop to hop until the last stage."
+            "A fair egress gives transit traffic 1/(n+1) of a ring link, while n/(n+1) of the traffic on the link must continue at the \
+             next switch. Flow control therefore slows the link from R to R/n. With n = 1 any rate is an equilibrium; with n = 2 the \
+             rate halves from hop to hop until the last stage."
                 .into(),
         );
         found.why.push(
-            "Hold and wait is broken in form only: a port allowed a few kb/s holds its frames and waits as long as one that is paused."
+            "Hold and wait is avoided in form only: a port that is allowed a few kb/s holds its frames and waits as long as a paused \
+             port."
                 .into(),
         );
     }
     found
         .figures
-        .push(Figure::new("The ring with two hosts per switch").caption("Rate that GFC allows to a ring link; logarithmic.").panel(panel));
+        .push(Figure::new("The ring with two hosts per switch").caption("Rate that GFC allows on a ring link; logarithmic.").panel(panel));
     found.measured = words.join("; ");
     Ok(found)
 }

@@ -37,11 +37,11 @@ pub const SCHEMES: [Scheme; 4] = [PFC, CBFC, GFC_BUFFER, GFC_TIME];
 pub const WITH_REPAIR: [Scheme; 5] = [PFC, CBFC, GFC_BUFFER, GFC_TIME, REPAIRED];
 
 /// Assumption behind a deadlock.
-pub const FIFO: &str = "the egress serves frames in order of arrival, across ingresses (the paper names no discipline)";
+pub const FIFO: &str = "the egress is FIFO across ingresses (the paper names no discipline)";
 /// Assumption behind 5 Gb/s per flow.
-pub const ROUND_ROBIN: &str = "the egress serves its ingresses in turn (the paper names no discipline)";
+pub const ROUND_ROBIN: &str = "the egress serves its ingresses round robin (the paper names no discipline)";
 /// Why GFC's buffer is larger than B_m.
-pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theorems are about a fluid, frames are not divisible";
+pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theorems describe a fluid, and frames are not divisible";
 
 /// How long a flow has had no byte when it stands still.
 pub const STANDSTILL: Span = Span::from_ms(1);
@@ -49,7 +49,7 @@ pub const STANDSTILL: Span = Span::from_ms(1);
 /// What GFC must not do. A deadlock is no check on it: it holds no port, so that no cycle of ports can wait for ever, whatever becomes of
 /// the flows.
 pub fn standstill(name: &str, runs: &[&Observed]) -> Check {
-    let what = format!("{name}: flows that stand still, not a byte for 1 ms and until the end");
+    let what = format!("{name}: stopped flows, no byte in the last 1 ms");
     Check::none(what, "flows", runs.iter().map(|r| r.standing_still(STANDSTILL)).sum()).claimed()
 }
 

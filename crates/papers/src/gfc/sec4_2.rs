@@ -21,6 +21,10 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
         Check::near("m/(8 tau)", Unit::BitsPerSecond, steady, 8.6e6, 0.01).paper(8.6e6),
     ];
     let measured = format!("m/tau = {}, m/(8 tau) = {}", lab::rate(worst), lab::rate(steady));
-    let notes = vec!["This entry checks the arithmetic. Whether m/(8 tau) is the steady worst case is the entry sec4.2-steady.".into()];
+    let notes = vec![
+        "This claim checks the arithmetic. The claim sec4.2-steady checks whether m/(8 tau) is the worst case in steady \
+        state."
+            .into(),
+    ];
     Ok(Findings { measured, checks, notes, ..Findings::default() })
 }

@@ -62,7 +62,7 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     });
     let smallest = needed.fold(f64::INFINITY, f64::min);
     checks.push(
-        Check::new("Eq. (1) at B_m - B_1 = 2 C tau: stage length over R_{k-1} tau, smallest", Unit::None, smallest, 0.999, 1.001).claimed(),
+        Check::new("Eq. (1) at B_m - B_1 = 2 C tau: smallest stage length over R_{k-1} tau", Unit::None, smallest, 0.999, 1.001).claimed(),
     );
     let bound_b_1 = 1e6 - gfc_buffer::range(c, Span::from_us(90)).0 as f64;
     checks.push(Check::new("testbed: largest B_1, tau 90 us", Unit::Bytes, bound_b_1, 750e3, f64::INFINITY).paper(750e3));
@@ -71,7 +71,7 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
 
     let worst = limiter_error(c);
     checks.push(
-        Check::new("rate limiter, 8 kb/s to 10 Gb/s: worst deviation of the long-run rate", Unit::Fraction, worst, 0.0, 0.001).claimed(),
+        Check::new("rate limiter, 8 kb/s to 10 Gb/s: largest deviation of the long-run rate", Unit::Fraction, worst, 0.0, 0.001).claimed(),
     );
     for (priorities, paper) in [(8, 192.0), (3, 72.0)] {
         let n = gfc_buffer::rate_limiters(24, priorities) as f64;
@@ -88,10 +88,11 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     );
     let notes = vec![
         format!(
-            "The testbed's B_0 of 492 KB is below the {} that Theorem 5.1 allows; no reading of the formula gives 492 KB. It is safe also where the theorem is not (tau > T): see thm5.1.",
+            "The testbed's B_0 of 492 KB is below the {} that Theorem 5.1 allows; no reading of the formula gives 492 KB. It is safe \
+             even where the theorem fails (tau > T): see thm5.1.",
             lab::bytes(bound_b_0)
         ),
-        "At 100 Gb/s tau is 5.24 us; the paper cuts it to 5.2 us, hence 130 KB instead of 131 KB.".into(),
+        "At 100 Gb/s tau is 5.24 us. The paper truncates it to 5.2 us, hence 130 KB instead of 131 KB.".into(),
     ];
     Ok(Findings { measured, checks, figures: vec![figure(c)], tables: vec![stages(&simulation)], notes, ..Findings::default() })
 }
@@ -128,7 +129,7 @@ fn stages(all: &[gfc_buffer::Stage]) -> Table {
 
 fn figure(c: Rate) -> Figure {
     let mut figure = Figure::new("Multi-stage mapping function (paper: Fig. 6)")
-        .caption("Rate that a stage allows over the ingress queue; each stage halves the rate and the buffer that is left.")
+        .caption("Rate that a stage allows over the ingress queue. Each stage halves the rate and the remaining buffer.")
         .columns(2);
     for (title, b_m, b_1) in [("Testbed: B 1 MB, B_1 750 KB", 1000, 750), ("Simulations: B 300 KB, B_1 281 KB", 300, 281)] {
         let (b_m, b_1) = (Bytes::from_kb(b_m), Bytes::from_kb(b_1));

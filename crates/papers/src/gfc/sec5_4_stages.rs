@@ -15,7 +15,7 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let mut table =
         Table::new(["Link rate", "Frame", "2 C tau", "N for 1 bit", "N for 1 byte", "N for 8 bytes", "N for 64 bytes", "Paper"])
             .align([Align::Right; 8])
-            .caption("Stages until B_N - B_(N-1) is at most so much, for B_m - B_1 = 2 C tau, t_w 1 us, t_r 3 us.");
+            .caption("Stages until B_N - B_(N-1) is at most this size, for B_m - B_1 = 2 C tau, t_w 1 us, t_r 3 us.");
     for (gbps, paper) in PRINTED {
         let rate = Rate::from_gbps(gbps);
         for mtu in [1500, 4000] {
@@ -47,8 +47,15 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     };
     let grown = PRINTED.map(|(gbps, _)| range(gbps) / range(10));
     let why = vec![
-        format!("Scaling the 10 Gb/s value by the link rate alone gives {}; rounded up, the printed 16/18/20. But tau shrinks as the rate grows: 2 C tau at 40 and 100 Gb/s is only {:.1} and {:.1} times that at 10 Gb/s, not 4 and 10 times.", scaled.join(" / "), grown[1], grown[2]),
-        "No unit and no frame size in the table gives 18 and 20 together. More stages than needed do no harm: N from the formula is used everywhere here.".into(),
+        format!(
+            "Scaling the 10 Gb/s value by the link rate alone gives {}; rounded up, the printed 16/18/20. But tau shrinks as the rate grows: 2 C tau at 40 and 100 Gb/s is only {:.1} and {:.1} times that at 10 Gb/s, not 4 and 10 times.",
+            scaled.join(" / "),
+            grown[1],
+            grown[2]
+        ),
+        "No unit and no frame size in the table gives both 18 and 20. More stages than needed do no harm: xoff uses N from the formula \
+         everywhere."
+            .into(),
     ];
     Ok(Findings { measured, checks, tables: vec![table], why, ..Findings::default() })
 }

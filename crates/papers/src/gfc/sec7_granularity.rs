@@ -18,7 +18,7 @@ const PORT: &str = "H0->S1";
 /// Units: that of commodity switches, and one above the share of 10 Gb/s / 16 = 625 Mb/s.
 const UNITS: [u64; 2] = [8_000, 1_000_000_000];
 /// How the limiter of section 7 is read.
-const READING: &str = "a target below the unit becomes zero; that is what makes a queue alternate between zero and a stage above the unit";
+const READING: &str = "a target below the unit becomes zero; therefore a queue alternates between zero and a stage above the unit";
 
 /// Buffer-based GFC whose limiter cannot hold less than its unit: targets below it become zero.
 #[derive(Debug)]
@@ -132,7 +132,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     checks.push(Check::none("frames lost", "frames", runs.iter().map(Observed::lost).sum()));
     let mut figure = Figure::new("Target rate above and below the unit of the limiter (section 7)")
-        .caption("16 senders, one receiver: a share of 625 Mb/s. With a unit of 8 kb/s the sender keeps going; with one of 1 Gb/s it alternates between zero and a rate above its share: hold and wait is back.")
+        .caption(
+            "16 senders, one receiver: a share of 625 Mb/s. With a unit of 8 kb/s the sender keeps sending. With a unit of 1 Gb/s \
+            it alternates between zero and a rate above its share: hold and wait returns.",
+        )
         .columns(2);
     for (unit, run) in UNITS.iter().zip(&runs) {
         let first = |p: lab::Points| p.into_iter().filter(move |p| p.0 > from && p.0 < from + lab::ms(1.0));
@@ -146,7 +149,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         );
     }
     let measured = format!(
-        "shares {} after six 16:1 incasts at 10/40/100 Gb/s; with a unit of 1 Gb/s and a share of 625 Mb/s the sender is at zero {} of the time",
+        "shares {} after six 16:1 incasts at 10/40/100 Gb/s. With a unit of 1 Gb/s and a share of 625 Mb/s the sender is at zero for {} \
+         of the time",
         [0, 2, 4].map(|i| lab::rate(checks[i].value)).join(", "),
         Unit::Fraction.format(checks[8].value)
     );

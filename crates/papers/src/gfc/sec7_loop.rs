@@ -32,7 +32,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let rises = rates.windows(2).filter(|w| w[1].1 > w[0].1 && w[0].0 > lab::ms(5.0)).count();
         checks.push(
             Check::new(
-                format!("{}: rate of the source in the last ms, share of the line", scheme.title),
+                format!("{}: rate of the source in the last ms, as a share of the line", scheme.title),
                 Unit::Fraction,
                 last / 10e9,
                 0.0,
@@ -63,7 +63,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         panel = panel.mark(Mark::vline(lab::ps(d.closed), "PFC: deadlock"));
     }
     let figure = Figure::new("A routing loop (section 7)")
-        .caption("Frames circle through S1, S2, S3 for ever. PFC stops for good; GFC lets less and less in.")
+        .caption("Frames circulate through S1, S2, S3 forever. PFC stops permanently; GFC admits less and less.")
         .panel(panel);
     Ok(Findings { measured: words.join("; "), checks, figures: vec![figure], ..Findings::default() })
 }

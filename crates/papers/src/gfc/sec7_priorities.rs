@@ -52,7 +52,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     checks.push(Check::none("frames lost", "frames", runs.iter().map(Observed::lost).sum()));
     let mut figure = Figure::new("Two priorities on one output (section 7)")
-        .caption("With weights of 3 to 1 GFC matches each input to its share; under strict priority the low one gets nothing and GFC holds its sender.")
+        .caption(
+            "With weights of 3 to 1 GFC matches each input to its share. Under strict priority the low priority gets nothing, and \
+            GFC stops its sender.",
+        )
         .columns(2);
     for ((kind, scheduler), run) in jobs.iter().zip(&runs) {
         let name = if *scheduler == "drr" { "weights 3:1" } else { "strict" };

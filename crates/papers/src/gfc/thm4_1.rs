@@ -43,9 +43,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         panel = panel.mark(Mark::line(format!("R_d = {drain} C"), points));
     }
     let figure = Figure::new("Theorem 4.1 by the delay equation")
-        .caption("How far the queue of conceptual GFC passes B_m. With a stopped drain it does below e C tau; the theorem's 4 C tau is safe and leaves a third to spare.")
+        .caption(
+            "How far the queue of conceptual GFC exceeds B_m. With a stopped drain it does so below e C tau; the theorem's 4 C tau \
+            is safe, with a third to spare.",
+        )
         .panel(panel.mark(Mark::vline(L_CRITICAL, "onset e")).mark(Mark::vline(4.0, "paper: 4")));
     let measured = format!("safe from 4 C tau on for every drain; the onset is at {onset:.3} C tau (e = 2.718)");
-    let notes = vec!["The theorem is true and loose: B_m - B_0 >= e C tau is enough. It speaks of a fluid; frames need 2 MTU more.".into()];
+    let notes = vec!["The theorem is true but loose: B_m - B_0 >= e C tau is enough. It describes a fluid; frames need 2 MTU more.".into()];
     Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
 }

@@ -32,7 +32,7 @@ fn counted(flows: u32, slots: u32) -> f64 {
 /// The entry.
 pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
-    let mut rows = Table::new(["Slots", "Flows", "Meet another", "1 - (1 - 1/slots)^(flows - 1)"]).align([Align::Right; 4]);
+    let mut rows = Table::new(["Slots", "Flows", "Share a slot", "1 - (1 - 1/slots)^(flows - 1)"]).align([Align::Right; 4]);
     let mut curves: Vec<Vec<(f64, f64)>> = vec![Vec::new(); FLOWS.len()];
     for slots in SLOTS {
         for (f, flows) in FLOWS.into_iter().enumerate() {
@@ -41,7 +41,7 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
             rows.push([slots.to_string(), flows.to_string(), Unit::Fraction.format(here), Unit::Fraction.format(expected)]);
             // Below a hundred expected ones the count itself scatters by more than that.
             if expected * f64::from(DRAWN) > 1_000.0 {
-                let what = format!("{flows} flows, {slots} slots: share that meets another flow");
+                let what = format!("{flows} flows, {slots} slots: share that shares a slot with another flow");
                 checks.push(Check::near(what, Unit::Fraction, here, expected, 0.1));
             }
         }
@@ -67,7 +67,7 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
         damage.push([(*name).to_owned(), lab::rate(rates[0]), lab::rate(rates[1]), r.outcome.flow_collisions.to_string()]);
     }
     let mut panel =
-        Panel::new("Flows that meet another one", Axis::new("Slots", Unit::None).log(), Axis::new("Share of flows", Unit::Fraction).log());
+        Panel::new("Flows that share a slot", Axis::new("Slots", Unit::None).log(), Axis::new("Share of flows", Unit::Fraction).log());
     for (f, flows) in FLOWS.into_iter().enumerate() {
         let law = SLOTS.map(|s| (f64::from(s), meets_another(u64::from(flows), u64::from(s))));
         panel = panel
@@ -76,7 +76,7 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let bars = [BarGroup::new("flow 2", victim.iter().map(|v| Bar::new(*v)))];
     let figure = Figure::new("Flows that share a slot")
-        .caption("Left: how often. Right: what it costs flow 2 of the entry spreading, which offers 3 Gb/s.")
+        .caption("Left: how often. Right: the effect on flow 2 of spreading, which offers 3 Gb/s.")
         .panel(panel)
         .panel(
             Panel::new("Rate of flow 2", Axis::new("", Unit::None), Axis::new("Throughput", Unit::BitsPerSecond))
@@ -84,13 +84,13 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .columns(2);
     let measured = format!(
-        "128 flows, 4096 slots: {} meet another (formula {}). Flow 2: {} in a slot of its own, {} in that of flow 1, {} under PFC.",
+        "128 flows, 4096 slots: {} share a slot (formula {}). Flow 2: {} in its own slot, {} in that of flow 1, {} under PFC.",
         Unit::Fraction.format(counted(128, 4096)),
         Unit::Fraction.format(meets_another(128, 4096)),
         lab::rate(victim[0]),
         lab::rate(victim[1]),
         lab::rate(victim[2])
     );
-    let tables = vec![rows.caption("A million flows with consecutive numbers, in blocks."), damage.caption("The entry spreading.")];
+    let tables = vec![rows.caption("A million flows with consecutive numbers, in blocks."), damage.caption("spreading.")];
     Ok(Findings { measured, checks, figures: vec![figure], tables, ..Findings::default() })
 }

@@ -9,7 +9,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 
 const SCENARIO: (&str, &str) = scenario!("pffc", "ring.toml");
 /// Assumption behind a deadlock.
-const FIFO: &str = "the egress serves frames in order of arrival, across ingresses (the slides name no discipline)";
+const FIFO: &str = "the egress is FIFO across ingresses (the slides name no discipline)";
 
 /// The entry.
 pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
@@ -36,7 +36,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         Align::Right,
     ]);
     let mut figure =
-        Figure::new("Three flows around a ring").caption("The slides: a deadlock may occur under PFC and not under PFFC.").columns(2);
+        Figure::new("Three flows around a ring").caption("The slides: a deadlock may occur under PFC, but not under PFFC.").columns(2);
     for ((scheme, run), rates) in schemes.iter().zip(&runs).zip(&rates) {
         let mut row = vec![Cell::from(scheme.title)];
         row.extend(match run.deadlock() {
@@ -60,14 +60,14 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let closed = runs[0].deadlock().map_or("never".to_owned(), |d| lab::time(lab::ps(d.closed)));
     let measured = format!(
-        "PFC: deadlock closed at {closed}. PFFC: no deadlock, {} a flow in the last 10 ms.",
+        "PFC: the deadlock closes at {closed}. PFFC: no deadlock, {} per flow in the last 10 ms.",
         rates[1].iter().map(|r| lab::rate(*r)).collect::<Vec<_>>().join(", ")
     );
     Ok(Findings {
         measured,
         checks,
         figures: vec![figure],
-        tables: vec![table.caption("Rates are those of the last 10 ms of 40 ms.")],
+        tables: vec![table.caption("Rates cover the last 10 ms of 40 ms.")],
         ..Findings::default()
     })
 }

@@ -39,7 +39,11 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
     // Else the hops would take no part in it.
     for n in 1..HOPS as usize {
         let held = runs[HOPS as usize + n].totals(&format!("S{n}->S{}", n + 1)).holds;
-        checks.push(Check::some(format!("PFFC, N = {}: times that the last switch stops a flow at the one before", n + 1), "times", held));
+        checks.push(Check::some(
+            format!("PFFC, N = {}: times that the last switch pauses a flow at the previous one", n + 1),
+            "times",
+            held,
+        ));
     }
     checks.push(Check::none("frames lost or out of order, all runs", "frames", runs.iter().map(broken).sum()));
     let mut table = Table::new(["Flow control", "Switches", "Mean throughput", "Largest ingress", "Control frames"]).align([
@@ -70,9 +74,12 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
     let panel = Panel::new("", Axis::new("Switches", Unit::None), axis)
         .mark(Mark::bars((1..=HOPS).map(|n| n.to_string()), bars).bar_reference("half the line"));
     let figure = Figure::new("Two connections over one to four hops")
-        .caption("One connection comes from the first switch, one from the last. The slides: PFFC is scalable on multi-hop networks. Half the line is all that two connections can have.")
+        .caption(
+            "One connection comes from the first switch, one from the last. The slides: PFFC scales to multi-hop networks. Two \
+            connections can have at most half the line rate each.",
+        )
         .panel(panel);
     let words: Vec<String> = (0..HOPS as usize).map(|n| lab::rate(mean(HOPS as usize + n))).collect();
-    let measured = format!("PFFC, N = 1 to 4: {} for a connection.", words.join(", "));
+    let measured = format!("PFFC, N = 1 to 4: {} per connection.", words.join(", "));
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })
 }

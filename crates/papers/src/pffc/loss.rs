@@ -19,7 +19,7 @@ const FLOWS: [u64; 4] = [4, 8, 16, 32];
 
 /// Under what condition PFFC loses nothing.
 pub(crate) const FIT: &str =
-    "few flows: PFFC's flows x (Xoff_s + headroom) are within the buffer; the slides claim no loss without a condition";
+    "few flows: PFFC's flows x (Xoff_s + headroom) fit into the buffer; the slides claim no loss without a condition";
 
 struct Job {
     name: String,
@@ -56,20 +56,20 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::some("PFC, XOFFs four times the buffer: frames lost", "frames", runs[TWICE + 1].lost())
             .claimed()
             .assuming(super::run::SHAPE),
-        Check::none("PFFC, a flow of each sender, which fit in the buffer: frames lost", "frames", runs[RATIOS.len()].lost())
+        Check::none("PFFC, one flow per sender, which fit in the buffer: frames lost", "frames", runs[RATIOS.len()].lost())
             .claimed()
             .assuming(FIT),
         Check::some("PFFC, eight flows, which do not fit: frames lost", "frames", runs[RATIOS.len() + 1].lost()),
         Check::none("PFC, XOFFs and headroom within the buffer: frames lost", "frames", runs[0].lost()),
         Check::new(
-            "PFFC, a flow of each sender: largest egress queue",
+            "PFFC, one flow per sender: largest egress queue",
             Unit::Bytes,
             runs[RATIOS.len()].totals("S1->H5").egress_bytes_max as f64,
             0.0,
             (SENDERS * (3 * hop_bytes().0 + 1_500 + 256)) as f64,
         ),
     ];
-    let mut table = Table::new(["Flow control", "", "Frames lost", "Share", "Largest egress queue", "Needs at most"]).align([
+    let mut table = Table::new(["Flow control", "", "Frames lost", "Share", "Largest egress queue", "Need at most"]).align([
         Align::Left,
         Align::Left,
         Align::Right,
@@ -93,7 +93,10 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
             lab::bytes(needs(j, i) as f64).into(),
         ]);
     }
-    let table = table.caption("Four ingresses get 160 KB at most. Needs: senders x (XOFF + C tau + MTU), or flows x (Xoff_s + headroom).");
+    let table = table.caption(
+        "Four ingresses get at most 160 KB. Needed: senders x (XOFF + C tau + MTU), or flows x (Xoff_s + \
+        headroom).",
+    );
     let panel = |scheme: Scheme, name: &str| {
         let of = || jobs.iter().zip(&runs).filter(move |(j, _)| j.scheme == scheme);
         let bars = [BarGroup::new(scheme.title, of().map(|(_, r)| Bar::new(share(r)))).colour(scheme.colour)];
@@ -101,8 +104,11 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
             .mark(Mark::bars(of().map(|(j, _)| j.name.replace(" of the buffer", "")), bars))
     };
     let figure = Figure::new("Four senders to one output, 160 KB")
-        .caption("Left: PFC by the sum of its ingress thresholds over the buffer. Right: PFFC by the number of flows. The slides claim loss for the one and none for the other, which holds as long as the flows fit.")
-        .panel(panel(PFC, "PFC, one flow of each sender"))
+        .caption(
+            "Left: PFC by the sum of its ingress thresholds over the buffer. Right: PFFC by the number of flows. The slides claim \
+            loss for PFC and none for PFFC, which is true as long as the flows fit.",
+        )
+        .panel(panel(PFC, "PFC, one flow per sender"))
         .panel(panel(PFFC, "PFFC, Xoff_s = 18.5 KB"))
         .columns(2);
     let words = |from: usize, to: usize| {
@@ -110,7 +116,8 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let measured = format!("Frames lost. PFC, {}. PFFC, {}.", words(0, RATIOS.len()), words(RATIOS.len(), jobs.len()));
     let notes = vec![format!(
-        "Neither scheme is lossless by itself, and which of them needs less depends on the number of flows: PFC needs senders x (XOFF + headroom) and PFFC flows x (Xoff_s + headroom). PFC with thresholds that fit loses {} frames; PFFC with {} flows loses {}.",
+        "Neither scheme is lossless on its own. The number of flows decides which of them needs less: PFC needs senders x (XOFF + \
+         headroom) and PFFC flows x (Xoff_s + headroom). PFC with thresholds that fit loses {} frames; PFFC with {} flows loses {}.",
         runs[0].lost(),
         FLOWS[FLOWS.len() - 1],
         runs[runs.len() - 1].lost()

@@ -30,21 +30,23 @@ const HELD: [(&str, &[&str]); 3] = [
 
 /// The entry `mice-udp`.
 pub fn run_udp(cx: &Context) -> Result<Findings, ReproduceError> {
-    entry(cx, "TCP mice beside UDP elephants", &[("UDP elephants", &UDP)], true)
+    entry(cx, "TCP mice next to UDP elephants", &[("UDP elephants", &UDP)], true)
 }
 
 /// The entry `mice-tcp`.
 pub fn run_tcp(cx: &Context) -> Result<Findings, ReproduceError> {
-    let mut found = entry(cx, "TCP mice beside TCP elephants", &TCP, true)?;
+    let mut found = entry(cx, "TCP mice next to TCP elephants", &TCP, true)?;
     found.notes.push(
-        "Nothing is lost, so slow start does not end, and the windows of elephants grow to all that buffers hold: once they have, elephants of TCP are held back by flow control alone, as those of UDP are, and by the same amount.".into(),
+        "Nothing is lost, so that slow start does not end and the windows of elephants grow until the buffers are full. From then on \
+         flow control alone limits TCP elephants, as it limits UDP elephants, and by the same amount."
+            .into(),
     );
     Ok(found)
 }
 
 /// The study `mice-held`.
 pub fn run_held(cx: &Context) -> Result<Findings, ReproduceError> {
-    entry(cx, "TCP mice beside elephants that are held back", &HELD, false)
+    entry(cx, "TCP mice next to elephants that are limited elsewhere", &HELD, false)
 }
 
 /// Completion times of the mice of a run [ps], of one size or of all; what is not complete counts with its age.
@@ -161,7 +163,7 @@ pub(crate) fn completion_times(
     distributions: [Mark; 2],
 ) -> Figure {
     Figure::new(title)
-        .caption(format!("The slides: mice are done sooner under PFFC. Right: {right}."))
+        .caption(format!("The slides: mice complete earlier under PFFC. Right: {right}."))
         .panel(
             Panel::new("Mean completion time", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds))
                 .mark(Mark::bars(names, means)),
@@ -197,7 +199,9 @@ fn entry(cx: &Context, title: &str, elephants: &Elephants, claimed: bool) -> Res
         .filter(|&e| mice.ratio(e, None).mean < 1.0)
         .map(|e| {
             format!(
-                "{}: elephants do not fill the buffers, so that PFC stops S1->S2 {:.0} times; PFFC stops every flow above Xoff_s all the same ({:.0} times), mice of 100 KB too, and what it resumes goes before the default queue, in which mice wait. Mice then take longer under PFFC: {} of the time under PFC.",
+                "{}: elephants do not fill the buffers, so that PFC stops S1->S2 {:.0} times. PFFC nevertheless stops every flow above \
+                 Xoff_s ({:.0} times), including mice of 100 KB, and serves resumed flows before the default queue, in which mice wait. \
+                 Mice then take longer under PFFC: {} of the time under PFC.",
                 elephants[e].0,
                 mice.stops(e, PFC),
                 mice.stops(e, PFFC),

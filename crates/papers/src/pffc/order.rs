@@ -28,7 +28,7 @@ pub fn run_order(cx: &Context) -> Result<Findings, ReproduceError> {
     let delivered = all(&|r| r.outcome.delivered_frames);
     let checks = vec![
         Check::none("frames out of order, all runs", "frames", all(&disordered)),
-        Check::none("broken promises of any kind, all runs", "promises", all(&|r| r.outcome.violations_total)),
+        Check::none("violated invariants of any kind, all runs", "promises", all(&|r| r.outcome.violations_total)),
         Check::none("frames lost, all runs", "frames", all(&Observed::lost)),
         Check::some("control frames: pauses, resumes and changes of queue", "frames", all(&Observed::messages)),
         Check::some("frames counted in the slot of another flow", "frames", all(&|r| r.outcome.flow_collisions)),
@@ -55,10 +55,10 @@ pub fn run_order(cx: &Context) -> Result<Findings, ReproduceError> {
     let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("Frames", Unit::Other("frames".into())))
         .mark(Mark::bars(TABLES.map(|(q, s)| format!("{q} queue{}, {s} slots", if q == 1 { "" } else { "s" })), groups));
     let figure = Figure::new("Order of frames under many pauses")
-        .caption("However often flows change their queue and share it, no frame overtakes another one of its flow.")
+        .caption("No frame overtakes another frame of its flow, no matter how often flows change and share their queue.")
         .panel(panel);
     let measured = format!(
-        "{} frames out of order among {delivered} delivered, with {} control frames and {} frames counted for another flow.",
+        "{} frames are out of order among {delivered} delivered, with {} control frames and {} frames counted for another flow.",
         all(&disordered),
         all(&Observed::messages),
         all(&|r| r.outcome.flow_collisions)

@@ -12,7 +12,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 const HOSTS: [(&str, Scheme, &str); 3] =
     [("PFC", PFC, "host.obeys=flows"), ("PFFC, by flow", PFFC, "host.obeys=flows"), ("PFFC, by priority", PFFC, "host.obeys=priorities")];
 /// Where the first elephant begins, and whether mice begin at the same host.
-const SOURCES: [(&str, &str, bool); 2] = [("at H2, mice at H1", "flow[0].src=H2", false), ("at H1, as the mice", "flow[0].src=H1", true)];
+const SOURCES: [(&str, &str, bool); 2] = [("at H2, mice at H1", "flow[0].src=H2", false), ("at H1, like the mice", "flow[0].src=H1", true)];
 
 /// The study.
 pub fn run_hosts(cx: &Context) -> Result<Findings, ReproduceError> {
@@ -31,7 +31,7 @@ pub fn run_hosts(cx: &Context) -> Result<Findings, ReproduceError> {
     let slower = |s: usize, over: usize, under: usize| Mean::ratio(&by_seed(s, over, &mean), &by_seed(s, under, &mean));
     let mut checks = Vec::new();
     for (s, (source, _, same)) in SOURCES.iter().enumerate() {
-        let what = format!("elephant {source}: mean completion time, hosts by priority over hosts by flow");
+        let what = format!("elephant {source}: mean completion time, hosts with priority pause over hosts with flow pause");
         checks.push(match same {
             true => Check::mean(what, Unit::None, slower(s, 2, 1), 1.0, f64::INFINITY),
             false => Check::mean(what, Unit::None, slower(s, 2, 1), 0.9, 1.1),
@@ -59,15 +59,15 @@ pub fn run_hosts(cx: &Context) -> Result<Findings, ReproduceError> {
     let bars = HOSTS.iter().enumerate().map(|(h, (name, ..))| {
         BarGroup::new(*name, (0..SOURCES.len()).map(|s| Bar::new(Mean::of(by_seed(s, h, &mean)).mean))).colour(colours[h])
     });
-    let figure = Figure::new("Mice where hosts know priorities only")
-        .caption("What a switch holds of one flow, such a host holds of all its flows.")
+    let figure = Figure::new("Mice with hosts that support only priority pause")
+        .caption("When a switch pauses one flow, such a host pauses all of its flows.")
         .panel(
             Panel::new("", Axis::new("First elephant", Unit::None), Axis::new("Mean completion time", Unit::Picoseconds))
                 .mark(Mark::bars(SOURCES.map(|s| s.0), bars)),
         );
     let words = |s: usize| {
         let time = |h: usize| lab::time(Mean::of(by_seed(s, h, &mean)).mean);
-        format!("elephant {}: PFC {}, PFFC {}, PFFC with hosts by priority {}", SOURCES[s].0, time(0), time(1), time(2))
+        format!("elephant {}: PFC {}, PFFC {}, PFFC and hosts with priority pause {}", SOURCES[s].0, time(0), time(1), time(2))
     };
     let measured = format!("Mean of all mice, {}; {}.", words(0), words(1));
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })

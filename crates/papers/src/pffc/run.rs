@@ -32,7 +32,7 @@ pub const TAU: Span = Span(2 * 1_200_000 + 2 * 1_000_000 + 3_000_000);
 /// Stretch at the end of a run over which rates are taken.
 pub const END: Span = Span::from_ms(10);
 /// What the bands say without a number of the slides.
-pub const SHAPE: &str = "the slides' figures could not be read: the set-up is ours";
+pub const SHAPE: &str = "the slides' figures could not be read; the set-up is chosen";
 
 /// C tau [bytes].
 pub fn hop_bytes() -> Bytes {

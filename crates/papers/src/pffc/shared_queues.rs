@@ -88,10 +88,16 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         ]);
     }
     let figure = figure(&names, of);
-    let mut notes = vec!["A pause queue goes on with the last of its flows, and what stands in it waits for flows it has nothing to do with: with one queue that is enough for a cycle, as with PFC.".to_owned()];
+    let mut notes = vec![
+        "A pause queue resumes only with the last of its flows, so that its frames wait for unrelated flows. With one \
+        queue that is enough for a cycle, as with PFC."
+            .to_owned(),
+    ];
     for i in (1..names.len()).filter(|&i| starved(i) > 0) {
         notes.push(format!(
-            "{}: in {} of {} runs a flow gets nothing for the last 10 ms, and no port waits for ever. What RESUME lets go has the right of way over the default queue; two flows that are paused in turn then take the whole link ({} at most for one), and who waits in the default queue starves, with all that share its pause queue upstream.",
+            "{}: in {} of {} runs a flow gets nothing for the last 10 ms, although no port waits forever. Frames released by RESUME \
+             have priority over the default queue. Two flows that are paused alternately then take the whole link ({} at most for one), \
+             and a flow in the default queue starves, together with all flows that share its pause queue upstream.",
             names[i],
             starved(i),
             staggers.len(),
@@ -99,8 +105,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
         ));
     }
     let words: Vec<String> = names.iter().enumerate().map(|(i, n)| format!("{n}: {} of {}", deadlocks(i), staggers.len())).collect();
-    let table =
-        table.caption(format!("Starts 0 to {} us apart. Rates are those of the last 10 ms of 40 ms.", staggers[staggers.len() - 1]));
+    let table = table.caption(format!("Starts are 0 to {} us apart. Rates cover the last 10 ms of 40 ms.", staggers[staggers.len() - 1]));
     Ok(Findings {
         measured: format!("Runs that deadlock. {}.", words.join(", ")),
         checks,
@@ -114,7 +119,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
 /// The worst run of each name.
 fn figure<'a>(names: &[String], of: impl Fn(&str) -> Vec<&'a Observed>) -> Figure {
     let mut figure = Figure::new("Four flows around a ring of four, three links each")
-        .caption("The worst run of each. With one pause queue a flow waits for flows that its own way has nothing to do with.")
+        .caption("The worst run of each. With one pause queue a flow waits for flows that are unrelated to its path.")
         .columns(2);
     let until = lab::ms(5.0);
     for name in names {

@@ -26,8 +26,8 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
     ];
     let mut table = Table::new(["Flow control", "Flow 1", "Flow 2", "Largest fill of S2 behind S1", "Stops of S1->S2", "Control frames"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right]);
-    let mut figure = Figure::new("Two flows of 3 Gb/s over one link, flow 1 on to a link of 1 Gb/s")
-        .caption("The slides: PFC affects flow 2 without need, PFFC does not.")
+    let mut figure = Figure::new("Two flows of 3 Gb/s over one link; flow 1 continues over a link of 1 Gb/s")
+        .caption("The slides: PFC needlessly slows flow 2, PFFC does not.")
         .columns(2);
     for ((scheme, run), rates) in schemes.iter().zip(&runs).zip(&rates) {
         table.push([
@@ -56,7 +56,7 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
         measured,
         checks,
         figures: vec![figure],
-        tables: vec![table.caption("Rates are those of the last 10 ms of 20 ms.")],
+        tables: vec![table.caption("Rates cover the last 10 ms of 20 ms.")],
         ..Findings::default()
     })
 }

@@ -77,7 +77,7 @@ pub fn run_table(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let cells = PAPER.map(|p| [p.1.to_string(), Unit::Fraction.format(p.2)]);
     table.push(["paper, 2 s".to_owned()].into_iter().chain(cells.into_iter().flatten()).chain([format!("{printed:.3}")]));
-    let table = table.caption(format!("Control frames from S2 to S1 in {seconds} s; Xoff is {} in both.", lab::bytes(xoff as f64)));
+    let table = table.caption(format!("Control frames from S2 to S1 in {seconds} s; Xoff is {} for both.", lab::bytes(xoff as f64)));
     let figure = figure(part);
     let measured = format!(
         "Paper's frames x 64 B over 2.0 s: {} and {}. Same thresholds: PFC {}, PFFC {}, ratio {:.2} (paper {printed:.2}).",
@@ -91,7 +91,11 @@ pub fn run_table(cx: &Context) -> Result<Findings, ReproduceError> {
     let stops = |n: usize, per: f64| lab::time(1e12 * LASTED * per / PAPER[n].1 as f64);
     let all = || GAPS.into_iter().map(ratio);
     let why = vec![format!(
-        "PFC sends PAUSE and RESUME, PFFC sends MIGRATE and MIGRATE-BACK besides: with the same thresholds both stop as often, and the ratio is {:.2} to {:.2} over all distances. The paper's {printed:.2} takes a PFFC that stops less often than the PFC beside it: once in {}, not in {}. Here PFC comes closest to its share with thresholds {} apart, and PFFC with {}; frames are whole, so that the share goes in steps. The paper's ratio is one of thresholds that differ, or of flows that share a pause queue.",
+        "PFC sends PAUSE and RESUME, and PFFC also sends MIGRATE and MIGRATE-BACK. With the same thresholds both pause equally often, \
+         and the ratio is {:.2} to {:.2} over all distances. The paper's {printed:.2} needs a PFFC that pauses less often than the PFC \
+         it is compared with: once in {}, not in {}. Here PFC comes closest to its share with thresholds {} apart, and PFFC with {}; \
+         frames are whole, so that the share changes in steps. The paper's ratio implies different thresholds, or flows that share a \
+         pause queue.",
         all().fold(f64::INFINITY, f64::min),
         all().fold(0.0, f64::max),
         stops(1, 4.0),
@@ -111,8 +115,8 @@ fn figure(part: impl Fn(usize, u64) -> f64) -> Figure {
             .mark(Mark::line(scheme.title, GAPS.map(|g| (g as f64, part(n, g)))).colour(scheme.colour))
             .mark(Mark::hline(*overhead, format!("paper, {}: {}", scheme.title, Unit::Fraction.format(*overhead))));
     }
-    Figure::new("What control frames take of the link (Table 3)")
-        .caption("The paper names no thresholds. How far they are apart sets the share of both schemes, and hardly their ratio.")
+    Figure::new("Share of the link that control frames take (Table 3)")
+        .caption("The paper names no thresholds. Their distance sets the share of both schemes, but hardly their ratio.")
         .panel(panel)
 }
 
@@ -137,7 +141,8 @@ pub fn run_bytes(_cx: &Context) -> Result<Findings, ReproduceError> {
         checks.push(Check::new(what, Unit::Bytes, bytes, printed - 0.5e6, printed + 0.5e6).paper(printed));
         table.push([scheme.title.to_owned(), count.to_string(), lab::bytes(bytes), lab::bytes(printed), lab::bytes(printed / 10.0)]);
         why.push(format!(
-            "{}: {} is a tenth of what is printed, {:.3} of it; and {} over 2.0 s would be {} of 10 Gb/s, where {} is printed. The decimal point is lost.",
+            "{}: {} is a tenth of the printed value, {:.3} of it; and {} over 2.0 s would be {} of 10 Gb/s, where {} is printed. The \
+             decimal point was lost.",
             scheme.title,
             lab::bytes(bytes),
             bytes / printed,
@@ -156,7 +161,7 @@ pub fn run_bytes(_cx: &Context) -> Result<Findings, ReproduceError> {
         ],
     ));
     let figure = Figure::new("Bytes of the control frames (Table 3)")
-        .caption("What is printed is ten times what the printed frames weigh.")
+        .caption("The printed bytes are ten times those of the printed frames.")
         .panel(panel);
     let measured = PAPER.map(|p| format!("{}: {}", p.0.title, lab::bytes((p.1 * FRAME) as f64))).join(", ") + ".";
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })

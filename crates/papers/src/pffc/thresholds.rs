@@ -54,7 +54,7 @@ fn jobs(thresholds: &[(u64, u64)]) -> Vec<Job> {
 }
 
 fn table(jobs: &[Job], seen: &[Seen]) -> Table {
-    let columns = ["", "Sources", "Xoff_s", "Xon_s", "Share of the link", "Largest fill of S2 behind S1", "Control frames a second"];
+    let columns = ["", "Sources", "Xoff_s", "Xon_s", "Share of the link", "Largest fill of S2 behind S1", "Control frames per second"];
     let mut t = Table::new(columns).align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right]);
     for (&(scene, source, xoff, xon), s) in jobs.iter().zip(seen) {
         t.push([
@@ -119,7 +119,7 @@ pub fn run_xoff(cx: &Context) -> Result<Findings, ReproduceError> {
         let what = format!("{name}: share of the link at Xoff_s = {}", lab::bytes(first.0.2 as f64));
         checks.push(Check::new(what, Unit::Fraction, first.1.share, 0.0, 0.9).assuming(SHAPE));
         let wide: Vec<_> = of.iter().filter(|(j, _)| j.2 >= 2 * hop_bytes().0).collect();
-        let what = format!("{name}: least share of the link from Xoff_s = 2 C tau on");
+        let what = format!("{name}: smallest share of the link from Xoff_s = 2 C tau on");
         checks.push(Check::new(what, Unit::Fraction, least(wide.iter().map(|(_, s)| *s)), 0.99, 1.01).assuming(SHAPE));
         let (a, b) = (wide[0], wide[wide.len() - 1]);
         let slope = (b.1.peak - a.1.peak) / (b.0.2 - a.0.2) as f64;
@@ -128,7 +128,7 @@ pub fn run_xoff(cx: &Context) -> Result<Findings, ReproduceError> {
         );
         let full = of.iter().find(|(_, s)| s.share >= 0.99).map_or("nowhere".into(), |(j, _)| lab::bytes(j.2 as f64));
         words.push(format!(
-            "{name}, one flow: {} of the link at {}, all of it (99 %) from {full} on; fill {} at {}",
+            "{name}, one flow: {} of the link at {}, the full rate (99 %) from {full} on; fill {} at {}",
             Unit::Fraction.format(first.1.share),
             lab::bytes(first.0.2 as f64),
             lab::bytes(last.1.peak),
@@ -138,11 +138,15 @@ pub fn run_xoff(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.push(Check::none("frames lost or out of order, all runs", "frames", seen.iter().map(|s| s.broken).sum()));
     let two = least(jobs.iter().zip(&seen).filter(|(j, _)| j.0 == 1).map(|(_, s)| s));
     let notes = vec![format!(
-        "Two flows into one link fill each other's gaps: together they have {} of it or more at any Xoff_s of the exploration. A threshold below C tau costs who is alone.",
+        "Two flows into one link fill each other's gaps: together they have {} of it or more at any Xoff_s of the exploration. Only a \
+         single flow loses throughput with a threshold below C tau.",
         Unit::Fraction.format(two)
     )];
     let figure = figure("Exploration of Xoff_s", ("Xoff_s", |j| j.2, true), &jobs, &seen, ("Largest fill", Unit::Bytes, |s| s.peak))
-        .caption("Xon_s is half of Xoff_s. Too small an Xoff_s: the flow has drained before it goes on. Above it only the fill grows.");
+        .caption(
+            "Xon_s is half of Xoff_s. If Xoff_s is too small, the flow has drained before it resumes. Above that only the fill \
+            grows.",
+        );
     let tables = vec![table(&jobs, &seen)];
     Ok(Findings { measured: words.join(". ") + ".", checks, figures: vec![figure], tables, notes, ..Findings::default() })
 }
@@ -159,13 +163,14 @@ pub fn run_xon(cx: &Context) -> Result<Findings, ReproduceError> {
         let at = |xon: u64| of.iter().find(|(j, _)| j.3 == xon).expect("of every sweep").1;
         checks.push(Check::new(format!("{name}: share of the link at Xon_s = 0"), Unit::Fraction, at(0).share, 0.0, 0.99).assuming(SHAPE));
         let plateau = least(of.iter().filter(|(j, _)| 2 * j.3 >= hop_bytes().0).map(|(_, s)| *s));
-        let what = format!("{name}: least share of the link from Xon_s = C tau / 2 on");
+        let what = format!("{name}: smallest share of the link from Xon_s = C tau / 2 on");
         checks.push(Check::new(what, Unit::Fraction, plateau, 0.99, 1.01).assuming(SHAPE));
         let (middle, end) = (at(XOFF_OF_XON / 2), at(XOFF_OF_XON));
         let what = format!("{name}: control frames at Xon_s = Xoff_s over those at half of it");
         checks.push(Check::new(what, Unit::None, end.frames / middle.frames, 1.5, f64::INFINITY).assuming(SHAPE));
         words.push(format!(
-            "{name}, one flow: {} of the link at Xon_s = 0, {} or more on the plateau; {:.0} control frames a second at half of Xoff_s, {:.0} at Xoff_s",
+            "{name}, one flow: {} of the link at Xon_s = 0, {} or more on the plateau; {:.0} control frames per second at half of \
+             Xoff_s, {:.0} at Xoff_s",
             Unit::Fraction.format(at(0).share),
             Unit::Fraction.format(plateau),
             middle.frames,

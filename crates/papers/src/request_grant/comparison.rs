@@ -309,7 +309,9 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
         let lost: u64 = of(scheme).iter().map(|f| f.lost).sum();
         if lost > 0 {
             f.why.push(format!(
-                "{name} loses {lost} frames in {seeds} runs: its largest buffer holds {}, and thresholds are those that it derives from a link, not from the number of flows. Nothing is sent again here, and a flow counts as delivered up to its first gap only: its throughput and fairness are lower here than in truth.",
+                "{name} loses {lost} frames in {seeds} runs: its largest buffer holds {}, and its thresholds are derived from a link, \
+                 not from the number of flows. Nothing is sent again here, and a flow counts as delivered only up to its first gap, so \
+                 that its throughput and fairness are underestimated.",
                 Unit::Bytes.format(mean(scheme, |f| f.buffer as f64))
             ));
         }
@@ -322,9 +324,16 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
         .collect();
     f.measured = format!("99th percentile of victims, and throughput of the hot outputs: {}.", words.join("; "));
     f.notes.push(format!(
-        "{until_us} us, {seeds} seeds. Reactive schemes need time to find their rates: what they do in the first milliseconds is part of these numbers. A victim that was not complete at the end counts with its age, so that a scheme under which they starve is better here than in truth."
+        "{until_us} us, {seeds} seeds. Reactive schemes need time to find their rates, and these numbers include the first \
+         milliseconds. A victim that was not complete at the end counts with its age, which flatters a scheme that starves victims."
     ));
-    f.notes.push("Not the same in both simulators: the network stores and forwards frames of 1500 B on one path per destination (d-mod-k), the fabric sprays segments of at most 256 B and forwards them at once; the fabric's buffers are queues of elements (8 KiB and 60 KiB), the network's are 300 KB per ingress. Control of request-grant is what travels alone; what rides on segments, and the credits between elements, cost nothing here.".into());
+    f.notes.push(
+        "The two simulators differ. The network stores and forwards frames of 1500 B on one path per destination (d-mod-k); \
+        the fabric sprays segments of at most 256 B and forwards them at once. The fabric's buffers are queues of elements (8 KiB and \
+        60 KiB), and the network's are 300 KB per ingress. Control of request-grant counts only stand-alone messages; control that \
+        rides on segments, and credits between elements, are free here."
+            .into(),
+    );
     f.tables.push(table(&mean));
     if cx.mode == Mode::Quick {
         f.notes.push("Quick: a tenth of the time and one seed.".into());
@@ -367,7 +376,7 @@ fn figure(title: &str, p99: &[(String, f64)], hot: &[(String, f64)]) -> Figure {
         Panel::new(name, Axis::new("", Unit::None), axis).mark(Mark::bars(values.iter().map(|v| v.0.clone()), groups))
     };
     Figure::new(title)
-        .caption("Victims share no output with the hot flows: what they lose, they lose to congestion that is not theirs.")
+        .caption("Victims share no output with the hot flows: any loss is due to other flows' congestion.")
         .panel(panel("99th percentile of victims", Axis::new("Completion time", Unit::Picoseconds).log(), p99))
         .panel(panel("Throughput of the hot outputs", Axis::new("Share of their links", Unit::Fraction), hot))
 }

@@ -14,7 +14,8 @@ use crate::{Check, Context, Findings, ReproduceError};
 const ELEMENTS: [(&str, Option<Bytes>); 2] = [("input and output queues", None), ("buffered crossbar", Some(Bytes(8 << 10)))];
 
 /// What a buffered crossbar is.
-const SIZE: &str = "8 KiB at each crosspoint, with credits of its own: an 8 x 8 element then has 512 KiB, one of queues 544 KiB, and what an output reserves (60 KiB) fits its column";
+const SIZE: &str = "8 KiB at each crosspoint, with its own credits. An 8 x 8 element then has 512 KiB, one of queues 544 KiB, and the \
+    reservation of an output (60 KiB) fits its column.";
 
 /// The entry.
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
@@ -64,13 +65,15 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     f.measured = format!("Crossbars over queues: {}.", sentences.join("; "));
     let names: Vec<&str> = loads.iter().map(|l| l.0).collect();
     f.tables.push(table(&results, &names, &ELEMENTS.map(|e| e.0), &all).caption(
-        "Reserved buffers, L_F = 1.1 L, control in band. Longest queue: of a crossbar all crosspoints of an output together. Waits: how often a free link with a segment found no room behind it, per 1000 segments, by stage from the adapters on; a crossbar asks for one segment after the other.",
+        "Reserved buffers, L_F = 1.1 L, control in band. Longest queue: for a crossbar, all crosspoints of an output together. Waits: \
+         how often a free link with a segment found no space at its far end, per 1000 segments, by stage from the adapters on; a \
+         crossbar requests one segment after the other.",
     ));
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(bars(
         &results,
         "Elements with queues and buffered crossbars (section 3.1)",
-        "Carried of what was offered, with 95 % intervals over seeds.",
+        "Carried share of the offered load, with 95 % intervals over seeds.",
         &["uniform 0.5", "uniform 0.95", "8 hotspots", "unbalanced, 40 B", "unbalanced, 9000 B"],
         &ELEMENTS.map(|e| e.0),
         &all,

@@ -25,7 +25,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let wire = |size: Bytes, speedup: f64| size.0 as f64 / 40.0 / speedup;
     let mut table = Table::new(["Packet", "Fabric links", "How", "Delay", "Closed form"])
         .align([Align::Right, Align::Right, Align::Left, Align::Right, Align::Left])
-        .caption("An empty network; delays in t_min, from the last bit at the input adapter to the first on the line.");
+        .caption("An empty network; delays in t_min, from the last bit at the input adapter to the first bit on the output link.");
     let mut values = Vec::new();
     for (size, speedup, unsolicited, form) in [
         (MIN_P, 1.0, true, "4 links + adapter + transfer"),
@@ -33,7 +33,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         (MIN_P, 1.1, true, "the same"),
         (MIN_P, 1.0, false, "one scheduling round trip more"),
         (segment, 1.0, false, "the same"),
-        (MAX_P, 1.0, true, "the request rides on the first segment; the rest follows a round trip later"),
+        (MAX_P, 1.0, true, "the request rides on the first segment; the other segments follow a round trip later"),
         (MAX_P, 1.1, true, "the same"),
         (MAX_P, 1.2, true, "the same"),
     ] {
@@ -57,7 +57,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::new("request-grant packet of 40 B, less its transfer", t_min(), asked - wire(MIN_P, 1.0), 82.0, 85.0).paper(83.0),
         Check::new("request-grant packet of 256 B, less its transfer", t_min(), asked_large - wire(segment, 1.0), 82.0, 85.0).paper(83.0),
         Check::near("jumbo frame at L_F = L: 3/2 of a round trip and max_p/min_p", t_min(), jumbo, 1.5 * 55.0 + 225.0, 0.01),
-        Check::near("jumbo frame at L_F = L: the number printed", t_min(), jumbo, 280.0, 0.05).paper(280.0),
+        Check::near("jumbo frame at L_F = L: the printed number", t_min(), jumbo, 280.0, 0.05).paper(280.0),
     ];
     let measured = format!(
         "{:.1} t_min + transfer unsolicited, {:.1} requested; 9000 B in {jumbo:.1} at L_F = L and {jumbo_fast:.1} at 1.1 L",
@@ -65,7 +65,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         asked - wire(MIN_P, 1.0)
     );
     let notes = vec![
-        "3/2 of a scheduling round trip and max_p/min_p are 82.5 + 225 = 307.5 t_min, not 280: the paper's value is that of faster links (1.1 L: 287, 1.15 L: 278) or counts the transfer of the first segment, which overlaps the round trip, only once.".to_owned(),
+        "3/2 of a scheduling round trip plus max_p/min_p are 82.5 + 225 = 307.5 t_min, not 280. The paper's value is that of faster \
+         links (1.1 L: 287, 1.15 L: 278), or it counts the transfer of the first segment, which overlaps the round trip, only once."
+            .to_owned(),
     ];
     Ok(Findings { measured, checks, tables: vec![table], notes, ..Findings::default() })
 }

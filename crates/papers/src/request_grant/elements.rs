@@ -84,15 +84,21 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         })
         .collect::<Vec<_>>()
         .join("; ");
-    f.notes.push("Held: a segment that is forwarded while it still comes in keeps its output of the crossbar, at the rate of the link, until its last bit; the output then never sees the doubled speed. Otherwise other segments use the rest.".into());
+    f.notes.push(
+        "Held: a segment that is forwarded while it still arrives keeps its output of the crossbar, at the rate of the link, \
+        until its last bit, so that the output never has the doubled speed. Otherwise other segments use the remaining capacity."
+            .into(),
+    );
     f.tables.push(table(&results, &loads.clone().map(|l| l.0), &ELEMENTS.map(|e| e.0), &all).caption(
-        "Reserved buffers, L_F = 1.1 L, control in band. Waits: how often a free link with a segment found no room behind it, per 1000 segments, by stage from the adapters on.",
+        "Reserved buffers, L_F = 1.1 L, control in band. Waits: how often a free link with a segment found no space at its far end, per \
+         1000 segments, by stage from the adapters on.",
     ));
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(bars(
         &results,
         "Switching elements",
-        "Carried of what outputs that are no hotspots were offered, with 95 % intervals over seeds. Oldest first and iSLIP make little difference where the crossbar has twice the speed of the links.",
+        "Carried share of the load offered to outputs that are no hotspots, with 95 % intervals over seeds. Oldest first and iSLIP make \
+         little difference when the crossbar has twice the speed of the links.",
         &["uniform 0.95", "8 hotspots", "one to one"],
         &ELEMENTS.map(|e| e.0),
         &all,

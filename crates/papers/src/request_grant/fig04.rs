@@ -34,7 +34,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = vec![
         Check::new("no speed-up: most grants held by an input", segments(), results.min(slow, grants_max), G + 1.0, f64::INFINITY).paper(G),
         Check::new(
-            "no speed-up: of them, more than two outputs can have granted",
+            "no speed-up: grants beyond those that two outputs can have issued",
             segments(),
             results.min(slow, grants_max),
             2.0 * G + 1.0,
@@ -44,10 +44,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::exact("no speed-up: fullest fabric-output buffer", Unit::Bytes, fullest(slow), QUEUE).paper(QUEUE),
         Check::mean("no speed-up: grants held at the end over those at a third of the run", Unit::None, grown(slow), 1.5, f64::INFINITY)
             .claimed(),
-        Check::mean("no speed-up: carried of what the other outputs were offered", Unit::Fraction, carried(slow), 0.0, 0.95).claimed(),
+        Check::mean("no speed-up: carried share of the load offered to the other outputs", Unit::Fraction, carried(slow), 0.0, 0.95)
+            .claimed(),
         Check::mean("1.2 times: mean number of grants held by an input at the end", segments(), held_at_end(fast), 0.0, G).claimed(),
         Check::mean("1.2 times: grants held at the end over those at a third of the run", Unit::None, grown(fast), 0.5, 1.5).claimed(),
-        Check::mean("1.2 times: carried of what the other outputs were offered", Unit::Fraction, carried(fast), 0.98, 1.02).claimed(),
+        Check::mean("1.2 times: carried share of the load offered to the other outputs", Unit::Fraction, carried(fast), 0.98, 1.02)
+            .claimed(),
         soundness(&results),
     ];
     setups::assuming(&mut checks, setups::LOAD);
@@ -62,7 +64,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let mut f = Findings { measured: format!("no speed-up: {}; 1.2 times: {}", words(slow), words(fast)), checks, ..Findings::default() };
     f.notes.push(format!(
-        "With a speed-up of 1.2 an input still holds up to {:.0} grants briefly, of several outputs at once; they do not accumulate.",
+        "With a speed-up of 1.2 an input still briefly holds up to {:.0} grants, from several outputs at once; they do not accumulate.",
         results.max(fast, grants_max)
     ));
     f.figures.push(draw(&results, series, until as f64));
@@ -87,7 +89,7 @@ fn order(results: &Results, s: Series) -> Table {
         "A hotspot's buffer holds over 3900 B",
         "Throughput of the others below 0.74",
     ])
-    .caption("No speed-up: first stretch at whose end it is so [t_min].");
+    .caption("No speed-up: first interval at the end of which this is true [t_min].");
     for (nth, run) in results.of(s).iter().enumerate() {
         let first = |is: &dyn Fn(&Stretch) -> bool| {
             run.stretches.iter().skip(4).find(|w| is(w)).map_or("never".to_owned(), |w| format!("{:.0}", w.end))
@@ -115,20 +117,22 @@ fn draw(results: &Results, series: [Series; 2], until: f64) -> xoff_report::Figu
             .mark(line("fullest of eight", slow, |w| f64::from(w.hot_queue_max)))
             .mark(line("mean", slow, |w| w.hot_queue_mean))
             .mark(Mark::hline(QUEUE, "4000 B")),
-        Panel::new("(b) Grants at the input that holds most", x(), Axis::new("Grants", segments()).log())
+        Panel::new("(b) Grants at the input with the most grants", x(), Axis::new("Grants", segments()).log())
             .mark(line("no speed-up", slow, |w| f64::from(w.grants_max)))
             .mark(line("1.2 times", fast, |w| f64::from(w.grants_max)))
             .mark(Mark::hline(G, "128: one output's")),
         Panel::new("(c, d) Grants held by an input, mean", x(), Axis::new("Grants", segments()))
             .mark(line("no speed-up", slow, |w| w.grants_mean))
             .mark(line("1.2 times", fast, |w| w.grants_mean)),
-        Panel::new("Throughput of the other outputs", x(), Axis::new("Share of a line", Unit::Fraction))
+        Panel::new("Throughput of the other outputs", x(), Axis::new("Share of a link", Unit::Fraction))
             .mark(line("no speed-up", slow, |w| w.cold))
             .mark(line("1.2 times", fast, |w| w.cold)),
     ];
     figure(
-        "Grants pile up where rates are regulated implicitly (paper: Fig. 4)",
-        "All outputs of a last-stage switch are hotspots, 2.5 times overloaded; the others are bursty at the peak possible rate. Without speed-up buffers fill to their 4000 B, inputs hold ever more grants, and the other outputs lose throughput; at 1.2 times the line rate none of this happens.",
+        "Grants pile up under implicit rate regulation (paper: Fig. 4)",
+        "All outputs of a last-stage switch are hotspots, 2.5 times overloaded; the others are bursty at the peak possible rate. \
+         Without speed-up buffers fill to their 4000 B, inputs hold ever more grants, and the other outputs lose throughput. At 1.2 \
+         times the line rate this does not happen.",
         panels,
     )
 }

@@ -8,7 +8,7 @@ use super::sweep::{Curve, Sweep, figure};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 /// What 8 hotspots look like beside the rest, for the reading in which inputs may receive more than a line carries.
-pub const BESIDE: &str = "8 hotspots, beside the rest";
+pub const BESIDE: &str = "8 hotspots, on top of the rest";
 
 /// Names of the curves and numbers of hotspots.
 pub const CURVES: [(&str, u32); 3] = [("uniform", 0), ("1 hotspot", 1), ("8 hotspots", 8)];
@@ -101,7 +101,9 @@ pub fn run_fig06(cx: &Context) -> Result<Findings, ReproduceError> {
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(figure(
         "Implicit rate regulation (paper: Fig. 6)",
-        "Delay of packets to outputs that are no hotspots, and how much of them is carried. Without speed-up eight hotspots in one last-stage switch spoil both; with links of 1.2 times the line rate they do not. Dashed: inputs receive the hotspots' packets on top of the rest, more than a line could bring.",
+        "Delay and carried share of packets to outputs that are no hotspots. Without speed-up eight hotspots in one last-stage switch \
+         degrade both; with links of 1.2 times the line rate they do not. Dashed: the packets for hotspots are added on top of the \
+         rest, more than a link could bring.",
         slow.panels("no speed-up", &results).into_iter().chain(fast.panels("1.2 times", &results)),
     ));
     Ok(f)
@@ -141,7 +143,7 @@ fn beside_note(results: &Results, curve: &Curve, what: &str) -> String {
             )
         })
         .collect();
-    format!("Hotspots beside the rest, so that the others can be loaded up to 1 ({what}): {}.", points.join(", "))
+    format!("Hotspots on top of the rest, so that the others can be loaded up to 1 ({what}): {}.", points.join(", "))
 }
 
 /// Fig. 8.
@@ -204,17 +206,16 @@ pub fn run_fig08(cx: &Context) -> Result<Findings, ReproduceError> {
                     .fold(0.0, f64::max)
         ),
         checks,
-        tables: vec![
-            sweep.table(&results),
-            of_32.table(&results).caption("Fabric-output buffers of 32 KB, as the caption of Fig. 8 has them."),
-        ],
+        tables: vec![sweep.table(&results), of_32.table(&results).caption("Fabric-output buffers of 32 KB, as in the caption of Fig. 8.")],
         ..Findings::default()
     };
     f.notes.push(beside_note(&results, sweep.get(BESIDE), "36 KB"));
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(figure(
         "Reserving fabric-buffers, no speed-up (paper: Fig. 8)",
-        "Fabric-output buffers of 36 KB, out of which each grant reserves. Hotspots change neither throughput nor delay of the others much, without any speed-up. Dashed: hotspots beside the rest, so that the others can be loaded beyond the peak possible 0.786.",
+        "Fabric-output buffers of 36 KB, from which each grant reserves space. Hotspots hardly change the throughput or delay of the \
+         others, without any speed-up. Dashed: hotspots on top of the rest, so that the others can be loaded beyond the peak possible \
+         0.786.",
         sweep.panels("", &results),
     ));
     Ok(f)

@@ -18,7 +18,7 @@ type Workload = (&'static str, Sizes, f64, u64);
 const SPEEDUP: f64 = 1.1;
 const UNIFORM: &str = "uniform";
 const HOT: &str = "8 hotspots";
-const BESIDE: &str = "8 hotspots, beside the rest";
+const BESIDE: &str = "8 hotspots, on top of the rest";
 
 /// Loads from nearly none on.
 fn all_loads(mode: Mode, hot: u32) -> Vec<f64> {
@@ -115,14 +115,17 @@ pub fn run_fig11(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let share = |name: &str| results.mean(sweeps[0].get(name).at(0.05), |r| r.unsolicited as f64 / r.segments as f64).mean;
     f.why.push(format!(
-        "Why hotspots cost delay at low loads: ACKs, grants and the segments that carry them queue with the hotspots' data on the way to the hotspots' adapters, which are sources of other traffic too. Unsolicited segments are {} of all with uniform traffic and {} with hotspots (load 0.05, smooth).",
+        "Hotspots cost delay at low loads because ACKs, grants and the segments that carry them queue with the hotspots' data on the \
+         way to the hotspots' adapters, which also send other traffic. Unsolicited segments are {} of all with uniform traffic and {} \
+         with hotspots (load 0.05, smooth).",
         Unit::Fraction.format(share(UNIFORM)),
         Unit::Fraction.format(share(HOT))
     ));
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(figure(
-        "Reserving fabric-buffers, 1.1 times the line, control in band (paper: Fig. 11)",
-        "Packets of 40 B, smooth and in bursts of 36. Uniform smooth traffic at low load is just above the smallest possible delay, because nearly all of it goes unasked; with hotspots that is lost in part.",
+        "Reserving fabric-buffers, 1.1 times the line rate, control in band (paper: Fig. 11)",
+        "Packets of 40 B, smooth and in bursts of 36. Uniform smooth traffic at low load is just above the smallest possible delay, \
+         because nearly all of it is unsolicited. With hotspots this is partly lost.",
         sweeps.iter().zip(&workloads).flat_map(|(s, w)| s.panels(w.0, &results)),
     ));
     Ok(f)
@@ -169,7 +172,8 @@ pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
         ..Findings::default()
     };
     f.why.push(format!(
-        "Less discernible than with small packets they are: at load 0.5 hotspots add {} and {}, but {} to smooth and {} to bursty packets of 40 B.",
+        "The effect is less discernible than with small packets: at load 0.5 hotspots add {} and {}, but {} to smooth and {} to bursty \
+         packets of 40 B.",
         percent(excess(0, 0.5)),
         percent(excess(1, 0.5)),
         percent(of_small[0]),
@@ -177,7 +181,9 @@ pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
     ));
     let middle = |s: usize| results.max(sweeps[s].get(HOT).at(0.05), |r| f64::from(r.queue_max[1]));
     f.why.push(format!(
-        "At low loads the difference remains visible: the hotspots' reserved segments do not only wait in the last stage but also before it, up to {} in an output queue of the middle stage at load 0.05, and what goes to a hotspot's adapter (grants for its other traffic) queues with them.",
+        "At low loads the difference remains visible. The hotspots' reserved segments wait not only in the last stage but also before \
+         it, up to {} in an output queue of the middle stage at load 0.05. Segments to a hotspot's adapter (grants for its other \
+         traffic) queue with them.",
         Unit::Bytes.format(middle(1))
     ));
     setups::quick_note(cx, &mut f.notes);

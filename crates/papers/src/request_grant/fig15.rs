@@ -116,7 +116,7 @@ impl Seen {
             Panel::new(
                 format!("({}) Throughput of the other outputs", letters[2]),
                 x(),
-                Axis::new("Share of a line", Unit::Fraction).range(0.0, 1.05),
+                Axis::new("Share of a link", Unit::Fraction).range(0.0, 1.05),
             )
             .mark(band())
             .marks(line(|w| Some(w.cold))),
@@ -130,7 +130,8 @@ impl Seen {
     fn words(&self) -> String {
         let one = |s: usize| {
             format!(
-                "{}: throughput of the others {:.2} times that before while blocked, delay {:.2} times and up to {:.1} times afterwards, back after {:.0} t_min",
+                "{}: throughput of the others is {:.2} times the earlier value while blocked; delay {:.2} times, up to {:.1} times \
+                 afterwards, and back to normal after {:.0} t_min",
                 ["reserve", "implicit"][s],
                 self.kept(s).mean,
                 self.slower(s).mean,
@@ -178,7 +179,7 @@ pub fn run_abc(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::mean("reserve: delay while blocked over that before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
         Check::mean("reserve: longest delay afterwards over that before", Unit::None, seen.rise(0), 0.0, 2.0).claimed(),
         Check::mean("implicit: throughput of the others while blocked over that before", Unit::None, seen.kept(1), 0.0, 0.2).claimed(),
-        Check::mean("implicit: time until delays are back", t_min(), seen.recovery(1), 20_000.0, f64::INFINITY).claimed(),
+        Check::mean("implicit: recovery time of delays", t_min(), seen.recovery(1), 20_000.0, f64::INFINITY).claimed(),
         soundness(&seen.results),
     ];
     setups::assuming(&mut checks, setups::LOAD);
@@ -187,10 +188,12 @@ pub fn run_abc(cx: &Context) -> Result<Findings, ReproduceError> {
         checks,
         figures: vec![seen.draw(
             "Eight hosts stop: control out of band, no speed-up (paper: Fig. 15a-c)",
-            "Nothing leaves the fabric-output buffers of the hotspots from 30,000 to 50,000 t_min. With reserved buffers the others are not affected; with implicit rate regulation everything stops, and delays stay long. Where the line of delays has a gap, no packet left at all.",
+            "Nothing leaves the fabric-output buffers of the hotspots from 30,000 to 50,000 t_min. With reserved buffers the others are \
+             not affected. With implicit rate regulation everything stops, and delays stay long. In a gap of the delay line, no packet \
+             left at all.",
             ["a", "b", "c"],
         )],
-        tables: vec![seen.table("The others at load 0.7."), peak.table("The others at load 0.78, the peak possible.")],
+        tables: vec![seen.table("The other outputs at load 0.7."), peak.table("The other outputs at load 0.78, the peak possible.")],
         ..Findings::default()
     };
     f.notes.push(format!("At the peak possible load, 0.78: {}.", peak.words()));
@@ -232,7 +235,7 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::mean("implicit: longest delay after the end over that of reserve", Unit::None, seen.beside(rise), 1.0, f64::INFINITY)
             .claimed(),
         Check::mean(
-            "implicit: time until delays are back over that of reserve",
+            "implicit: recovery time of delays over that of reserve",
             Unit::None,
             seen.beside(|r| recovery(r).max(1_000.0)),
             1.0,
@@ -247,18 +250,26 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
         checks,
         figures: vec![seen.draw(
             "Eight hosts stop: control in band, with speed-up (paper: Fig. 15d-f)",
-            "As before, with requests, grants and ACKs in band and unsolicited segments, links of 1.1 times the line (reserve) and 1.4 times (implicit). Reserving keeps delays as they were while the hosts are stopped; they rise when it ends. Implicit rate regulation stops everything although it is faster.",
+            "As before, with requests, grants and ACKs in band and unsolicited segments, and links of 1.1 times the line rate (reserve) \
+             and 1.4 times (implicit). With reserving, delays do not change while the hosts are stopped, and rise afterwards. Implicit \
+             rate regulation stops everything although it is faster.",
             ["d", "e", "f"],
         )],
-        tables: vec![seen.table("The others at load 0.6."), peak.table("The others at load 0.78, the peak possible.")],
+        tables: vec![seen.table("The other outputs at load 0.6."), peak.table("The other outputs at load 0.78, the peak possible.")],
         ..Findings::default()
     };
     f.why.push(format!(
-        "In band, reserving is not transparent for throughput ({:.2} times that before while blocked). Grants for the adapters of the hotspots are stuck behind their own data: in the second half of the blocking those eight inputs send {hot_inputs:.3} of a line, the other 56 {other_inputs:.3} ({expected:.3} offered to the others). And the outputs that granted them have reserved slots which stay empty: eight requests of 36 segments are 288 slots of 240, so that an output which granted to six of them grants to no other until the end. The paper speaks of delays only; delays of what arrives are indeed unaffected.",
+        "In band, reserving is not transparent for throughput ({:.2} times the earlier value while blocked). Grants for the adapters of \
+         the hotspots are stuck behind their own data: in the second half of the blocking those eight inputs send {hot_inputs:.3} of \
+         the line rate, the other 56 {other_inputs:.3} ({expected:.3} offered to the others). The outputs that granted to these inputs \
+         have reserved slots that stay empty: eight requests of 36 segments are 288 slots of 240, so that an output that granted to six \
+         of them grants to no other until the end. The paper mentions only delays, and the delays of packets that arrive are indeed \
+         unaffected.",
         seen.kept(0).mean
     ));
     f.why.push(format!(
-        "The rise at the end is what those eight adapters have gathered meanwhile: up to {:.1} times the delay before, and back after {:.0} t_min at load {load}; at load 0.78, where inputs are full, {:.1} times and {:.0} t_min.",
+        "The rise at the end is the backlog of those eight adapters: up to {:.1} times the earlier delay, and back to normal after \
+         {:.0} t_min at load {load}. At load 0.78, where inputs are full, {:.1} times and {:.0} t_min.",
         seen.rise(0).mean,
         seen.recovery(0).mean,
         peak.rise(0).mean,

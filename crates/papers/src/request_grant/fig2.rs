@@ -29,10 +29,10 @@ pub fn run_fig2(_: &Context) -> Result<Findings, ReproduceError> {
     let late = |s: &Seen| s.arrives(0, 1).1 - alone.arrives(0, 1).1;
     let checks = vec![
         Check::exact("(a) output 3 grants input 1", segments(), f64::from(alone.grants[0].3), 5.0).paper(5.0),
-        Check::exact("(a) then idles for", slots_unit(), (alone.grants[1].0 - alone.grants[0].0) as f64, 5.0).paper(5.0),
+        Check::exact("(a) then is idle for", slots_unit(), (alone.grants[1].0 - alone.grants[0].0) as f64, 5.0).paper(5.0),
         Check::exact("(a) and grants input 2", segments(), f64::from(alone.grants[1].3), 4.0).paper(4.0),
         Check::exact("(a) longest backlog", segments(), alone.backlog_max(1) as f64, 0.0).claimed(),
-        Check::exact("(a) longest backlog where the round trips differ by 2", segments(), near.backlog_max(1) as f64, 2.0),
+        Check::exact("(a) longest backlog if the round trips differ by 2", segments(), near.backlog_max(1) as f64, 2.0),
         Check::new(
             "(b) input 1, granted by two outputs, sends its last segment to output 3 later by",
             slots_unit(),
@@ -64,11 +64,16 @@ pub fn run_fig2(_: &Context) -> Result<Findings, ReproduceError> {
         Panel::new(title, Axis::new("Time", slots_unit()).range(0.0, 20.0), Axis::new("", Unit::None)).mark(Mark::lanes(names, groups))
     };
     let figure = Figure::new("Implicit rate regulation (paper: Fig. 2)")
-        .caption("(a) Output 3 grants five segments to input 1, idles for five segment times, then grants four to input 2: they arrive one after the other. (b) Input 1 has grants of another output too, and serves both in turn: half of its segments for output 3 come when those of input 2 do.")
+        .caption(
+            "(a) Output 3 grants five segments to input 1, is idle for five segment times, then grants four to input 2: they \
+            arrive one after the other. (b) Input 1 also has grants of another output, and serves both round robin: half of its \
+            segments for output 3 arrive together with those of input 2.",
+        )
         .panel(panel("(a) As scheduled", &alone))
-        .panel(panel("(b) Grants of two outputs meet at input 1", &both));
+        .panel(panel("(b) Grants of two outputs collide at input 1", &both));
     let measured = format!(
-        "(a) grants of 5 and 4 segments, {} segment times apart, no backlog; (b) the last segment of input 1 is {} segment times late, and {} segments wait before output 3",
+        "(a) grants of 5 and 4 segments, {} segment times apart, no backlog. (b) The last segment of input 1 is {} segment times late, \
+         and {} segments wait before output 3",
         alone.grants[1].0 - alone.grants[0].0,
         late(&both),
         both.backlog_max(1)
@@ -106,7 +111,10 @@ pub fn run_fig3(_: &Context) -> Result<Findings, ReproduceError> {
     let x = || Axis::new("Time", slots_unit()).range(10.0, 50.0);
     let line = |s: &Seen| s.backlog[0].iter().enumerate().map(|(t, b)| (t as f64, *b as f64)).collect::<Vec<_>>();
     let figure = Figure::new("Implicit rate regulation under different round trips (paper: Fig. 3)")
-        .caption("Backlog in the fabric-output buffer. Grants in the order of falling round trips move their arrivals together, by no more than the difference of the round trips; in rising order they move them apart.")
+        .caption(
+            "Backlog in the fabric-output buffer. Grants in the order of decreasing round trips move their arrivals closer \
+            together, by at most the difference of the round trips. In increasing order they move them apart.",
+        )
         .panel(
             Panel::new("", x(), Axis::new("Backlog", segments()))
                 .mark(Mark::steps("round trips fall", line(&falls)))
@@ -114,7 +122,7 @@ pub fn run_fig3(_: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::hline(delta as f64, "one difference of round trips")),
         );
     let measured = format!(
-        "{} segments wait at most when round trips fall ({names}), none when they rise, {worst} in the worst of all orders",
+        "{} segments wait at most when round trips decrease ({names}), none when they increase, {worst} in the worst of all orders",
         falls.backlog_max(0)
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })

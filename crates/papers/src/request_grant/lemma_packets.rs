@@ -76,7 +76,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         "Throughput of the output",
     ])
     .align([Align::Left].into_iter().chain([Align::Right; 5]))
-    .caption("One 64 x 64 switch; 63 inputs ask one output for three times what it carries. Bound: difference of round trips times L.");
+    .caption("One 64 x 64 switch; 63 inputs request one output at three times its capacity. Bound: difference of round trips times L.");
     let (mut excess, mut closest) = (f64::NEG_INFINITY, 0.0f64);
     for &(name, packet, spread, s) in &all {
         let bound = spread as f64 * 40.0;
@@ -100,7 +100,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     f.checks.push(Check::new("largest backlog beyond the bound, all runs", Unit::Bytes, excess, -1e9, slack).claimed());
     f.checks.push(Check::new(
-        "round trips fall, 40 t_min or more: smallest backlog over the bound",
+        "round trips decrease, 40 t_min or more: smallest backlog over the bound",
         Unit::None,
         least("falling"),
         0.8,
@@ -111,11 +111,15 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     f.checks.push(soundness(&results));
     f.measured = format!(
-        "backlog at most {excess:.0} B beyond the difference of round trips times L in all {} series; {:.2} of the bound or more where round trips fall along the round robin",
+        "the backlog is at most {excess:.0} B beyond the difference of round trips times L in all {} series, and {:.2} of the bound or \
+         more if round trips decrease along the round robin",
         all.len(),
         least("falling")
     );
-    f.notes.push(format!("Segments are whole: what is beyond the bound is the segment on the line and the one behind it, {slack:.0} B at most. Closest to the bound: {closest:.2} times."));
+    f.notes.push(format!(
+        "Segments are whole: the excess is the segment on the link plus the next one, {slack:.0} B at most. Closest to \
+        the bound: {closest:.2} times."
+    ));
     let drawn = packets.into_iter().flat_map(|packet| orders.map(|(name, _)| (packet, name)));
     let lines = drawn.map(|(packet, name)| {
         let points = all.iter().filter(|a| (a.0, a.1) == (name, packet)).map(|a| (a.2 as f64, backlog(a.3))).collect();
@@ -135,6 +139,9 @@ fn figure(lines: impl Iterator<Item = (String, Vec<(f64, f64)>)>, end: f64) -> F
     }
     panel = panel.mark(Mark::line("Lemma 1", [(0.0, 0.0), (end, end * 40.0)]).dashed());
     Figure::new("Lemma 1 in packets")
-        .caption("Backlog of a fabric-output buffer under implicit rate regulation whose inputs have different round trips: never more than the difference (and a segment), and reached where the output grants in the order of falling round trips.")
+        .caption(
+            "Backlog of a fabric-output buffer under implicit rate regulation with inputs of different round trips. It never \
+            exceeds the difference (plus a segment), and reaches it if the output grants in the order of decreasing round trips.",
+        )
         .panel(panel)
 }

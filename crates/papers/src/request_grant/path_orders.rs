@@ -12,10 +12,10 @@ use crate::{Check, Context, Findings, ReproduceError};
 
 /// How a flow spreads its segments (sections 2.1 and 3.2), and whose path its control takes.
 const ORDERS: [(&str, Spray, ControlPath); 5] = [
-    ("in turn", Spray::RoundRobin, ControlPath::Shared),
-    ("in turn, control apart", Spray::RoundRobin, ControlPath::Own),
-    ("an order of its own", Spray::Permuted, ControlPath::Shared),
-    ("an order of its own, control apart", Spray::Permuted, ControlPath::Own),
+    ("round robin", Spray::RoundRobin, ControlPath::Shared),
+    ("round robin, separate control", Spray::RoundRobin, ControlPath::Own),
+    ("a separate order", Spray::Permuted, ControlPath::Shared),
+    ("a separate order, separate control", Spray::Permuted, ControlPath::Own),
     ("at random", Spray::Random, ControlPath::Shared),
 ];
 /// Places in [`ORDERS`].
@@ -66,8 +66,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             Check::mean(format!("N = {n}, w = {w}: throughput of {what} {}", ORDERS[b].0), Unit::Fraction, less(a, b), 0.0, 1.0)
                 .possible(-1.0, 1.0)
         };
-        f.checks.push(more("an order of its own less that", OWN, IN_TURN));
-        f.checks.push(more("control apart less that of control that goes with the data,", APART, IN_TURN));
+        f.checks.push(more("a separate order less that", OWN, IN_TURN));
+        f.checks.push(more("separate control less that of control that travels with the data,", APART, IN_TURN));
         for order in [OWN, RANDOM, OWN_APART] {
             f.checks.push(Check::mean(
                 format!("N = {n}, w = {w}: {}", ORDERS[order].0),
@@ -85,9 +85,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         format!("N = {n}, w = {w}: {}", orders.join(", "))
     });
     f.measured = format!("Smooth packets of 40 B, throughput by the order of paths. {}.", sentences.collect::<Vec<_>>().join(". "));
-    let mut table = Table::new(["N", "w", "Paths of a flow", "Throughput", "Control", "Overtaken", "Longest queue by stage", "Waits by stage"])
-        .align([Align::Right, Align::Right, Align::Left].into_iter().chain([Align::Right; 5]))
-        .caption("Means over seeds, throughput with its 95 % interval. Control: share of all bytes that are stand-alone control segments. Queues in bytes, the largest of all seeds. Waits: how often a free link with a segment found no room behind it, per 1000 segments, by stage from the adapters on.");
+    let mut table =
+        Table::new(["N", "w", "Paths of a flow", "Throughput", "Control", "Overtaken", "Longest queue by stage", "Waits by stage"])
+            .align([Align::Right, Align::Right, Align::Left].into_iter().chain([Align::Right; 5]))
+            .caption(
+                "Means over seeds, throughput with its 95 % interval. Control: share of all bytes that are stand-alone control \
+            segments. Queues in bytes, the largest of all seeds. Waits: how often a free link with a segment found no space at its far \
+            end, per 1000 segments, by stage from the adapters on.",
+            );
     for (i, (n, w)) in settings.iter().enumerate() {
         for (o, (name, ..)) in ORDERS.iter().enumerate() {
             let stages = first(i, o).waits.len();
@@ -109,7 +114,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     f.tables.push(table);
     let mut figure = Figure::new("The order in which a flow takes its paths, w = 0")
-        .caption("Smooth packets of 40 B to all outputs alike, all inputs fully loaded, links of 1.1 times the line: throughput over time, the first seed.")
+        .caption(
+            "Smooth packets of 40 B, spread evenly over all outputs, all inputs fully loaded, links of 1.1 times the line rate: \
+            throughput over time, the first seed.",
+        )
         .columns(2);
     for (i, (n, _)) in settings.iter().enumerate().filter(|(_, s)| s.1 == 0.0) {
         let axis = Axis::new("Throughput", Unit::Fraction).range(0.5, 1.01);

@@ -60,7 +60,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let buffer = (4 << 20) as f64 / 8.0;
     f.checks.push(Check::new("reassembly buffer over N packets of 9000 B", Unit::None, buffer / needed, 0.0, 0.999).claimed());
     f.checks.push(Check::new(
-        "packets of 9000 B put together",
+        "reassembled packets of 9000 B",
         Unit::Other("packets".into()),
         packets as f64,
         cx.mode.pick(2e4, 1e6),
@@ -77,19 +77,23 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .claimed(),
     );
     f.checks.push(Check::exact(
-        "grants in parts, buffer of 48 segments: runs that deadlock",
+        "partial grants, buffer of 48 segments: runs that deadlock",
         Unit::Other("runs".into()),
         stuck(partial[0].2) as f64,
         seeds as f64,
     ));
     let mut table = Table::new(["Buffer", "Grants", "Runs that deadlock", "Last departure", "Packets out", "Throughput of the output"])
         .align([Align::Right, Align::Left].into_iter().chain([Align::Right; 4]))
-        .caption(format!("{SENDERS} inputs send packets of 3000 and 9000 B to one output, {:.0} times what it carries; {seeds} seeds, {until} t_min. Last departure: earliest of the runs that deadlock [t_min]. G = 50.", 0.5 * f64::from(SENDERS)));
+        .caption(format!(
+            "{SENDERS} inputs send packets of 3000 and 9000 B to one output, {:.0} times its capacity; {seeds} seeds, \
+            {until} t_min. Last departure: earliest of the runs that deadlock [t_min]. G = 50.",
+            0.5 * f64::from(SENDERS)
+        ));
     for &(slots, whole, s) in &seen {
         let last = results.of(s).iter().filter(|r| r.stuck.is_some()).map(last_departure).fold(f64::INFINITY, f64::min);
         table.push([
             Cell::from(format!("{slots} segments")),
-            if whole { "whole requests" } else { "in parts" }.into(),
+            if whole { "whole requests" } else { "partial grants" }.into(),
             format!("{} of {seeds}", stuck(s)).into(),
             if last.is_finite() { format!("{last:.0}") } else { String::new() }.into(),
             format!("{:.0}", results.mean(s, |r| r.packets_out as f64).mean).into(),
@@ -102,7 +106,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let held = paper.iter().map(|(_, s)| results.max(*s, |r| r.reassembly_max as f64)).fold(0.0, f64::max);
     f.measured = format!(
-        "{packets} packets of 9000 B without deadlock in a buffer of {} for {} packets ({} of it used at most); with grants in parts a buffer of 48 segments deadlocks in {} of {seeds} runs, with whole requests in none",
+        "{packets} packets of 9000 B without deadlock in a buffer of {} for {} packets ({} of it used at most). With partial grants a \
+         buffer of 48 segments deadlocks in {} of {seeds} runs, with whole requests in none",
         Unit::Bytes.format(buffer),
         setups::PORTS,
         Unit::Bytes.format(held),
@@ -121,10 +126,13 @@ fn draw(partial: &[(u32, f64)], whole: &[(u32, f64)]) -> Figure {
     let group = |name: &str, of: &[(u32, f64)]| BarGroup::new(name, of.iter().map(|p| Bar::new(p.1)));
     let names = partial.iter().map(|p| format!("{} slots", p.0));
     Figure::new("Reassembly deadlocks by the size of the buffer")
-        .caption("Share of runs that deadlock: 32 inputs send packets of up to 36 segments to one output. A buffer that grants in parts can be full of parts of packets none of which can be completed.")
+        .caption(
+            "Share of runs that deadlock: 32 inputs send packets of up to 36 segments to one output. With partial grants the \
+            buffer can fill with parts of packets, so that no packet can be completed.",
+        )
         .panel(
             Panel::new("", Axis::new("Reassembly buffer", Unit::None), Axis::new("Runs that deadlock", Unit::Fraction).range(0.0, 1.15))
-                .mark(Mark::bars(names, [group("grants in parts", partial), group("whole requests", whole)])),
+                .mark(Mark::bars(names, [group("partial grants", partial), group("whole requests", whole)])),
         )
 }
 
@@ -175,7 +183,10 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
     ];
     let mut table = Table::new(["Arbiter", "Large requester", "A small requester", "Ratio", "Output"])
         .align([Align::Left].into_iter().chain([Align::Right; 4]))
-        .caption("Throughput as a share of the line, mean over seeds with 95 % intervals. One input asks for up to 50 segments at a time, 23 for one; reassembly buffer of 64 segments, G = 50.");
+        .caption(
+            "Throughput as a share of the line rate, mean over seeds with 95 % intervals. One input requests up to 50 segments at \
+            a time, 23 request one; reassembly buffer of 64 segments, G = 50.",
+        );
     for ((name, ..), s) in cases.iter().zip(series) {
         table.push([
             Cell::from(*name),
@@ -190,8 +201,11 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
         BarGroup::new("large requester", series.map(|s| bar(large(s)))),
         BarGroup::new("a small requester", series.map(|s| bar(small(s)))),
     ];
-    let figure = Figure::new("Who gets the output")
-        .caption("One input asks for up to 50 segments at a time, 23 for one, all for the same output. Without the rule that no grant is issued while fewer than G slots are free, the large requester never finds enough of them.")
+    let figure = Figure::new("Share of each requester")
+        .caption(
+            "One input requests up to 50 segments at a time, 23 request one, all for the same output. Without the rule that no \
+            grant is issued while fewer than G slots are free, the large requester never finds enough free slots.",
+        )
         .panel(
             Panel::new("", Axis::new("", Unit::None), Axis::new("Share of the line", Unit::Fraction))
                 .mark(Mark::bars(cases.map(|c| c.0), groups))
@@ -205,7 +219,11 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
         ratio(series[3])
     );
     let mut f = Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() };
-    f.notes.push("The small requesters ask for nearly all that the output carries. If they asked for less than it has left they would starve none; if for more, their VOQs would grow until they ask for as much as the large one does.".into());
+    f.notes.push(
+        "The small requesters use nearly all of the output's capacity. With less demand than the remaining capacity they would \
+        starve no one. With more, their VOQs would grow until they request as much as the large one."
+            .into(),
+    );
     setups::quick_note(cx, &mut f.notes);
     Ok(f)
 }

@@ -46,6 +46,6 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
             output / 2048.0
         ),
     ];
-    let measured = format!("{wrong} of {} printed numbers do not follow from the parameters beside them", checks.len());
+    let measured = format!("{wrong} of {} printed numbers do not follow from the parameters next to them", checks.len());
     Ok(Findings { measured, checks, tables: vec![table], why, ..Findings::default() })
 }

@@ -21,10 +21,12 @@ pub const PORTS: u32 = 64;
 pub const HOT_SWITCH: u32 = 7;
 
 /// How loads are normalised, for the assumptions of entries.
-pub const LOAD: &str = "the load is that of an output that is no hotspot, as a share of its line; an input receives no more than its line carries, so that with 8 hotspots of 2.5 the others can be loaded up to (64 - 20)/56 = 0.786, the \"peak possible rate\" of Fig. 4";
+pub const LOAD: &str = "the load is that of an output that is no hotspot, as a share of its line rate. An input receives at most its \
+    line rate. With 8 hotspots of 2.5 the others can therefore be loaded up to (64 - 20)/56 = 0.786, the \"peak possible rate\" of Fig. \
+    4.";
 
 /// How the crossbar is read, for the assumptions of entries.
-pub const CROSSBAR: &str = "the crossbar gives each output 2 L_F, also while a segment is still coming in";
+pub const CROSSBAR: &str = "the crossbar gives each output 2 L_F, also while a segment is still arriving";
 
 /// Claims of the paper whose answer hangs on an assumption.
 pub fn assuming(checks: &mut [Check], text: &str) {

@@ -40,7 +40,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     runs.write_findings(&mut f);
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(figure(
-        "How much speed-up implicit rate regulation needs (section 4)",
+        "Speed-up that implicit rate regulation needs (section 4)",
         "8 hotspots, other outputs at the peak possible load, control in band: mean delay of packets to the others.",
         runs.panels(),
     ));
@@ -195,22 +195,27 @@ impl Runs {
         let hot = |s: Series| self.results.mean(s, |r| r.hot).mean;
         let tail = |i: usize| self.results.ratio(self.all[i].0[1], self.all[i].1, |r| r.delay.p99).words(|v| format!("{v:.2}"));
         f.why.push(format!(
-        "Reserving has a price for the mean at 1.1: every hotspot may have its 240 slots in the fabric at once, and with eight of them in one switch they wait before the last stage too, up to {} in a queue of the middle stage (implicit {}; with 9000 B {} and {}). Implicit rate regulation grants hotspots at L and keeps those queues short as long as inputs answer in time. What it loses is throughput of the hotspots, {:.3} and {:.3} instead of {:.3} and {:.3}; the 99th percentile is {} times that of reserving with 40 B in bursts and {} times with 9000 B.",
-        middle(*small_reserve),
-        middle(self.all[0].0[1]),
-        middle(*large_reserve),
-        middle(self.all[1].0[1]),
-        hot(self.all[0].0[1]),
-        hot(self.all[1].0[1]),
-        hot(*small_reserve),
-        hot(*large_reserve),
-        tail(0),
-        tail(1)
-    ));
+            "At 1.1, reserving increases the mean delay: every hotspot may have its 240 slots in the fabric at once, and with eight \
+         hotspots in one switch they also wait before the last stage, up to {} in a queue of the middle stage (implicit {}; with 9000 B \
+         {} and {}). Implicit rate regulation grants to hotspots at L and keeps those queues short as long as inputs answer in time. It \
+         loses throughput of the hotspots, {:.3} and {:.3} instead of {:.3} and {:.3}. Its 99th percentile is {} times that of \
+         reserving with 40 B in bursts and {} times with 9000 B.",
+            middle(*small_reserve),
+            middle(self.all[0].0[1]),
+            middle(*large_reserve),
+            middle(self.all[1].0[1]),
+            hot(self.all[0].0[1]),
+            hot(self.all[1].0[1]),
+            hot(*small_reserve),
+            hot(*large_reserve),
+            tail(0),
+            tail(1)
+        ));
         f.notes.push(format!(
-        "Fabric-output buffers of 32 KB hold up to {} at 1.1 and {} at 1.4 under uniform 9000 B packets at load 1 (the paper has seen them fill up \"under a heavy workload\").",
-        Unit::Bytes.format(full[1]),
-        Unit::Bytes.format(full[3])
-    ));
+            "Fabric-output buffers of 32 KB hold up to {} at 1.1 and {} at 1.4 under uniform 9000 B packets at load 1 (the paper observed \
+         them filling up \"under a heavy workload\").",
+            Unit::Bytes.format(full[1]),
+            Unit::Bytes.format(full[3])
+        ));
     }
 }

@@ -11,7 +11,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 
 /// Rules that choose a path.
 const PATH_CHOICES: [(&str, Spray); 3] =
-    [("in turn", Spray::RoundRobin), ("at random", Spray::Random), ("one path a flow", Spray::PerFlow)];
+    [("round robin", Spray::RoundRobin), ("at random", Spray::Random), ("one path per flow", Spray::PerFlow)];
 
 /// Loads: name, traffic.
 fn loads() -> [(&'static str, Traffic); 3] {
@@ -46,13 +46,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let values = |way: usize| results.values(all[i][way], |r| r.carried());
         let less = Mean::of(values(2).iter().zip(values(0)).map(|(one, turn)| one - turn));
         f.checks.push(
-            Check::mean(format!("{name}: throughput of one path a flow less that in turn"), Unit::Fraction, less, -1.0, 0.0)
+            Check::mean(format!("{name}: throughput of one path per flow less that of round robin"), Unit::Fraction, less, -1.0, 0.0)
                 .possible(-1.0, 1.0),
         );
-        f.checks.push(Check::mean(format!("{name}: carried, in turn"), Unit::Fraction, carried(i, 0), 0.9, 1.03));
+        f.checks.push(Check::mean(format!("{name}: carried, round robin"), Unit::Fraction, carried(i, 0), 0.9, 1.03));
     }
     let collapse = carried(2, 2);
-    f.checks.push(Check::mean("one to one, load 0.9: carried with one path a flow", Unit::Fraction, collapse, 0.0, 0.85));
+    f.checks.push(Check::mean("one to one, load 0.9: carried with one path per flow", Unit::Fraction, collapse, 0.0, 0.85));
     f.checks.push(soundness(&results));
     f.measured = loads()
         .iter()
@@ -65,17 +65,19 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .join("; ");
     // In a one-to-one pattern a path per flow is a random choice of 8 by 8: the fullest of 8 bins.
     f.notes.push(format!(
-        "One to one with a path per flow, eight flows of a switch throw eight balls into eight bins: the expected number of empty bins is 8 (7/8)^8 = 2.75, so that 5.25/8 = 0.656 of the capacity is used at most, 0.73 of load 0.9. Here {} is carried.",
+        "One to one with a path per flow, eight flows of a switch throw eight balls into eight bins. The expected number of empty bins \
+         is 8 (7/8)^8 = 2.75, so that at most 5.25/8 = 0.656 of the capacity is used, 0.73 of load 0.9. Here {} is carried.",
         collapse.words(|v| format!("{v:.3}"))
     ));
     f.tables.push(table(&results, &loads().map(|l| l.0), &PATH_CHOICES.map(|w| w.0), &all).caption(
-        "No speed-up, reserved buffers, control in band, packets of 40 B in bursts. Waits: how often a free link with a segment found no room behind it, per 1000 segments, by stage from the adapters on.",
+        "No speed-up, reserved buffers, control in band, packets of 40 B in bursts. Waits: how often a free link with a segment found \
+         no space at its far end, per 1000 segments, by stage from the adapters on.",
     ));
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(bars(
         &results,
-        "What spreading flows evenly is worth",
-        "Carried of what was offered, with 95 % intervals over seeds.",
+        "The gain from spreading flows evenly",
+        "Carried share of the offered load, with 95 % intervals over seeds.",
         &loads().map(|l| l.0),
         &PATH_CHOICES.map(|w| w.0),
         &all,
@@ -154,7 +156,11 @@ pub fn run_stages(cx: &Context) -> Result<Findings, ReproduceError> {
         })
         .collect::<Vec<_>>()
         .join("; ");
-    f.notes.push("Links have the same delay everywhere, so that more stages mean a longer round trip: 27 t_min one way through 3 stages, 81 through 11.".into());
+    f.notes.push(
+        "All links have the same delay, so that more stages mean a longer round trip: 27 t_min one way through 3 stages, 81 \
+        through 11."
+            .into(),
+    );
     f.tables.push(table(&results, &traffics.map(|t| t.0), &shapes().map(|s| s.0), &all).caption(
         "Reserved buffers, L_F = 1.1 L, control in band, packets of 40 B in bursts. A fat tree has one queue for both directions of a switch, listed by stage of the longest path.",
     ));
@@ -162,7 +168,7 @@ pub fn run_stages(cx: &Context) -> Result<Findings, ReproduceError> {
     f.figures.push(bars(
         &results,
         "Sixty-four ports of other switches",
-        "Carried of what outputs that are no hotspots were offered: Benes networks of 3, 5 and 11 stages, and fat trees.",
+        "Carried share of the load offered to outputs that are no hotspots: Benes networks of 3, 5 and 11 stages, and fat trees.",
         &["uniform, load 0.9", "8 hotspots, 0.75"],
         &shapes().map(|s| s.0),
         &all,

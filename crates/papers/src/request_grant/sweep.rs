@@ -52,7 +52,7 @@ impl Sweep {
         let x = || Axis::new("Load of an output that is no hotspot", Unit::None).range(0.0, 1.0);
         let name = |what: &str| if title.is_empty() { what.to_owned() } else { format!("{title}: {what}") };
         let mut delay = Panel::new(name("mean delay"), x(), Axis::new("Mean delay", t_min()).log());
-        let mut carried = Panel::new(name("throughput"), x(), Axis::new("Carried of what was offered", Unit::Fraction));
+        let mut carried = Panel::new(name("throughput"), x(), Axis::new("Carried share of the offered load", Unit::Fraction));
         for c in &self.curves {
             let line = |value: fn(&super::run::Run) -> f64| {
                 let mark = Mark::line(&c.name, c.points.iter().map(|(l, s)| (*l, results.mean(*s, value).mean)));
@@ -69,7 +69,8 @@ impl Sweep {
         let columns =
             ["Workload", "Load", "Mean delay", "99th percentile", "Carried", "Hotspots", "Longest queue by stage", "Most grants held"];
         let mut table = Table::new(columns).align([Align::Left].into_iter().chain([Align::Right; 7])).caption(
-            "Delays in t_min, mean over seeds with its 95 % interval. Carried: of what outputs that are no hotspots were offered. Hotspots: their throughput. Queues in bytes and grants in segments: the largest of all seeds.",
+            "Delays in t_min, mean over seeds with its 95 % interval. Carried: share of the load offered to outputs that are no \
+             hotspots. Hotspots: their throughput. Queues in bytes and grants in segments: the largest of all seeds.",
         );
         for c in &self.curves {
             for (load, s) in &c.points {

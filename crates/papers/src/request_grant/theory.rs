@@ -52,7 +52,7 @@ pub fn run_lemma_1(cx: &Context) -> Result<Findings, ReproduceError> {
     let bytes = Rate::from_gbps(100).bytes_in(Span::from_ns(400)).0 as f64;
     let segments = || Unit::Other("segments".into());
     let checks = vec![
-        Check::none(format!("outputs of {outputs} whose backlog passes the bound"), "outputs", above).claimed(),
+        Check::none(format!("outputs of {outputs} whose backlog exceeds the bound"), "outputs", above).claimed(),
         Check::exact(
             "of those, outputs that reach it with the longest round trip before the shortest",
             count(0).0,
@@ -62,7 +62,7 @@ pub fn run_lemma_1(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::exact("Fig. 3: longest backlog", segments(), run.peak.backlog.0 as f64, 4.0).paper(4.0),
         Check::exact("400 ns at 100 Gb/s", Unit::Bytes, bytes, 5e3).paper(5e3),
         Check::none("outputs more than one whole segment beyond the bound", "outputs", whole),
-        Check::some("Fig. 2(b): backlog where an input answers late and round trips are alike", "segments", backlog_2b as u64).claimed(),
+        Check::some("Fig. 2(b): backlog if an input answers late and round trips are equal", "segments", backlog_2b as u64).claimed(),
     ];
     let figure = Figure::new("Lemma 1: backlog over its bound")
         .caption("Share of 10,000 random outputs (2 to 16 inputs, round trips up to 400 ns apart, grants of 1 to 50 segments, some pauses) whose longest backlog is at most this part of the difference of round trips.")
@@ -72,14 +72,16 @@ pub fn run_lemma_1(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::vline(1.0, "Lemma 1")),
         );
     let measured = format!(
-        "{above} of {outputs} random outputs pass the bound, {reached} reach it exactly; Fig. 3: {} segments; 400 ns at 100 Gb/s: 5 KB",
+        "{above} of {outputs} random outputs exceed the bound, and {reached} reach it exactly; Fig. 3: {} segments; 400 ns at 100 Gb/s: \
+         5 KB",
         run.peak.backlog.0
     );
     let notes = vec![
         format!(
-            "The lemma needs inputs that answer at once: of {of_four} outputs that share their inputs four by four, {passed} pass the bound of the real round trips (Fig. 2(b))."
+            "The lemma needs inputs that answer immediately: of {of_four} outputs that share their inputs in groups of four, {passed} \
+             exceed the bound of the real round trips (Fig. 2(b))."
         ),
-        "If a segment counts once it is whole, the one on the wire comes on top: one segment more.".to_owned(),
+        "If a segment counts only once it is whole, the one on the link is added: one segment more.".to_owned(),
     ];
     Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
 }
@@ -135,9 +137,23 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
     let (mut not_tight, mut without_iv) = (0u64, f64::INFINITY);
     let mut names = Vec::new();
     let (mut held, mut flooded, mut single) = (Vec::new(), Vec::new(), Vec::new());
-    let mut table = Table::new(["Switches", "Stages", "N", "Routing, highest", "Distribution, highest", "Reached in every routing stage", "Without (iv)", "Without (v)", "g"])
-        .align([Align::Right; 9])
-        .caption("Highest level over b: random and adversarial admissions that keep all premises; a script that fills each routing stage; without the limit on outstanding grants (random admissions); with a single route, where g outputs behind a middle buffer give g b.");
+    let mut table = Table::new([
+        "Switches",
+        "Stages",
+        "N",
+        "Routing, highest",
+        "Distribution, highest",
+        "Reached in every routing stage",
+        "Without (iv)",
+        "Without (v)",
+        "g",
+    ])
+    .align([Align::Right; 9])
+    .caption(
+        "Highest level over b: random and adversarial admissions that keep all premises; a script that fills each routing \
+            stage; no limit on outstanding grants (random admissions); and a single route, where g outputs behind a middle buffer give \
+            g b.",
+    );
     for &(m, stages, epochs) in networks {
         cx.go_on()?;
         let clos = Clos::new(m, stages).expect("a Clos network");
@@ -192,10 +208,13 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
         ],
     );
     f.measured = format!(
-        "{trials} trials with all premises: no buffer above b, nothing queued in the distribution half, flow control never activated; b is reached in every routing stage. Without (iv) at least {without_iv:.1} b, with a single route g b"
+        "{trials} trials with all premises: no buffer exceeds b, nothing is queued in the distribution half, flow control is never \
+         activated, and b is reached in every routing stage. Without (iv) at least {without_iv:.1} b, with a single route g b"
     );
     f.why.push(format!(
-        "(i) to (v) alone are not enough: routes must be alike too. With switches that serve in different orders {unlike:.3} b (five stages), with one link longer by b {unequal:.2} b. The outline's own form of (iv), T + b granted in any T, allows {envelope:.3} b: \"outstanding\" must mean granted and not yet departed from the fabric-output buffer."
+        "(i) to (v) alone are not enough: routes must also be alike. With switches that serve in different orders {unlike:.3} b (five \
+         stages); with one link longer by b {unequal:.2} b. The outline's own form of (iv), T + b granted in any T, allows \
+         {envelope:.3} b: \"outstanding\" must mean granted and not yet departed from the fabric-output buffer."
     ));
     f.tables.push(table);
     f.figures.push(theorem_1_figure(names, [held, flooded, single]));
@@ -205,12 +224,12 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
 /// Highest level of each network: with all premises, without (iv), with a single route.
 fn theorem_1_figure(names: Vec<String>, [held, flooded, single]: [Vec<Bar>; 3]) -> Figure {
     Figure::new("Theorem 1: highest level over b")
-            .caption("The fullest buffer of the routing half. With all premises it is b; without the limit on outstanding grants or with a single route for everything it is not.")
-            .panel(
-                Panel::new("", Axis::new("", Unit::None), Axis::new("Highest level / b", Unit::None)).mark(Mark::bars(names, [
-                    BarGroup::new("all premises", held),
-                    BarGroup::new("without (iv)", flooded),
-                    BarGroup::new("a single route", single),
-                ])),
-            )
+        .caption(
+            "The fullest buffer of the routing half. With all premises its level is b. Without the limit on outstanding \
+                grants, or with a single route, it is higher.",
+        )
+        .panel(Panel::new("", Axis::new("", Unit::None), Axis::new("Highest level / b", Unit::None)).mark(Mark::bars(
+            names,
+            [BarGroup::new("all premises", held), BarGroup::new("without (iv)", flooded), BarGroup::new("a single route", single)],
+        )))
 }

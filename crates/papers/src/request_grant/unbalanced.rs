@@ -100,7 +100,10 @@ impl Seen {
             panel = panel.mark(if points.len() > 1 { Mark::line(*name, points) } else { Mark::points(*name, points) });
         }
         Figure::new(title)
-            .caption("From uniform traffic (w = 0) to one input for each output (w = 1), all inputs fully loaded, links of 1.1 times the line, control in band. The paper's worst is about 90 %.")
+            .caption(
+                "From uniform traffic (w = 0) to one input per output (w = 1), all inputs fully loaded, links of 1.1 times the \
+                line rate, control in band. The paper's worst is about 90 %.",
+            )
             .panel(panel.mark(Mark::hline(0.9, "paper: worst")))
     }
 
@@ -134,7 +137,9 @@ pub fn run_fig13(cx: &Context) -> Result<Findings, ReproduceError> {
     let results = plan.run(cx)?;
     let [shared, held] = series.map(|s| results.mean(s, |r| r.cold).mean);
     f.notes.push(format!(
-        "A crossbar of L_S = 2 L_F must give an output that speed while a segment is still coming in. If such a segment holds the output to its last bit, at the rate of its link, w = 1 with packets of 9000 B falls from {shared:.3} to {held:.3}: eight flows whose paths go round in step meet at the inputs of the last stage, and the first-in-first-out queues there never recover (entry `elements`)."
+        "A crossbar of L_S = 2 L_F must give an output that speed while a segment is still arriving. If such a segment holds the output \
+         to its last bit, at the rate of its link, w = 1 with packets of 9000 B drops from {shared:.3} to {held:.3}: eight flows with \
+         paths in step collide at the inputs of the last stage, and the FIFO queues there never recover (see `elements`)."
     ));
     Ok(f)
 }
@@ -156,10 +161,17 @@ pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     f.measured.push_str(&format!("; 40 B, smooth, with paths at random {:.3}", lowest.mean));
     let by_w: Vec<String> = random.iter().map(|(w, t)| format!("{:.3} at w = {w}", t.mean)).collect();
     f.notes.push(format!(
-        "Where each segment of the smooth 40 B packets takes a path at random, the throughput is {}. So it is the order of the paths that costs the throughput here, not request-grant; why flows that take their paths in turn, each from a random one on, get into each other's way was not measured. The paper speaks of random load balancing (section 1) and of a counter per flow that is increased by one (section 3.2).",
+        "If each segment of the smooth 40 B packets takes a random path, the throughput is {}. The order of the paths therefore costs \
+         the throughput here, not request-grant. Why flows that take their paths round robin, each from a random start, obstruct each \
+         other was not measured. The paper mentions random load balancing (section 1) and a counter per flow that is incremented \
+         (section 3.2).",
         by_w.join(", ")
     ));
-    f.notes.push("256 ports of 16 x 16 switches, a shorter run than N = 64. What becomes of the smooth traffic afterwards: entry `unbalanced-worst`.".into());
+    f.notes.push(
+        "256 ports of 16 x 16 switches, a shorter run than N = 64. For the smooth traffic later in the run see \
+        `unbalanced-worst`."
+            .into(),
+    );
     Ok(f)
 }
 
@@ -216,7 +228,8 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let mut f = Findings {
         measured: format!(
-            "40 B smooth: {:.3} at w = {at} for N = 256 (the others {:.3} or more), {:.3} for N = 64 (the others {:.3} or more). Over {until} t_min at w = 0.5 it ends at {:.3} for N = 64, {:.3} for N = 256, {:.3} for N = 256 with nothing sent unasked",
+            "40 B smooth: {:.3} at w = {at} for N = 256 (the others {:.3} or more), {:.3} for N = 64 (the others {:.3} or more). Over \
+             {until} t_min at w = 0.5 it ends at {:.3} for N = 64, {:.3} for N = 256, {:.3} for N = 256 without unsolicited segments",
             smooth.mean,
             others(&large).mean,
             small.lowest(0).0.mean,
@@ -229,7 +242,9 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
         ..Findings::default()
     };
     f.why.push(format!(
-        "Control weighs most on small smooth packets: {} of the bytes for N = 64 and {} for N = 256 (bursts {}, 9000 B {}; w = 0.5). With N = 64 this is what the fabric has beyond the line, because segments fill as VOQs grow; with 256 flows per input hardly two packets meet in a VOQ, and control takes more than the tenth that L_F = 1.1 L leaves.",
+        "Control matters most for small smooth packets: {} of the bytes for N = 64 and {} for N = 256 (bursts {}, 9000 B {}; w = 0.5). \
+         With N = 64 this fits into the fabric's extra capacity, because segments fill as VOQs grow. With 256 flows per input hardly \
+         two packets share a VOQ, and control takes more than the tenth that L_F = 1.1 L provides.",
         percent(control(&small, 0)),
         percent(control(&large, 0)),
         percent(control(&large, 1)),
@@ -242,7 +257,9 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
         .find(|w| w.cold < 0.88)
         .map_or("stays above 0.88".to_owned(), |w| format!("is below 0.88 from {:.0} t_min on", w.end));
     f.notes.push(format!(
-        "At w = 0.5 the throughput of N = 256 {falls}: the adapters' links are full all the time, queues behind them reach their 60 KiB ({:?} B by stage), and first-in-first-out inputs do the rest. Unsolicited segments are {} of all; nothing reserves for them. Times that a link found no room, by stage from the adapters on: {:?}.",
+        "At w = 0.5 the throughput of N = 256 {falls}: the adapters' links are always full, queues behind them reach their 60 KiB ({:?} \
+         B by stage), and FIFO inputs spread the congestion. Unsolicited segments are {} of all, and no space is reserved for them. \
+         Times that a link found no space, by stage from the adapters on: {:?}.",
         run.queue_max,
         percent(run.unsolicited as f64 / run.segments as f64),
         run.waits
@@ -259,6 +276,9 @@ fn over_time<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Figure {
         panel = panel.mark(Mark::line(name, run.stretches.iter().map(|w| (w.end, w.cold)).collect::<Vec<_>>()));
     }
     Figure::new("Smooth packets of 40 B, w = 0.5, all inputs fully loaded")
-        .caption("Throughput over time, by number of ports: with many the links of the adapters, full of small segments, ACKs and grants, fill the queues of the first stages.")
+        .caption(
+            "Throughput over time, by number of ports: with many ports the links of the adapters, full of small segments, ACKs and \
+            grants, fill the queues of the first stages.",
+        )
         .panel(panel.mark(Mark::hline(0.9, "paper: about 90 %")))
 }

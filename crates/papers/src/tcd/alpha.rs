@@ -12,7 +12,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 /// Assumption behind A.
 const A: &str = "reading A: the 1.2 is the initial value of the state alpha, whose default in ns3-rdma is 0.5";
 /// Assumption behind B.
-const B: &str = "reading B: the 1.2 replaces the factor 1/2 before alpha, and the floor of 100 Mb/s is what remains of a cut below zero";
+const B: &str = "reading B: the 1.2 replaces the factor 1/2 before alpha, and the floor of 100 Mb/s applies when a cut goes below zero";
 
 /// In which order the runs are drawn: what lies on another line is dashed and comes after it.
 const ORDER: [usize; 4] = [1, 0, 2, 3];
@@ -22,7 +22,7 @@ fn shown(run: usize, mark: Mark) -> Mark {
     if run == 0 || run == 3 { mark.dashed() } else { mark }
 }
 
-const NAMES: [&str; 4] = ["ECN", "TCD, as it is", "TCD, A", "TCD, B"];
+const NAMES: [&str; 4] = ["ECN", "TCD, unchanged", "TCD, A", "TCD, B"];
 const LOADS: [(&str, Load); 2] = [("one congestion point", Load::Single), ("two congestion points", Load::Multiple)];
 
 /// In the order of [`NAMES`].
@@ -45,7 +45,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let sentences: Vec<String> = groups()
         .map(|((scenario, _), group)| {
             format!(
-                "{scenario}: P2 stopped {} (ECN), {} (TCD, DCQCN as it is), {} (A), {} (B)",
+                "{scenario}: P2 paused {} (ECN), {} (TCD, unchanged DCQCN), {} (A), {} (B)",
                 stopped(&group[0]),
                 stopped(&group[1]),
                 stopped(&group[2]),
@@ -54,7 +54,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         })
         .collect();
     let why = vec![format!(
-        "With 1.2, one congestion point and ingresses served in turn P2 is stopped {} under A and {} under B ({} and {} in order of arrival, {} and {} with one queue per ingress), but {} with DCQCN as it is: F1 is below its share before what it has sent reaches back to L0. Figs. 12 and 13 show P2 stopped as in section 3.1, so fig12 and fig13 use DCQCN as it is.",
+        "With 1.2, one congestion point and ingresses served round robin P2 is paused {} under A and {} under B ({} and {} under FIFO, \
+         {} and {} with one queue per ingress), but {} with unchanged DCQCN: F1 is below its share before its backlog reaches L0. Figs. \
+         12 and 13 show P2 paused as in section 3.1, so that fig12 and fig13 use unchanged DCQCN.",
         stopped(&runs[2]),
         stopped(&runs[3]),
         stopped(&others[2]),
@@ -88,7 +90,7 @@ fn checks(scenario: &str, load: Load, group: &[Observed]) -> Vec<Check> {
     for (run, reading, what, left) in [(&group[2], A, "A", 0.4), (&group[3], B, "B", left_by_b)] {
         let part = format!("{scenario}, {what}: part of the rate that the first cut leaves");
         checks.push(Check::near(part, Unit::Fraction, first_cut(run) / 40e9, left, 0.005).assuming(reading));
-        let against = format!("{scenario}, {what}: first cut against that of DCQCN as it is");
+        let against = format!("{scenario}, {what}: first cut over that of unchanged DCQCN");
         checks.push(Check::new(against, Unit::None, first_cut(run) / first_cut(plain), 0.0, 0.999).claimed().assuming(reading));
         if load == Load::Single {
             checks.push(fig2::none(format!("{scenario}, {what}: CE on F0 and F2 at P2"), wrong(run)).assuming(reading));
@@ -103,7 +105,7 @@ fn table(runs: &[Observed]) -> Table {
         "Marks and rate control",
         "F1 after its first cut",
         "F1's lowest rate",
-        "P2 stopped until",
+        "P2 paused until",
         "P3's queue, highest",
         "F1 delivered",
         "CE on F0 and F2 at P2",
@@ -123,13 +125,16 @@ fn table(runs: &[Observed]) -> Table {
             ]);
         }
     }
-    table.caption("F1 begins at 40 Gb/s. CE at P2 are wrong with one congestion point, right with two once P2 is released.")
+    table.caption("F1 starts at 40 Gb/s. CE at P2 is wrong with one congestion point, and right with two after the release of P2.")
 }
 
 fn figure(runs: &[Observed]) -> Figure {
     let until = lab::ms(6.0);
     let mut figure = Figure::new("F1 and P2 under the two readings of alpha 1.2")
-        .caption("F1's rate at its rate control, and P2's queue. A and B cut F1 deeper than DCQCN as it is; left one congestion point, right two.")
+        .caption(
+            "F1's rate at its rate control, and P2's queue. A and B cut F1 deeper than unchanged DCQCN; left one congestion point, \
+            right two.",
+        )
         .columns(2);
     for ((scenario, _), group) in LOADS.iter().zip(runs.chunks(NAMES.len())) {
         let mut panel = Panel::new(*scenario, fig2::time(until), Axis::new("Rate of F1", Unit::BitsPerSecond).log().range(5e7, 5e10));
@@ -154,7 +159,7 @@ fn figure(runs: &[Observed]) -> Figure {
 
 /// By discipline: those of `runs` with one congestion point, then `others`.
 fn readings(runs: &[Observed], others: &[Observed]) -> Table {
-    let mut readings = Table::new(["Egress", "Marks and rate control", "P2 stopped until", "UE of P2", "Highest queue of P2"])
+    let mut readings = Table::new(["Egress", "Marks and rate control", "P2 paused until", "UE of P2", "Highest queue of P2"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right])
         .caption("One congestion point, by the order in which an egress serves its ingresses.");
     let in_turn = runs[..NAMES.len()].iter().zip(NAMES).map(|(r, n)| (READING.discipline, n, r));

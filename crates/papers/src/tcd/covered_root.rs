@@ -50,7 +50,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let never = delays.iter().filter(|d| !d.is_finite()).count();
     let why = vec![
         format!(
-            "A covered root has a queue that neither grows nor shrinks: PFC holds it back at P0 and P1, which bring 50 Gb/s for 40. Between the release and the first CE it swings between {} and {} with the pauses of P0, one every {}, and stays there. Whether a look finds it longer than the look before depends on the phase of that swing: T = {} is {:.2} of them, so that the looks creep along one slope.",
+            "The queue of a covered root neither grows nor shrinks: PFC limits it at P0 and P1, which offer 50 Gb/s for 40. Between the \
+             release and the first CE the queue swings between {} and {} with the pauses of P0, one every {}, and stays there. The \
+             phase of that swing decides whether a sample of the queue is longer than the previous one: T = {} is {:.2} swings, so that \
+             the samples move slowly along one slope.",
             lab::bytes(low),
             lab::bytes(high),
             lab::time(swing),
@@ -58,12 +61,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             max_ton(Fabric::Cee) / swing
         ),
         format!(
-            "Other periods T, all else alike: first CE within max(T_on) + 2 T for {within} of {} values from 20 to 200 us, latest {} after the last OFF{}.",
+            "Other periods T, other settings equal: first CE within max(T_on) + 2 T for {within} of {} values from 20 to 200 us, latest \
+             {} after the last OFF{}.",
             PERIODS.len(),
             lab::time(longest),
             if never > 0 { format!(", never in {never}") } else { String::new() }
         ),
-        "\"The queue length does not decrease\" in place of \"increases\" would not help: it swings.".into(),
+        "Replacing \"increases\" by \"The queue length does not decrease\" would not help: the queue swings.".into(),
     ];
     let mut table = Table::new(["T", "First CE after the last OFF", "In periods after max(T_on)", "Within max(T_on) + 2 T"])
         .align([Align::Right, Align::Right, Align::Right, Align::Centre])
@@ -80,8 +84,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Axis::new("Time", Unit::Picoseconds).range(from, to),
         Axis::new("Queue of P2", Unit::Bytes),
     );
-    let figure = Figure::new("How long the covered root stays hidden")
-        .caption("Above: looks at the queue, one per T = 100.4 µs from the release on; the queue swings at its limit and the looks find it shorter each time, until one does not. Below: the delay for other periods T.")
+    let figure = Figure::new("How long does the covered root stay hidden?")
+        .caption(
+            "Above: samples of the queue, one per T = 100.4 µs from the release on. The queue swings at its limit, and each sample \
+            is shorter than the previous one, until one is not. Below: the delay for other periods T.",
+        )
         .panel(
             queue
                 .mark(Mark::line("queue of P2", cee.egress(P2).into_iter().filter(|p| from <= p.0 && p.0 <= to)))
@@ -90,9 +97,16 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::vline(first_ce(cee), "first CE")),
         )
         .panel(
-            Panel::new("CEE: first CE after the last OFF", Axis::new("Period T", Unit::Picoseconds).range(0.0, lab::us(210.0)), Axis::new("Delay", Unit::Picoseconds))
-                .mark(Mark::points("measured", PERIODS.iter().zip(&delays).map(|(t, d)| (lab::us(*t as f64), *d))))
-                .mark(Mark::line("max(T_on) + 2 T", PERIODS.iter().map(|t| (lab::us(*t as f64), max_ton(Fabric::Cee) + lab::us(2.0 * *t as f64))))),
+            Panel::new(
+                "CEE: first CE after the last OFF",
+                Axis::new("Period T", Unit::Picoseconds).range(0.0, lab::us(210.0)),
+                Axis::new("Delay", Unit::Picoseconds),
+            )
+            .mark(Mark::points("measured", PERIODS.iter().zip(&delays).map(|(t, d)| (lab::us(*t as f64), *d))))
+            .mark(Mark::line(
+                "max(T_on) + 2 T",
+                PERIODS.iter().map(|t| (lab::us(*t as f64), max_ton(Fabric::Cee) + lab::us(2.0 * *t as f64))),
+            )),
         );
     Ok(Findings { measured: sentences.join("; "), checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
 }

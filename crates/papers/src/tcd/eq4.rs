@@ -15,7 +15,8 @@ const RIVALS: [u64; 4] = [1, 2, 3, 7];
 const PERIODS: [u64; 2] = [20, 40];
 /// From then on the queues behind P2 are full.
 const SETTLED: Time = Time::from_us(2000);
-const ASSUMING: &str = "R_i is the rate at which the port sends while it is ON, the line's, because it always has something to send here; R_d is an equal share of P3";
+const ASSUMING: &str = "R_i is the rate at which the port sends while it is ON: the line rate, because it is always backlogged here. \
+    R_d is an equal share of P3.";
 
 /// ON periods of P2 between two stops.
 struct Seen {
@@ -69,7 +70,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 
 fn table(seen: &[Seen]) -> Table {
     let mut t = Table::new(["T_c", "R_d", "ON periods", "T_on by Eq. (4)", "Mean T_on", "Longest T_on"]).align([Align::Right; 6]).caption(
-        "ON periods of P2 between two stops, from 2 ms on, when the queues behind it are full. Others share P3 with what comes through P2.",
+        "ON periods of P2 between two pauses, from 2 ms on, when the queues behind it are full. Other flows share P3 with the traffic \
+         through P2.",
     );
     for s in seen {
         let row: [Cell; 6] = [
@@ -98,7 +100,7 @@ fn figure(seen: &[Seen]) -> Figure {
             .mark(Mark::line(format!("Eq. (4), T_c {us} us"), of(|s| s.expected)).colour(colour))
             .mark(Mark::points("measured", of(Seen::mean)).colour(colour));
     }
-    Figure::new("T_on where credits come once per period (paper: Eq. (4))")
-        .caption("ON periods of P2, whose credits are used up before new ones come: the more others share P3, the shorter they are.")
+    Figure::new("T_on if credits arrive once per period (paper: Eq. (4))")
+        .caption("ON periods of P2, which uses up its credits before new ones arrive: the more flows share P3, the shorter they are.")
         .panel(panel)
 }

@@ -49,20 +49,24 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     why.insert(
         0,
         format!(
-            "CEE: {} instead of 1.6 ms is the time that P3 needs for what F1 has sent before it is slowed down: {} at F1's share of 2.5 Gb/s. One CNP (50 us) more or less at F1's rate of then, 20 to 40 Gb/s, moves it by 0.4 to 0.8 ms.",
+            "CEE: {} instead of 1.6 ms is the time that P3 needs for the bytes that F1 has sent before its slowdown: {} at F1's share \
+             of 2.5 Gb/s. One CNP (50 us) more or less, at F1's rate of 20 to 40 Gb/s at the time, shifts it by 0.4 to 0.8 ms.",
             lab::time(off),
             lab::bytes(off / 1e12 * 2.5e9 / 8.0)
         ),
     );
     why.push(format!(
-        "InfiniBand: with the paper's period of {PAPER_PERIOD} and 280 KB every busy port runs out of credits once per period, so that P3 sends {} and the bursts last longer: {} until P2 is let go, near the paper's 4 ms. With shorter periods P3 has its full rate, and P2 is let go soon after 3 ms (table).",
+        "InfiniBand: with the paper's period of {PAPER_PERIOD} and 280 KB every busy port runs out of credits once per period. P3 \
+         therefore sends {}, and the bursts last longer: {} until the release of P2, near the paper's 4 ms. With shorter periods P3 has \
+         its full rate, and P2 is released soon after 3 ms (table).",
         lab::rate(lab::mean(&ib.port_rate(fig2::P3, RateSource::Measured), lab::ms(0.5), lab::ms(3.0))),
         lab::time(fig2::last_off(ib, P2))
     ));
     let measured = summary(&seen.runs);
     let figure = figure(
         "Single congestion point: port P2 (paper: Fig. 3)",
-        "P2 carries 12.5 Gb/s and is stopped because of P3. The paper: more than 500 KB wait there, F0 and part of F1 are marked although P2 is not congested, it alternates until 1.6 ms (CEE) or 4 ms (InfiniBand), then sends 10 Gb/s and drains.",
+        "P2 carries 12.5 Gb/s and is paused because of P3. The paper: more than 500 KB wait at P2, and F0 and part of F1 are marked \
+         although P2 is not congested. P2 alternates until 1.6 ms (CEE) or 4 ms (InfiniBand), then sends 10 Gb/s and drains.",
         &seen.runs,
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: seen.tables, why, ..Findings::default() })
@@ -129,18 +133,23 @@ pub(super) fn observe(cx: &Context, load: Load, paper: bool) -> Result<Seen, Rep
     let (by_reading, by_credit) = all.split_at(of_cee);
     let table = |first: &str, part: &[(&String, &Observed)]| part.iter().fold(heading(first), |t, p| t.row(row(*p)));
     let tables = vec![
-        table("CEE: egress, DCQCN", by_reading).caption("What the paper leaves open under PFC: the order of the ingresses at an egress, and which DCQCN. The paper: more than 500 KB, 1.6 ms. Rate and queue: from the time the queue has drained after the last OFF, or from that OFF."),
-        table("InfiniBand: credit period, link, egress, BECNs", by_credit).caption("What it leaves open with credits: how often they come, the data rate, the order at an egress, how often a flow is notified. The paper: more than 500 KB, 4 ms, marks of P1 on F2."),
+        table("CEE: egress, DCQCN", by_reading).caption(
+            "Open in the paper under PFC: the order in which an egress serves its \
+            ingresses, and the variant of DCQCN. The paper: more than 500 KB, 1.6 ms. Rate and queue: from the time when the queue has \
+            drained after the last OFF, or from that OFF.",
+        ),
+        table("InfiniBand: credit period, link, egress, BECNs", by_credit).caption(
+            "Open in the paper with credits: the credit period, \
+            the data rate, the order at an egress, the rate of notifications per flow. The paper: more than 500 KB, 4 ms, marks of P1 \
+            on F2.",
+        ),
         fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])]),
     ];
     let list = |part: &[(&String, &Observed)]| {
         part.iter().map(|(n, r)| format!("{n}: {}", lab::time(fig2::last_off(r, P2)))).collect::<Vec<_>>().join("; ")
     };
     let why = vec![
-        format!(
-            "When P2 is stopped for the last time depends on what the paper does not say. CEE, by egress and DCQCN: {}.",
-            list(by_reading)
-        ),
+        format!("The last pause of P2 depends on settings that the paper does not state. CEE, by egress and DCQCN: {}.", list(by_reading)),
         format!("InfiniBand, by credit period, link, egress and distance of BECNs: {}.", list(by_credit)),
     ];
     Ok(Seen { runs, tables, why })
@@ -176,7 +185,8 @@ pub(super) fn summary(runs: &[Observed]) -> String {
         let (low, high) = fig2::queue_after(run);
         let of = |flow| fig2::count(run, P2, flow, Marking::Ce);
         format!(
-            "{}: up to {} at P2, ON and OFF until {}, then {} ({} of it F1) and {} to {} waiting; CE of P2: {} on F0, {} on F1, {} on F2.",
+            "{}: up to {} at P2, ON and OFF until {}, then {} ({} of it F1) and {} to {} waiting. CE of P2: {} on F0, {} on F1, {} on \
+             F2.",
             fabric.name(),
             lab::bytes(run.totals(P2).egress_bytes_max as f64),
             lab::time(fig2::last_off(run, P2)),
@@ -211,7 +221,7 @@ pub(super) fn figure(title: &str, caption: &str, runs: &[Observed]) -> Figure {
         figure = figure.panel(panel.mark(Mark::line("rate of P2", fig2::first(run.port_rate(P2, RateSource::Measured), until))));
     }
     for run in runs {
-        figure = figure.panel(fig2::marks_by_flow("What P2 marks", run, P2, until));
+        figure = figure.panel(fig2::marks_by_flow("Marks of P2", run, P2, until));
     }
     figure
 }

@@ -31,12 +31,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let mut why = seen.why;
     why.push(format!(
-        "InfiniBand: with the paper's period of {PAPER_PERIOD} and its buffer of 280 KB P2 goes on alternating to the end of the run, at what 280 KB per period allow (table): \"recovers to send normally\" needs credits more often, or a larger buffer."
+        "InfiniBand: with the paper's period of {PAPER_PERIOD} and its buffer of 280 KB P2 alternates until the end of the run, at the \
+         rate that 280 KB per period allow (table). \"recovers to send normally\" needs more frequent credits, or a larger buffer."
     ));
     let measured = fig03::summary(&seen.runs);
     let figure = fig03::figure(
         "Multiple congestion points: port P2 (paper: Fig. 4)",
-        "F0 and F2 bring 25 Gb/s each, so that P2 is congested as well as stopped. The paper: it alternates until 1.6 ms (CEE) or 4 ms (InfiniBand), then sends 40 Gb/s with a queue that stays.",
+        "F0 and F2 offer 25 Gb/s each, so that P2 is congested as well as paused. The paper: P2 alternates until 1.6 ms (CEE) or 4 ms \
+         (InfiniBand), then sends 40 Gb/s with a persistent queue.",
         &seen.runs,
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: seen.tables, why, ..Findings::default() })

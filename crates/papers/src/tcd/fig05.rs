@@ -120,7 +120,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
     );
     let notes = vec![
         format!("P2 cannot emerge before max(T_on) + T = {} after its last OFF.", lab::time(2.0 * max_ton(Fabric::Cee))),
-        "The isolated case of Fig. 5 is fig12: one tree, and its leaves end in non-congestion.".into(),
+        "The isolated case of Fig. 5 is fig12: one tree, with leaves that end in non-congestion.".into(),
     ];
     Ok(Findings { measured, checks, figures: vec![figure, tree], notes, ..Findings::default() })
 }
@@ -135,17 +135,20 @@ fn lanes(run: &Observed, flows: &Flows, (last_off, ce): (f64, f64), until: f64) 
         all.into_iter().map(move |m| (row, m))
     });
     let carried = Mark::lanes(flows.named().map(|f| f.0), fig2::mark_lanes(by_flow, until));
-    let with_events = |panel: Panel| panel.mark(Mark::vline(last_off, "P2 is let go")).mark(Mark::vline(ce, "P2 emerges"));
+    let with_events = |panel: Panel| panel.mark(Mark::vline(last_off, "P2 is released")).mark(Mark::vline(ce, "P2 emerges"));
     let lane = |title: &str, mark: Mark| with_events(Panel::new(title, fig2::time(until), Axis::new("", Unit::None)).mark(mark));
     let queues = Panel::new("Queues", fig2::time(until), Axis::new("Queue", Unit::Bytes))
         .mark(Mark::line("P2", fig2::first(run.egress(P2), until)))
         .mark(Mark::line("P3", fig2::first(run.egress(P3), until)))
         .height(110);
     Figure::new("One congestion tree covers another: states of the ports over time (paper: Fig. 5)")
-        .caption("Root and leaves of the two trees. While the bursts last P3 is the root, and P2, P1, P0 are leaves: undetermined. Then the covered root P2 emerges, with P0 and P1 as its leaves.")
+        .caption(
+            "Root and leaves of the two trees. During the bursts P3 is the root, and P2, P1, P0 are leaves: undetermined. Then the \
+            covered root P2 emerges, with P0 and P1 as its leaves.",
+        )
         .panel(lane("State of the port", states))
-        .panel(lane("What it marks", marked))
-        .panel(lane("What a flow is marked with, at any port", carried))
+        .panel(lane("Marks of the port", marked))
+        .panel(lane("Marks on each flow, at any port", carried))
         .panel(with_events(queues))
 }
 
@@ -180,7 +183,10 @@ fn tree(run: &Observed, flows: &Flows, trees: &[Tree]) -> Figure {
     let columns = ["P0 = T0 to L0", "P1 = T1 to L0", "P2 = L0 to T2", "P3 = T2 to R1"];
     let legend = [Role::Root, Role::Leaf, Role::Apart, Role::Changing].map(|r| (r.tone(), r.name()));
     let heat = Mark::heatmap(rows, columns, cells).legend(legend);
-    Figure::new("Who is root, leaf and victim in the two trees")
-        .caption("Frames of F0 and F1 come through P0, those of F2 through P1; all meet P2, and F1 meets P3. The share is that of the time; below it who is marked, and how.")
+    Figure::new("Roots, leaves and victims of the two trees")
+        .caption(
+            "Frames of F0 and F1 pass P0, and those of F2 pass P1. All pass P2, and F1 also passes P3. The share is a share of the \
+            time; below it, the marks on each flow.",
+        )
         .panel(Panel::new("", Axis::new("", Unit::None), Axis::new("", Unit::None)).mark(heat))
 }

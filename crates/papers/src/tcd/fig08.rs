@@ -59,17 +59,21 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let columns: Vec<String> = EPSILONS.iter().map(|e| format!("epsilon {e}")).collect();
     let surface = Panel::new("The surface", Axis::new("", Unit::None), Axis::new("", Unit::None)).mark(Mark::heatmap(rows, columns, cells));
     let figure = Figure::new("T_on over epsilon and R_d, tau 8 µs, 40 Gb/s (paper: Fig. 8)")
-        .caption("Eq. (2) with B_1 - B_0 = 2 KB. The paper: T_on rises first slowly, then rapidly as epsilon falls; the plane is its value at epsilon = 0.05 (and R_d = C/2).")
+        .caption(
+            "Eq. (2) with B_1 - B_0 = 2 KB. The paper: T_on rises slowly, then rapidly, as epsilon falls; the plane is its value \
+            at epsilon = 0.05 (and R_d = C/2).",
+        )
         .panel(curves)
         .panel(surface);
     let measured = format!(
-        "at R_d = C/2: {} for epsilon {}; the plane lies at {}",
+        "at R_d = C/2: {} for epsilon {}; the plane is at {}",
         EPSILONS.map(|e| lab::time(ton(0.5, e))).join(", "),
         EPSILONS.map(|e| e.to_string()).join(", "),
         lab::time(plane)
     );
     let notes = vec![format!(
-        "The simulations have tau = 8.4 us (two frames of 1000 B besides 8 us of wire), hence 100.4 us instead of {}. R_d <= C/2 does not hold for a flow whose competitor is slower than its share: with R_d = C, T_on is {} at epsilon 0.05.",
+        "The simulations have tau = 8.4 us (two frames of 1000 B plus 8 us of links), hence 100.4 us instead of {}. R_d <= C/2 does not \
+         hold for a flow whose competitor is slower than its share: with R_d = C, T_on is {} at epsilon 0.05.",
         lab::time(plane),
         lab::time(ton(1.0, 0.05))
     )];

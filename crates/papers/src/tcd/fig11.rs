@@ -10,8 +10,8 @@ use crate::{Check, Context, Findings, ReproduceError};
 
 const SCENARIO: (&str, &str) = scenario!("tcd", "testbed.toml");
 /// Assumption behind it all.
-const SIMULATED: &str =
-    "the experiment is simulated with the testbed's numbers, ingresses served in turn; with real frames it belongs to the software switch";
+const SIMULATED: &str = "the experiment is simulated with the testbed's numbers, and ingresses are served round robin. The run with real frames belongs to \
+     the software switch.";
 /// The port that A0 makes undetermined.
 const P0: &str = "T0->T2";
 /// The receiver's port, which is congested.
@@ -38,7 +38,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("Share of the frames that arrive in each 100 ms with a mark. A0 sends from 300 ms on.");
     let mut figure = Figure::new("How F0 and F1 are marked per 100 ms (paper: Fig. 11)")
-        .caption("The paper shows F0: UE while A0 sends, nothing before and after. F1 is inverse: CE while A0 sends.")
+        .caption("The paper shows F0: UE while A0 sends, no mark before and after. F1 is the inverse: CE while A0 sends.")
         .columns(2);
     for ((name, _), run) in jobs.iter().zip(&runs) {
         let a0 = &run.outcome.flows[A0 as usize];
@@ -59,16 +59,16 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             Check::new(format!("{name}: {what}"), Unit::Fraction, value, low, high).claimed().assuming(SIMULATED)
         };
         checks.extend([
-            check("F0 marked UE while A0 sends, least per 100 ms", least(&ue, &during), 0.95, 1.01),
-            check("F0 marked UE before and after, most per 100 ms", most(&ue, &outside), 0.0, 0.01),
-            check("F0 marked CE, most per 100 ms", most(&ce, &|_| true), 0.0, 0.0),
-            check("F1 marked CE at the receiver while A0 sends, least per 100 ms", least(&f1_ce, &during), 0.95, 1.01),
-            check("F1 marked CE before and after, most per 100 ms", most(&f1_ce, &outside), 0.0, 0.01),
+            check("F0 marked UE while A0 sends, smallest per 100 ms", least(&ue, &during), 0.95, 1.01),
+            check("F0 marked UE before and after, largest per 100 ms", most(&ue, &outside), 0.0, 0.01),
+            check("F0 marked CE, largest per 100 ms", most(&ce, &|_| true), 0.0, 0.0),
+            check("F1 marked CE at the receiver while A0 sends, smallest per 100 ms", least(&f1_ce, &during), 0.95, 1.01),
+            check("F1 marked CE before and after, largest per 100 ms", most(&f1_ce, &outside), 0.0, 0.01),
             check("share of A0's time in which P0 is undetermined", share(run, P0, PortState::Undetermined, from, to), 0.95, 1.0),
             Check::none(format!("{name}: frames lost"), "frames", run.lost()),
         ]);
         sentences.push(format!(
-            "{name}: A0 sends from {} to {}; F0 UE at least {} in it, at most {} outside; F1 CE at least {} in it.",
+            "{name}: A0 sends from {} to {}. F0 UE at least {} meanwhile, at most {} outside; F1 CE at least {} meanwhile.",
             lab::time(from),
             lab::time(to),
             Unit::Fraction.format(least(&ue, &during)),
@@ -98,7 +98,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::steps("F1, CE", steps(&f1_ce)).colour(Colour::Vermilion).dashed()),
         );
     }
-    let notes = vec!["The 100 ms after A0's end are neither inside nor outside: F1's backlog leaves in them, and P0 is released.".into()];
+    let notes = vec!["The 100 ms after A0's end count neither as inside nor as outside: F1's backlog leaves, and P0 is released.".into()];
     Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
 }
 

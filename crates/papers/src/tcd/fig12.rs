@@ -42,7 +42,8 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
         checks.push(Check::none(format!("{name}: frames lost"), "frames", run.lost()));
         let free = released(run, P2);
         sentences.push(format!(
-            "{name}: no CE of P0/P1/P2: {}/{}/{}; UE {}/{}/{}; P2 stopped until {}, undetermined until {}, {} waiting at the end of UE, decided at {}.",
+            "{name}: CE of P0/P1/P2: {}/{}/{}; UE {}/{}/{}. P2 is paused until {} and undetermined until {}, with {} waiting at the end \
+             of UE, decided at {}.",
             run.totals(P0).marked.of(CodePoint::Ce),
             run.totals(P1).marked.of(CodePoint::Ce),
             run.totals(P2).marked.of(CodePoint::Ce),
@@ -57,12 +58,15 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
     }
     let figure = figure(
         "TCD, single congestion point (paper: Fig. 12)",
-        "Left CEE, right InfiniBand. The paper: P2 and P1 go from undetermined to non-congestion; while P2 drains, nothing is marked CE although its queue is over the threshold.",
+        "Left CEE, right InfiniBand. The paper: P2 and P1 change from undetermined to non-congestion. While P2 drains, no packet is \
+         marked CE although the queue exceeds the threshold.",
         runs,
     );
     let tables = vec![fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])])];
     let why = vec![format!(
-        "The paper's own credit period does not go with TCD: with {PAPER_PERIOD} and 280 KB the root P3 runs out of credits in every period, so that it is undetermined for {} of 0.2 to 3 ms and marks {} of F1's frames UE and {} CE. The congestion would stay unknown. With 46 us P3 never lacks credits.",
+        "The paper's own credit period does not fit TCD. With {PAPER_PERIOD} and 280 KB the root P3 runs out of credits in every \
+         period, so that it is undetermined for {} of 0.2 to 3 ms and marks {} of F1's frames UE and {} CE. The congestion would stay \
+         hidden. With 46 us P3 never lacks credits.",
         Unit::Fraction.format(share(starved, P3, PortState::Undetermined, lab::ms(0.2), lab::ms(3.0))),
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ue),
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ce)
@@ -154,7 +158,7 @@ pub(super) fn figure(title: &str, caption: &str, runs: &[Observed]) -> Figure {
     }
     for run in runs {
         let marks = PORTS.iter().enumerate().flat_map(|(row, (_, at))| run.marks(at).into_iter().map(move |m| (row, m)));
-        figure = figure.panel(lanes("What it marks", fig2::mark_lanes(marks, until)));
+        figure = figure.panel(lanes("Marks of the port", fig2::mark_lanes(marks, until)));
     }
     figure
 }

@@ -66,7 +66,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
         checks.extend(fig12::root(fabric, run));
         checks.push(Check::none(format!("{name}: frames lost"), "frames", run.lost()));
         sentences.push(format!(
-            "{name}: P2 stopped until {}, first CE {} later, {} CE and {} UE in all; P1 {} CE and {} UE.",
+            "{name}: P2 is paused until {}; first CE {} later, {} CE and {} UE in total. P1 {} CE and {} UE.",
             lab::time(last_off),
             lab::time(first_ce - last_off),
             run.totals(P2).marked.of(CodePoint::Ce),
@@ -77,7 +77,8 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
     }
     let figure = fig12::figure(
         "TCD, multiple congestion points (paper: Fig. 13)",
-        "Left CEE, right InfiniBand. The paper: P2 goes from undetermined to congestion and marks CE; P1 stays undetermined, because congestion spreads from P2.",
+        "Left CEE, right InfiniBand. The paper: P2 changes from undetermined to congestion and marks CE. P1 stays undetermined, because \
+         congestion spreads from P2.",
         &runs,
     );
     let tables = vec![fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])])];

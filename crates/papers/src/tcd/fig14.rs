@@ -15,7 +15,8 @@ const VICTIMS: (&str, &str) =
     ("victims-hadoop.toml", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/tcd/examples/victims-hadoop.toml")));
 const EPSILONS: [f64; 11] = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0];
 /// Assumption behind the traffic.
-const TRAFFIC: &str = "the concurrent burst simulation is that of section 5.1.3: Hadoop at S0 and S1 (40 % load) and synchronised Hadoop messages at A0 to A14 (127 % of P3 while they last), as in Table 3; the paper gives no load";
+const TRAFFIC: &str = "the simulation of concurrent bursts is that of section 5.1.3: Hadoop at S0 and S1 (40 % load) and synchronised \
+    Hadoop messages at A0 to A14 (127 % of P3 while they last), as in Table 3; the paper states no load";
 
 /// Assumption behind the rate control.
 const RULES: &str = "DCQCN has TCD's rules of section 5.2.1 (reading A of alpha 1.2)";
@@ -54,13 +55,16 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let seen = Sweeps::measure(cx)?;
     let seeds = seen.seeds;
     let mut notes = vec![format!(
-        "In the scenario of Fig. 12, where F0 and F2 have a constant rate, P2's ON periods are 12 us at most, shorter than max(T_on) for every epsilon up to 1 ({}): its victims get {} CE at epsilon 1. The longer ON periods that a larger epsilon mistakes for a release need traffic that comes and goes.",
+        "In the scenario of Fig. 12, where F0 and F2 have a constant rate, P2's ON periods are at most 12 us, shorter than max(T_on) \
+         for every epsilon up to 1 ({}): its victims get {} CE at epsilon 1. A larger epsilon mistakes longer ON periods for a release, \
+         and these need intermittent traffic.",
         lab::time(max_ton(1.0)),
         at(&seen.bursts, 1.0).ce
     )];
     if cx.mode == Mode::Quick {
         notes.push(format!(
-            "Wrong marks are rare: {seeds} runs may show none where the 20 of the full mode show some. The full mode's verdict counts."
+            "Wrong marks are rare: {seeds} runs may show none although the 20 of the full mode show some. The full mode's verdict \
+             counts."
         ));
     }
     Ok(Findings {
@@ -114,12 +118,12 @@ impl Sweeps {
         }
         let grows = mean(&self.main, 0.3, 1.0) / mean(&self.main, 0.07, 0.15);
         checks.push(
-            Check::new("victims' CE per epsilon: 0.3 to 1 against 0.07 to 0.15", Unit::None, grows, 1.0, f64::INFINITY)
+            Check::new("victims' CE per epsilon: 0.3 to 1 over 0.07 to 0.15", Unit::None, grows, 1.0, f64::INFINITY)
                 .claimed()
                 .assuming(RULES),
         );
         checks.push(
-            Check::some("victims' UE at epsilon 0.05: they do pass undetermined ports", "frames", at(&self.main, 0.05).ue)
+            Check::some("victims' UE at epsilon 0.05: victims do pass undetermined ports", "frames", at(&self.main, 0.05).ue)
                 .claimed()
                 .assuming(TRAFFIC),
         );
@@ -128,7 +132,16 @@ impl Sweeps {
 
     fn table(&self) -> Table {
         let seeds = self.seeds;
-        let mut table = Table::new(["epsilon", "max(T_on)", "TCD's rules: CE", "UE", "DCQCN as it is: CE", "UE", "Fixed bursts: CE", "UE"])
+        let mut table = Table::new([
+            "epsilon",
+            "max(T_on)",
+            "TCD's rules: CE",
+            "UE",
+            "unchanged DCQCN: CE",
+            "UE",
+            "Fixed bursts: CE",
+            "UE",
+        ])
         .align([Align::Right; 8])
         .caption(format!(
             "Marked frames of victims: S0's flows in {seeds} runs of 100 ms of section 5.1.3's scenario, and F0 and F2 in that of Fig. 12."
@@ -163,13 +176,16 @@ impl Sweeps {
         let seeds = self.seeds;
         vec![
             format!(
-                "Epsilon is not all that marks victims. After a release T0 sends its backlog at line rate, and P2's queue, above 200 KB, neither drains nor grows while it does; a look that finds it one frame longer than the look before calls it congestion. At epsilon 0.05 that happens in {} of {seeds} runs, at 0.01 in {}, at 0.2 in {}.",
+                "Epsilon is not the only cause of marks on victims. After a release T0 sends its backlog at line rate, and P2's queue, \
+                 above 200 KB, meanwhile neither drains nor grows. A sample one frame longer than the previous one counts as \
+                 congestion. At epsilon 0.05 that happens in {} of {seeds} runs, at 0.01 in {}, at 0.2 in {}.",
                 at(&self.main, 0.05).runs,
                 at(&self.main, 0.01).runs,
                 at(&self.main, 0.2).runs
             ),
             format!(
-                "With DCQCN as it is, which leaves more backlog, victims are marked CE at every epsilon: {} frames at 0.01 (in {} of {seeds} runs), {} at 0.05 ({}), {} at 0.5 ({}).",
+                "With unchanged DCQCN, which leaves more backlog, victims are marked CE at every epsilon: {} frames at 0.01 (in {} of \
+                 {seeds} runs), {} at 0.05 ({}), {} at 0.5 ({}).",
                 at(&self.plain, 0.01).ce,
                 at(&self.plain, 0.01).runs,
                 at(&self.plain, 0.05).ce,
@@ -182,9 +198,12 @@ impl Sweeps {
 
     fn figure(&self) -> Figure {
         let mut figure = Figure::new("Victims' packets marked CE over epsilon (paper: Fig. 14)")
-        .caption("The paper: none below 0.1, more with a larger epsilon, whose max(T_on) is shorter than the time for which a stopped port is ON. Right: with DCQCN's own cuts more backlog is left after a release, and no epsilon helps.")
-        .columns(2);
-        for (name, sweep, colour) in [("TCD's rules", &self.main, Colour::Blue), ("DCQCN as it is", &self.plain, Colour::Vermilion)] {
+            .caption(
+                "The paper: none below 0.1, and more with a larger epsilon, because max(T_on) is then shorter than an ON period of a \
+            paused port. Right: with DCQCN's own cuts more backlog remains after a release, and no epsilon helps.",
+            )
+            .columns(2);
+        for (name, sweep, colour) in [("TCD's rules", &self.main, Colour::Blue), ("Unchanged DCQCN", &self.plain, Colour::Vermilion)] {
             let points: Vec<(f64, f64)> = sweep.iter().map(|p| (p.0, p.1.ce as f64)).collect();
             let panel = Panel::new(
                 name,

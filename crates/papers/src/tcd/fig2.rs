@@ -82,18 +82,22 @@ pub const DISCIPLINES: [&str; 3] = ["round-robin", "fifo", "input-fifo"];
 pub const VARIANTS: [&str; 2] = ["ns3-rdma", "paper"];
 
 /// Assumption behind every number that depends on the reading.
-pub const READ: &str = "the egress serves its ingresses in turn, and DCQCN is that of ns3-rdma, from which the paper's simulator grew (the paper names no egress discipline)";
+pub const READ: &str = "the egress serves its ingresses round robin (the paper names no discipline); DCQCN is that of ns3-rdma, the \
+    base of the paper's simulator";
 /// The longest credit period at which a port can send at full rate: 280 KB are 273 frames of 16 blocks, which cover
 /// C (T_c + tau) with tau = 8.4 us [us].
 pub const FULL_RATE_PERIOD_US: u64 = 46;
 /// T_c of section 4.4: 65,536 symbol times of 1 ns.
 pub const PAPER_PERIOD: &str = "65.536us";
 /// Assumption behind the numbers with credits at full rate.
-pub const FULL_RATE: &str = "credits come every 46 us, the longest period at which the buffer of 280 KB lets a port send at full rate; with the 65.536 us of section 4.4 every busy port runs out of credits in every period";
+pub const FULL_RATE: &str = "credits arrive every 46 us, the longest period at which a port can send at full rate with the buffer of \
+    280 KB. With the 65.536 us of section 4.4 every busy port runs out of credits in every period.";
 /// Assumption behind the reaction of InfiniBand's rate control.
-pub const BECN: &str = "a flow gets one BECN per 50 us, as with DCQCN; with one per marked frame (IBA A10) F1 is slow before P2 is ever stopped (entry fig03, table)";
+pub const BECN: &str = "a flow gets one BECN per 50 us, as with DCQCN. With one per marked frame (IBA A10) F1 is slow before P2 is ever \
+    paused (see fig03, table).";
 /// Assumption behind the length of the bursts.
-pub const ROUNDS: &str = "a round of 15 x 64 KB every 192 us, the time it needs at P3, for 3 ms; bursts ignore marks (the paper: 64 KB bursts that last for about 3 ms and cannot be controlled)";
+pub const ROUNDS: &str = "a round of 15 x 64 KB every 192 us, the time it needs at P3, for 3 ms. Bursts ignore marks (the paper: 64 KB \
+    bursts that last for about 3 ms and cannot be controlled).";
 
 /// One run.
 #[derive(Clone, Debug)]

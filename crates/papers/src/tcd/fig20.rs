@@ -18,9 +18,11 @@ const TIMELY: [&str; 2] = ["rate_control=timely", "host.acks=per-frame"];
 /// The egress of ns3-rdma.
 const IN_ORDER: &str = "switch.discipline=fifo";
 /// Assumption behind the start.
-const START: &str = "B0 to B3 begin 200 us after the bursts, when P2 is stopped already; from time zero four flows at line rate make P2 a congestion point before any pause can reach it";
+const START: &str = "B0 to B3 start 200 us after the bursts, when P2 is already paused. From time zero on, four flows at line rate \
+    would make P2 a congestion point before any pause can reach it.";
 /// Assumption behind DCQCN's cuts.
-const CUTS: &str = "a CNP (BECN) of UE holds DCQCN's rate, cuts are those of DCQCN; with the deeper ones of section 5.2.1 F1 is slow before P2 is ever stopped (entry alpha-1.2)";
+const CUTS: &str = "a CNP (BECN) of UE holds DCQCN's rate, and cuts are those of DCQCN. With the deeper cuts of section 5.2.1 F1 is \
+    slow before P2 is ever paused (see alpha-1.2).";
 /// Colours of B0 to B3, apart from those of the states.
 const COLOURS: [Colour; 4] = [Colour::Blue, Colour::Purple, Colour::Sky, Colour::Grey];
 /// Part of the run over which the end is measured [ps].
@@ -32,17 +34,18 @@ pub fn run_dcqcn(cx: &Context) -> Result<Findings, ReproduceError> {
     let jobs: [Job; 5] = [
         ("200 us after the bursts", vec![]),
         ("from time zero", vec!["workload[0].start=0us"]),
-        ("deeper cuts, in turn", vec![deeper]),
-        ("deeper cuts, order of arrival", vec![deeper, IN_ORDER]),
+        ("deeper cuts, round robin", vec![deeper]),
+        ("deeper cuts, FIFO", vec![deeper, IN_ORDER]),
         ("deeper cuts, one queue per ingress", vec![deeper, "switch.discipline=input-fifo"]),
     ];
     let (mut found, seen) = entry(cx, "DCQCN", &jobs, CUTS)?;
-    let (in_order, _) = entry(cx, "DCQCN", &[("in order of arrival", vec![IN_ORDER])], CUTS)?;
+    let (in_order, _) = entry(cx, "DCQCN", &[("under FIFO", vec![IN_ORDER])], CUTS)?;
     let until = |s: &Seen| if s.released.is_finite() { format!("until {}", lab::time(s.released)) } else { "never".to_owned() };
     found.why = vec![
         from_zero(&seen[1]),
         format!(
-            "With the deeper cuts of section 5.2.1 P2 is undetermined {} where the egress serves its ingresses in turn, {} in order of arrival and {} with one queue per ingress: F1 is slowed down before its backlog reaches P2.",
+            "With the deeper cuts of section 5.2.1 P2 is undetermined {} if the egress serves its ingresses round robin, {} under FIFO \
+             and {} with one queue per ingress: F1 is slowed down before its backlog reaches P2.",
             until(&seen[2]),
             until(&seen[3]),
             until(&seen[4])
@@ -62,10 +65,13 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
         ("without TCD's rule", timely(&["rate_control.timely.tcd=false"])),
     ];
     let (mut found, seen) = entry(cx, "TIMELY", &jobs, START)?;
-    let (in_order, _) = entry(cx, "TIMELY", &[("in order of arrival", timely(&[IN_ORDER]))], START)?;
+    let (in_order, _) = entry(cx, "TIMELY", &[("under FIFO", timely(&[IN_ORDER]))], START)?;
     found.why = vec![
         format!(
-            "TCD keeps TIMELY's rate only where T_low < RTT < T_high and the gradient is above zero. While P2 is stopped, 320 KB of each flow wait in L0 and leave at 2 to 3 Gb/s: that is an RTT of about 1 ms, above T_high = 500 us, where TIMELY cuts whatever the mark. So B0 to B3 change their rates {} times before P2 is released, down to {}; with T_high = 5 ms {} times; without TCD's rule {} times, down to {}.",
+            "TCD keeps TIMELY's rate only if T_low < RTT < T_high and the gradient is positive. While P2 is paused, 320 KB of each flow \
+             wait in L0 and leave at 2 to 3 Gb/s. The RTT is then about 1 ms, above T_high = 500 us, and TIMELY cuts regardless of the \
+             mark. B0 to B3 therefore change their rates {} times before P2 is released, down to {}; with T_high = 5 ms {} times; \
+             without TCD's rule {} times, down to {}.",
             seen[0].changes,
             lab::rate(seen[0].lowest),
             seen[2].changes,
@@ -81,7 +87,9 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
 /// The paper's start taken literally.
 fn from_zero(zero: &Seen) -> String {
     format!(
-        "\"At the same time when bursts start\", taken literally, makes P2 a congestion point at once: four flows at 40 Gb/s fill it past 200 KB within 15 us, and B0 to B3 get {} CE and {} rate changes before P2 is released. So they begin here once P2 is stopped, as F0 and F2 do in section 3.1.",
+        "\"At the same time when bursts start\", taken literally, makes P2 a congestion point at once: four flows at 40 Gb/s fill it \
+         past 200 KB within 15 us, and B0 to B3 get {} CE and {} rate changes before P2 is released. Here they start when P2 is already \
+         paused, like F0 and F2 in section 3.1.",
         zero.early_ce, zero.changes
     )
 }
@@ -112,7 +120,8 @@ fn entry(cx: &Context, control: &str, jobs: &[Job], assumed: &str) -> Result<(Fi
     }
     checks.push(Check::none("frames lost", "frames", run.lost()));
     let measured = format!(
-        "P2 undetermined until {}; until then {} rate changes and {} CE on B0 to B3, Jain's index at least {:.4}. Over the last 40 of 100 ms {}, F1 {}; Jain's index {:.4} (in any 0.5 ms at least {:.4}).",
+        "P2 is undetermined until {}. Until then {} rate changes and {} CE on B0 to B3, and Jain's index at least {:.4}. Over the last \
+         40 of 100 ms {}, F1 {}; Jain's index {:.4} (in any 0.5 ms at least {:.4}).",
         lab::time(s.released),
         s.changes,
         s.early_ce,
@@ -214,7 +223,10 @@ impl Seen {
 fn figure(control: &str, run: &Observed) -> Figure {
     let spans = [(lab::ms(6.0), true), (lab::ps(run.outcome.now), false)];
     let mut figure = Figure::new(format!("B0 to B3 share an undetermined port, {control} (paper: Fig. 20)"))
-        .caption("Left the first 6 ms, right all 100. The paper: while P2 is undetermined the rates of rate control stay as they are, and throughput is what head-of-line blocking leaves to each, equally; once P2 is congested, 8 Gb/s each.")
+        .caption(
+            "Left the first 6 ms, right all 100. The paper: while P2 is undetermined, rate control keeps its rates, and \
+            head-of-line blocking limits the throughput of all flows equally. Once P2 is congested, each flow has 8 Gb/s.",
+        )
         .columns(2);
     for (until, sampled) in spans {
         let of = |f: u32| -> Points {
@@ -222,7 +234,7 @@ fn figure(control: &str, run: &Observed) -> Figure {
             if sampled { fig2::first(points, until).collect() } else { windows(&points, until) }
         };
         let mut panel = Panel::new(
-            if sampled { "While the bursts last" } else { "After them" },
+            if sampled { "During the bursts" } else { "After them" },
             fig2::time(until),
             Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 14e9),
         );

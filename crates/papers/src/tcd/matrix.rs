@@ -127,16 +127,19 @@ impl Runs {
             })
             .collect();
         f.why.push(format!(
-        "The victims that TCD marks CE come from the trend of a queue that neither grows nor falls (see Table 3): one frame more counts as growth, and the shorter the period T = max(T_on), the more often it is asked. With DCQCN, as it is and with T = 1 ms: {}.",
-        shares.join("; ")
-    ));
+            "TCD marks victims CE because of the trend of a queue that neither grows nor shrinks (see Table 3): one more frame counts as \
+         growth, and with a shorter period T = max(T_on) the trend is sampled more often. With DCQCN, unchanged and with T = 1 ms: {}.",
+            shares.join("; ")
+        ));
         f.notes.push(format!(
-        "HPCC reads queues and rates from the frames and no marks: with and without TCD every flow ends at the same time. It needs TCD the least: victims take {} with it on PFC and {} with DCQCN and TCD, and ports are stopped {:.0} times in a run, {:.0} with DCQCN alone.",
-        Unit::Picoseconds.format(self.results.mean(self.series[0][2][0], VICTIMS, |g| g.fct()).mean),
-        Unit::Picoseconds.format(self.results.mean(self.series[0][0][1], VICTIMS, |g| g.fct()).mean),
-        self.results.total(self.series[0][2][0], |t| t.pauses as f64).mean,
-        self.results.total(self.series[0][0][0], |t| t.pauses as f64).mean,
-    ));
+            "HPCC reads queues and rates from the frames, and ignores marks: with and without TCD every flow ends at the same time. HPCC \
+         has the least need of TCD: victims take {} with HPCC on PFC and {} with DCQCN and TCD, and ports are paused {:.0} times per \
+         run, {:.0} with DCQCN alone.",
+            Unit::Picoseconds.format(self.results.mean(self.series[0][2][0], VICTIMS, |g| g.fct()).mean),
+            Unit::Picoseconds.format(self.results.mean(self.series[0][0][1], VICTIMS, |g| g.fct()).mean),
+            self.results.total(self.series[0][2][0], |t| t.pauses as f64).mean,
+            self.results.total(self.series[0][0][0], |t| t.pauses as f64).mean,
+        ));
     }
 
     fn table(&self) -> Table {
@@ -153,12 +156,13 @@ impl Runs {
             "Victims' rate",
             "S1's rate",
             "Stops",
-            "Stopped time",
+            "Pause time",
             "Messages",
         ];
         let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 12])).caption(
-        "Means over seeds. Victims are S0's flows; a rate is payload over completion time. Stops: how often PFC stopped a port, all ports; GFC stops none, and a lack of credits is not counted. Messages: those of flow control.",
-    );
+            "Means over seeds. Victims are S0's flows; a rate is payload over completion time. Stops: how often PFC paused a port, all \
+         ports. GFC pauses none, and a lack of credits does not count. Messages: those of flow control.",
+        );
         for (fc, (_, name)) in FLOW_CONTROLS.iter().enumerate() {
             for (rc, (_, without, with)) in RATE_CONTROLS.iter().enumerate() {
                 for (which, scheme) in [without, with].into_iter().enumerate() {
@@ -208,7 +212,10 @@ fn figure(gain: &dyn Fn(usize, usize, usize) -> f64, ce: &dyn Fn(usize, usize, u
     let cells = (0..rows.len()).map(|fc| (0..columns.len()).map(|c| cell(fc, c)).collect()).collect();
     let legend = [(Tone::Good, "victims at least 5 % faster with TCD"), (Tone::Neutral, "alike"), (Tone::Bad, "at least 5 % slower")];
     Figure::new("Does ternary marking help where nothing is paused?")
-        .caption("Mean completion time of victims without TCD over that with it, by size; below it the share of victims that are marked CE, without and with TCD.")
+        .caption(
+            "Mean completion time of victims without TCD over that with it, by size. Below it the share of victims that are marked \
+            CE, without and with TCD.",
+        )
         .panel(
             Panel::new("", Axis::new("Rate control, size of the victims", Unit::None), Axis::new("Flow control", Unit::None))
                 .mark(Mark::heatmap(rows, columns, cells).legend(legend)),

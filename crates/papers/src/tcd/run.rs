@@ -295,7 +295,7 @@ impl Results {
         vec![
             Check::none("frames lost in all runs", "frames", sum(|t| t.lost)),
             Check::none("flows that were not complete at the end", "flows", sum(|t| t.incomplete)),
-            Check::none("promises broken (order, conservation, credits)", "violations", sum(|t| t.violations)),
+            Check::none("violated invariants (order, conservation, credits)", "violations", sum(|t| t.violations)),
         ]
     }
 }

@@ -25,7 +25,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut sentences = Vec::new();
     let mut table = Table::new(["Fabric", "Window", "Mean queue, one point", "Mean queue, two points", "Correlation", "Mean difference"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("P2's queue with one and with two congestion points, sampled every 10 µs. Difference: mean of the distance, over the mean of both.");
+        .caption(
+            "P2's queue with one and with two congestion points, sampled every 10 µs. Difference: mean distance over the mean of \
+            both.",
+        );
     for (((fabric, _), pair), window) in FABRICS.into_iter().zip(runs.chunks(2)).zip(WINDOWS) {
         let name = fabric.name();
         // Of this run: the last third of the time in which P2 alternates with one congestion point, as the paper's windows are.
@@ -62,7 +65,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 ));
             } else {
                 why.push(format!(
-                    "{name}: with one congestion point P2 alternates here until {}, with two until {}. In the last third of what they have in common, {} to {}, the correlation is {:.3} and the mean difference {}.",
+                    "{name}: with one congestion point P2 alternates here until {}, with two until {}. In the last third of the common \
+                     time, {} to {}, the correlation is {:.3} and the mean difference {}.",
                     lab::time(fig2::last_off(&pair[0], P2)),
                     lab::time(fig2::last_off(&pair[1], P2)),
                     lab::time(from),
@@ -74,8 +78,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         }
     }
     let until = lab::ms(6.0);
-    let mut figure = Figure::new("P2's queue with one and with two congestion points (paper: Figs. 3 and 4)")
-        .caption("While P2 alternates the two curves lie together: the queue alone does not show whether the port is congested. The band is the paper's window.");
+    let mut figure = Figure::new("P2's queue with one and with two congestion points (paper: Figs. 3 and 4)").caption(
+        "While P2 alternates the two curves coincide: the queue alone does not show whether the port is congested. The band is \
+            the paper's window.",
+    );
     for (((fabric, _), pair), window) in FABRICS.into_iter().zip(runs.chunks(2)).zip(WINDOWS) {
         let panel = Panel::new(fabric.name(), fig2::time(until), Axis::new("Queue of P2", Unit::Bytes));
         figure = figure.panel(

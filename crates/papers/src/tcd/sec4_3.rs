@@ -40,13 +40,15 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let far = Span::from_us(4);
     let simulated = of_the_paper(far);
     checks.push(Check::exact("max(T_on), 40 Gb/s, t_p 4 us: the links of section 3.1.1", Unit::Picoseconds, ps(simulated), lab::us(100.4)));
-    row("40 Gb/s", "4 µs", "2 KB", "0.05", tau(Rate::from_gbps(40), far), simulated, "not given");
+    row("40 Gb/s", "4 µs", "2 KB", "0.05", tau(Rate::from_gbps(40), far), simulated, "not stated");
     let (ten, tau_testbed) = (Rate::from_gbps(10), Span::from_us(20));
     let testbed = max_ton_by_queue(ten, Bytes(30_000), tau_testbed, 0.04);
     checks.push(Check::exact("max(T_on) of the testbed, tau 20 us, 30 KB, epsilon 0.04", Unit::Picoseconds, ps(testbed), lab::us(870.0)));
-    row("10 Gb/s", "testbed", "30 KB", "0.04", tau_testbed, testbed, "not given");
+    row("10 Gb/s", "testbed", "30 KB", "0.04", tau_testbed, testbed, "not stated");
     let notes = vec![format!(
-        "The paper's settings disagree: 34.4 us at 40 Gb/s is for links of 1 us, its simulations have links of 4 us. With 34.4 us there a port that is stopped in turn would be taken for a released one; all entries here use {}, which is what the formula gives for the simulated links.",
+        "The paper's settings disagree: 34.4 us at 40 Gb/s is for links of 1 us, but its simulations have links of 4 us. With 34.4 us \
+         there a repeatedly paused port would look like a released one. All claims here use {}, which the formula gives for the \
+         simulated links.",
         lab::time(ps(simulated))
     )];
     let values: Vec<String> = [example(40, near), example(100, near), example(200, near)].map(|t| lab::time(ps(t))).into();

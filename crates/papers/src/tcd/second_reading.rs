@@ -21,9 +21,9 @@ pub fn beside(cx: &Context, entry: impl Fn(&Context, Reading) -> Result<Findings
 /// Adds what the checks of the entry come to in order of arrival.
 pub fn add(found: &mut Findings, in_order: &[Check]) {
     let word = |c: &Check| if c.holds() { "yes" } else { "no" };
-    let mut table = Table::new(["Check", "Expected", "In turn", "Holds", "In order of arrival", "Holds "])
+    let mut table = Table::new(["Check", "Expected", "Round robin", "Holds", "Under FIFO", "Holds "])
         .align([Align::Left, Align::Right, Align::Right, Align::Left, Align::Right, Align::Left])
-        .caption("The same checks where the egress serves frames in order of arrival, as in ns3-rdma, beside the entry's.");
+        .caption("The same checks with a FIFO egress, as in ns3-rdma, next to those of the claim.");
     let mut changed = Vec::new();
     for (first, second) in found.checks.iter().zip(in_order) {
         assert_eq!(first.what, second.what, "the same checks");
@@ -42,11 +42,8 @@ pub fn add(found: &mut Findings, in_order: &[Check]) {
     let of = in_order.len();
     let holding = in_order.iter().filter(|c| c.holds()).count();
     found.why.push(match changed.len() {
-        0 => format!("In order of arrival, as at the egress of ns3-rdma, the same {holding} of {of} checks hold (table)."),
-        _ => format!(
-            "In order of arrival, as at the egress of ns3-rdma, {holding} of {of} checks hold. Otherwise come out: {}.",
-            changed.join("; ")
-        ),
+        0 => format!("Under FIFO, as at the egress of ns3-rdma, the same {holding} of {of} checks hold (table)."),
+        _ => format!("Under FIFO, as at the egress of ns3-rdma, {holding} of {of} checks hold. These differ: {}.", changed.join("; ")),
     });
     found.tables.push(table);
 }

@@ -23,9 +23,9 @@ const END: Span = Span::from_ms(500);
 const HALF: f64 = 50e6;
 /// Assumption behind all of it.
 const SLOWER: &str =
-    "a hundred times slower: rates are a hundredth of the paper's, times a hundred times as long, so that bytes are the same";
+    "a hundred times slower: rates are a hundredth of the paper's and times a hundred times as long, so that sizes are the same";
 /// Assumption behind the transient.
-const LATER: &str = "H3 starts 300 ms after H1 and H2, a hundred times the 3 ms of the simulated entry";
+const LATER: &str = "H3 starts 300 ms after H1 and H2, a hundred times the 3 ms of the simulation";
 
 /// A scheme under a discipline.
 struct Job {
@@ -47,8 +47,8 @@ fn job(scheme: Scheme, fifo: bool, what: &'static str, duration: &str, more: &[&
 /// The entry `fig09`.
 pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
     let jobs = [
-        job(PFC, true, "order of arrival", "2s", &[]),
-        job(GFC_BUFFER, true, "order of arrival", "3s", &[]),
+        job(PFC, true, "FIFO", "2s", &[]),
+        job(GFC_BUFFER, true, "FIFO", "3s", &[]),
         job(GFC_BUFFER, false, "round robin", "2s", &[]),
         job(GFC_BUFFER, false, "round robin, H3 later", "2s", &["flow[2].start=300ms"]),
         job(PFC, false, "round robin", "2s", &[]),
@@ -59,17 +59,24 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
     let peak = |r: &Real| r.seen.ingress_peak(PORT);
     let slowest = |r: &Real| r.seen.allowed_min(PORT).map_or(f64::NAN, |r| r.as_f64());
     found.checks.extend([
-        Check::mean("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), PARKED - 4500.0, PARKED + 4500.0)
-            .beside(840e3)
-            .assuming(ROUND_ROBIN),
+        Check::mean(
+            "GFC, round robin: steady-state queue, mean of the runs",
+            Unit::Bytes,
+            all[2].mean(rest),
+            PARKED - 4500.0,
+            PARKED + 4500.0,
+        )
+        .beside(840e3)
+        .assuming(ROUND_ROBIN),
         near("GFC, H3 later: highest queue, mean of the runs", Unit::Bytes, all[3].mean(peak), 884e3).paper(884e3).assuming(LATER),
-        near("GFC, H3 later: queue at rest, mean of the runs", Unit::Bytes, all[3].mean(rest), 840e3).paper(840e3).assuming(LATER),
+        near("GFC, H3 later: steady-state queue, mean of the runs", Unit::Bytes, all[3].mean(rest), 840e3).paper(840e3).assuming(LATER),
         Check::mean("GFC, H3 later: smallest rate of H1, mean of the runs", Unit::BitsPerSecond, all[3].mean(slowest), 25e6, 25e6)
             .paper(25e6)
             .assuming(LATER),
     ]);
     found.measured = format!(
-        "Stood still, by the packet capture: PFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}; with H3 later a peak of {}, then {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
+        "Stopped, by the packet capture: PFC under FIFO {}; GFC under FIFO {} and under round robin {}. GFC under round robin: {} per \
+         flow, steady-state queue {}; with H3 later a peak of {}, then {}. GFC under FIFO: {} per flow in the last 500 ms of 3 s.",
         all[0].share(|r| r.still).words(),
         all[1].share(|r| r.still).words(),
         all[2].share(|r| r.still).words(),
@@ -80,12 +87,14 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::rate(all[1].mean(mean_rate).mean),
     );
     found.notes.push(format!(
-        "PFC in turn stood still in {}: not judged, since the paper names no discipline.",
+        "PFC under round robin stopped in {}. This is not judged, because the paper names no discipline.",
         all[4].share(|r| r.still).words()
     ));
     found.figures.push(figure(
         "Real frames: PFC and buffer-based GFC, the port of H1 (paper: Fig. 9)",
-        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the rate falls to zero; under GFC the queue climbs to 884 KB, H1 sends at a quarter of the line briefly, then 840 KB and half the line.",
+        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the \
+         rate drops to zero; under GFC the queue climbs to 884 KB, H1 briefly sends at a quarter of the line rate, then 840 KB and half \
+         the line rate.",
         &[(0, &[]), (3, &[884e3, 840e3]), (1, &[])],
         &jobs,
         &all,
@@ -97,8 +106,8 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
 /// The entry `fig10`.
 pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
     let jobs = [
-        job(CBFC, true, "order of arrival", "4s", &[]),
-        job(GFC_TIME, true, "order of arrival", "3s", &[]),
+        job(CBFC, true, "FIFO", "4s", &[]),
+        job(GFC_TIME, true, "FIFO", "3s", &[]),
         job(GFC_TIME, false, "round robin", "2s", &[]),
         job(CBFC, false, "round robin", "2s", &[]),
     ];
@@ -106,10 +115,13 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut found = common(&jobs, &all);
     let rest = |r: &Real| at_rest(&r.seen);
     found.checks.push(
-        near("GFC, round robin: queue at rest, mean of the runs", Unit::Bytes, all[2].mean(rest), 745e3).paper(745e3).assuming(ROUND_ROBIN),
+        near("GFC, round robin: steady-state queue, mean of the runs", Unit::Bytes, all[2].mean(rest), 745e3)
+            .paper(745e3)
+            .assuming(ROUND_ROBIN),
     );
     found.measured = format!(
-        "Stood still, by the packet capture: CBFC in order of arrival {}; GFC in order of arrival {} and in turn {}. GFC in turn: {} per flow, queue at rest {}. GFC in order of arrival: {} per flow in the last 500 ms of 3 s.",
+        "Stopped, by the packet capture: CBFC under FIFO {}; GFC under FIFO {} and under round robin {}. GFC under round robin: {} per \
+         flow, steady-state queue {}. GFC under FIFO: {} per flow in the last 500 ms of 3 s.",
         all[0].share(|r| r.still).words(),
         all[1].share(|r| r.still).words(),
         all[2].share(|r| r.still).words(),
@@ -118,12 +130,13 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::rate(all[1].mean(mean_rate).mean),
     );
     found.notes.push(format!(
-        "CBFC in turn stood still in {}: not judged, since the paper names no discipline.",
+        "CBFC under round robin stopped in {}. This is not judged, because the paper names no discipline.",
         all[3].share(|r| r.still).words()
     ));
     found.figures.push(figure(
         "Real frames: CBFC and time-based GFC, the port of H1 (paper: Fig. 10)",
-        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under CBFC the queue fills and the rate falls to zero; under GFC, after an initial fluctuation, 745 KB and half the line.",
+        "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under CBFC the queue fills and the \
+         rate drops to zero; under GFC, after an initial fluctuation, 745 KB and half the line rate.",
         &[(0, &[]), (2, &[745e3]), (1, &[])],
         &jobs,
         &all,
@@ -134,24 +147,28 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// The entry `repair`: ours, entry ports of GFC in order of arrival.
 pub fn run_repair(cx: &Context) -> Result<Findings, ReproduceError> {
-    let jobs = [
-        job(GFC_BUFFER, true, "order of arrival", "6s", &[]),
-        job(REPAIRED, true, "order of arrival", "6s", &["flow_control.gfc-buffer.entry_ports=1"]),
-    ];
+    let jobs = [job(GFC_BUFFER, true, "FIFO", "6s", &[]), job(REPAIRED, true, "FIFO", "6s", &["flow_control.gfc-buffer.entry_ports=1"])];
     let (all, simulated) = observe(cx, &jobs)?;
     let slowest = |r: &Real| r.seen.rates_at_end(END).into_iter().fold(f64::INFINITY, f64::min);
     let (paper, ours) = (all[0].mean(slowest), all[1].mean(slowest));
     let still = all[1].share(|r| r.still);
     let mut checks = vec![
-        captured(&all[1], all[1].none("entry ports: runs that stood still", |r| r.still).ours()),
+        captured(&all[1], all[1].none("entry ports: runs that stopped", |r| r.still).ours()),
         Check::mean("entry ports: slowest flow, mean of the runs", Unit::BitsPerSecond, ours, 0.9 * HALF, f64::INFINITY),
-        Check::mean("the paper's rule: slowest flow, mean of the runs, over that", Unit::None, paper.over(ours), 0.0, 0.2),
+        Check::mean(
+            "slowest flow by the paper's rule over that with entry ports, means of the runs",
+            Unit::None,
+            paper.over(ours),
+            0.0,
+            0.2,
+        ),
     ];
     checks.extend(all.iter().map(Runs::enough));
     let lost = all.iter().map(Runs::lost).sum();
-    checks.push(Check::none("frames lost in all runs: by nodes, on wires, in the kernel's rings", "frames", lost));
+    checks.push(Check::none("frames lost in all runs: in nodes, on wires, in the kernel's rings", "frames", lost));
     let measured = format!(
-        "Slowest flow in the last 500 ms of 6 s, order of arrival: {} by the paper's rule, {} with entry ports; stood still, by the packet capture: {} and {}.",
+        "Slowest flow in the last 500 ms of 6 s, FIFO: {} by the paper's rule, {} with entry ports. Stopped, by the packet capture: {} \
+         and {}.",
         lab::rate(paper.mean),
         lab::rate(ours.mean),
         all[0].share(|r| r.still).words(),
@@ -159,7 +176,7 @@ pub fn run_repair(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figures = vec![figure(
         "Real frames: buffer-based GFC with and without entry ports, port of H1",
-        "In order of arrival. Solid: the first run that counts. Dashed: the simulation of the same scenario.",
+        "Under FIFO. Solid: the first run that counts. Dashed: the simulation of the same scenario.",
         &[(0, &[]), (1, &[])],
         &jobs,
         &all,
@@ -185,7 +202,7 @@ fn observe(cx: &Context, jobs: &[Job]) -> Result<(Vec<Runs>, Vec<Observed>), Rep
 fn common(jobs: &[Job], all: &[Runs]) -> Findings {
     let mut checks = Vec::new();
     for (job, runs) in jobs.iter().zip(all) {
-        let what = format!("{}: runs that stood still", runs.name);
+        let what = format!("{}: runs that stopped", runs.name);
         match (job.scheme.gentle, job.fifo) {
             (false, true) => {
                 checks.push(captured(runs, runs.nearly_all(what, |r| r.still).assuming(FIFO)));
@@ -217,7 +234,7 @@ fn common(jobs: &[Job], all: &[Runs]) -> Findings {
         checks.push(runs.enough());
     }
     let lost = all.iter().map(Runs::lost).sum();
-    checks.push(Check::none("frames lost in all runs: by nodes, on wires, in the kernel's rings", "frames", lost).assuming(SLACK));
+    checks.push(Check::none("frames lost in all runs: in nodes, on wires, in the kernel's rings", "frames", lost).assuming(SLACK));
     Findings { checks, tables: vec![table(all), capture_table(all)], notes: vec![machine(all)], ..Findings::default() }
 }
 
@@ -237,9 +254,13 @@ fn mean_rate(r: &Real) -> f64 {
 
 fn table(all: &[Runs]) -> Table {
     use Align::{Left, Right};
-    let mut table = Table::new(["Cell", "Stood still", "Closed at", "Mean rate of a flow", "Queue at rest", "Highest queue", "Control frames"])
-        .align([Left, Left, Right, Right, Right, Right, Right])
-        .caption("Means over the runs that count with their 95 % intervals. Rates and the queue at rest are those of the last 500 ms; when a cycle closed is what the nodes' own deadlock detector reports.");
+    let mut table =
+        Table::new(["Cell", "Stopped", "Closed at", "Mean rate of a flow", "Steady-state queue", "Highest queue", "Control frames"])
+            .align([Left, Left, Right, Right, Right, Right, Right])
+            .caption(
+                "Means over the runs that count, with their 95 % intervals. Rates and the steady-state queue cover the last 500 ms. \
+            The time when a cycle closed is reported by the nodes' own deadlock detector.",
+            );
     for runs in all {
         let closed = runs.runs.iter().filter_map(|r| r.seen.deadlock()).map(|d| lab::ps(d.closed)).collect::<Vec<_>>();
         let closed = if closed.is_empty() { String::new() } else { lab::time(closed.iter().sum::<f64>() / closed.len() as f64) };

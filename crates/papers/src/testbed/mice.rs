@@ -30,12 +30,12 @@ type Elephants = (&'static str, Option<&'static str>);
 
 /// The entry `mice-udp`.
 pub fn run_udp(cx: &Context) -> Result<Findings, ReproduceError> {
-    entry(cx, "Real frames: TCP mice beside UDP elephants", &[("UDP elephants", None)])
+    entry(cx, "Real frames: TCP mice next to UDP elephants", &[("UDP elephants", None)])
 }
 
 /// The entry `mice-tcp`.
 pub fn run_tcp(cx: &Context) -> Result<Findings, ReproduceError> {
-    entry(cx, "Real frames: TCP mice beside TCP elephants", &[("CUBIC", Some("cubic")), ("Reno", Some("reno"))])
+    entry(cx, "Real frames: TCP mice next to TCP elephants", &[("CUBIC", Some("cubic")), ("Reno", Some("reno"))])
 }
 
 /// What a run showed.
@@ -186,7 +186,7 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
         }
     }
     let unfinished = mice.runs.iter().map(|r| (r.begun - r.mice.len()) as u64).sum();
-    checks.push(Check::none("mice that were not done, all runs", "messages", unfinished));
+    checks.push(Check::none("mice that did not complete, all runs", "messages", unfinished));
     checks.push(Check::none(
         "frames lost in nodes, on wires and in the kernel, all runs",
         "frames",
@@ -194,7 +194,10 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
     ));
     let mut table = Table::new(["Elephants", "Flow control", "Runs", "10 KB", "100 KB", "All mice", "PFC over PFFC", "Stops of S1->S2"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Means over the runs that count with their 95 % intervals, each run with mice of its own. By the wall clock, from the first byte that the program sends until the receiving program has confirmed the last.");
+        .caption(
+            "Means over the runs that count, with their 95 % intervals; each run has its own mice. Times are by the wall clock, \
+            from the first byte that the program sends until the receiving program has confirmed the last.",
+        );
     for e in elephants {
         for scheme in SCHEMES {
             let time = |size| mice.mean(e, scheme, size).words(lab::time);
@@ -224,7 +227,9 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
     let measured = elephants.iter().map(words).collect::<Vec<_>>().join(". ") + ".";
     let worst = |of: fn(&Seen) -> f64| mice.runs.iter().map(of).fold(0.0, f64::max);
     let notes = vec![format!(
-        "{} runs were made and {} count: a run whose loop was away from the ports for more than {} of the time is repeated, {TRIES} times at most. In those that count the clock of the world stood still for up to {} of the time, which the programs' clock counts, and the loop was away for {} at the longest. {} runs stayed inconclusive.",
+        "{} runs were made and {} count: a run whose loop did not serve the ports for more than {} of the time is repeated, {TRIES} \
+         times at most. In runs that count, the virtual clock stopped for up to {} of the time, which the programs' clock includes, and \
+         the longest interruption of the loop was {}. {} runs stayed inconclusive.",
         mice.tries,
         mice.runs.len(),
         Unit::Fraction.format(LEFT_OUT),

@@ -24,7 +24,7 @@ const LINE: f64 = 100e6;
 /// Stretch at the end of a run over which rates are taken.
 const END: Span = Span::from_ms(500);
 /// Assumption behind the deadlock.
-const FIFO: &str = "the egress serves frames in order of arrival, across ingresses (the slides name no discipline)";
+const FIFO: &str = "the egress is FIFO across ingresses (the slides name no discipline)";
 /// Assumption behind the rates.
 const SLOW: &str = "the slow link carries 10 Mb/s, a tenth of the others";
 
@@ -70,7 +70,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     cells.iter_mut().for_each(|c| c.captured = Some("S1->S2"));
     let all = run(cx, &cells)?;
     let still = |i: usize| all[i].share(|r| r.still);
-    let what = |i: usize| format!("{}: runs that stood still", all[i].name);
+    let what = |i: usize| format!("{}: runs that stopped", all[i].name);
     let mut checks = vec![
         captured(&all[0], all[0].nearly_all(what(0), |r| r.still).assuming(FIFO)),
         captured(&all[1], all[1].none(what(1), |r| r.still)),
@@ -83,7 +83,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.extend(all.iter().map(Runs::enough));
     let rates = |i: usize| (0..3).map(|f| lab::rate(all[i].mean(rate_of(f)).mean)).collect::<Vec<_>>().join(", ");
     let measured = format!(
-        "Stood still, by the packet capture: PFC {}, PFFC {}. Rates of the flows in the last 500 ms, mean of the runs: PFC {}; PFFC {}.",
+        "Stopped, by the packet capture: PFC {}, PFFC {}. Rates of the flows in the last 500 ms, mean of the runs: PFC {}; PFFC {}.",
         still(0).words(),
         still(1).words(),
         rates(0),
@@ -91,7 +91,7 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figure = curves(
         "Real frames: three flows around a ring",
-        "The slides: a deadlock may occur under PFC and not under PFFC. First run that counts.",
+        "The slides: a deadlock may occur under PFC, but not under PFFC. First run that counts.",
         &all,
         3,
         105e6,
@@ -148,15 +148,15 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
             checks.push(Check::mean(format!("{} over N = 1", runs.name), Unit::None, of_all(i).over(of_all(0)), 0.97, 1.03).claimed());
             // Else the hops would take no part in it.
             let held = runs.runs.iter().map(|r| r.seen.totals(&format!("S{i}->S{}", i + 1)).holds).min().unwrap_or(0);
-            let what = format!("{}: times that the last switch stops a flow at the one before, least of the runs", runs.name);
+            let what = format!("{}: times that the last switch pauses a flow at the previous one, smallest of the runs", runs.name);
             checks.push(Check::some(what, "times", held));
         }
         checks.push(runs.enough());
     }
     checks.push(lossless(&all));
-    let mut table = Table::new(["Cell", "Runs", "Mean throughput", "Largest ingress", "Control frames", "Clock stood still"])
+    let mut table = Table::new(["Cell", "Runs", "Mean throughput", "Largest ingress", "Control frames", "Clock stopped"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Means over the runs that count with their 95 % intervals; rates of the last 500 ms.");
+        .caption("Means over the runs that count, with their 95 % intervals; rates of the last 500 ms.");
     for runs in &all {
         table.push([
             runs.name.clone(),
@@ -168,7 +168,10 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
         ]);
     }
     let figure = Figure::new("Real frames: two connections over one to four hops")
-        .caption("One connection comes from the first switch, one from the last. The slides: PFFC is scalable on multi-hop networks. Half the line is all that two connections can have.")
+        .caption(
+            "One connection comes from the first switch, one from the last. The slides: PFFC scales to multi-hop networks. Two \
+            connections can have at most half the line rate each.",
+        )
         .panel(
             Panel::new(
                 "",
@@ -179,7 +182,7 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
             .mark(Mark::hline(LINE / 2.0, "half the line")),
         );
     let measured =
-        format!("PFFC, N = 1 to 4: {} for a connection.", (0..N).map(|i| lab::rate(of_all(i).mean / 2.0)).collect::<Vec<_>>().join(", "));
+        format!("PFFC, N = 1 to 4: {} per connection.", (0..N).map(|i| lab::rate(of_all(i).mean / 2.0)).collect::<Vec<_>>().join(", "));
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
 }
 
@@ -198,7 +201,7 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.extend(all.iter().map(Runs::enough));
     let mut table = Table::new(["Flow control", "Runs", "Flow 1", "Flow 2", "Largest fill of S2 behind S1", "Control frames"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Means over the runs that count with their 95 % intervals; rates of the last 500 ms of 2 s.");
+        .caption("Means over the runs that count, with their 95 % intervals; rates of the last 500 ms of 2 s.");
     for runs in &all {
         table.push([
             runs.name.clone(),
@@ -216,8 +219,8 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
         lab::rate(all[1].mean(rate_of(0)).mean),
         lab::rate(all[1].mean(rate_of(1)).mean)
     );
-    let title = "Real frames: two flows of 30 Mb/s over one link, flow 1 on to a link of 10 Mb/s";
-    let figure = curves(title, "The slides: PFC affects flow 2 without need, PFFC does not. First run that counts.", &all, 2, 35e6);
+    let title = "Real frames: two flows of 30 Mb/s over one link; flow 1 continues over a link of 10 Mb/s";
+    let figure = curves(title, "The slides: PFC needlessly slows flow 2, PFFC does not. First run that counts.", &all, 2, 35e6);
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
 }
 
@@ -234,7 +237,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     // So many do not fit: each needs Xoff_s, 18.5 KB, besides its headroom.
     let flows: Vec<String> = (0..MANY).map(|i| format!("{{src=\"H{}\", dst=\"H5\"}}", i % SENDERS + 1)).collect();
     let many = cell(LOSS, PFFC, &format!("{MANY} flows"), &[format!("flow=[{}]", flows.join(", "))]);
-    let cells: Vec<Cell> = pfc.into_iter().chain([cell(LOSS, PFFC, "a flow of each sender", &[]), many]).collect();
+    let cells: Vec<Cell> = pfc.into_iter().chain([cell(LOSS, PFFC, "one flow per sender", &[]), many]).collect();
     let all = run(cx, &cells)?;
     let dropped = |r: &Real| r.seen.lost() as f64;
     let outside = all.iter().flat_map(|r| &r.runs).map(|r| r.lost() - r.seen.lost()).sum();
@@ -242,17 +245,17 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     let fewest = |runs: &Runs| runs.runs.iter().map(dropped).fold(f64::INFINITY, f64::min);
     let mut checks = vec![
         Check::none("PFC, XOFFs and headroom within the buffer: frames lost, all runs", "frames", all[0].lost()),
-        Check::new("PFC, XOFFs twice the buffer: frames lost, least of the runs", frames(), fewest(&all[1]), 1.0, f64::INFINITY)
+        Check::new("PFC, XOFFs twice the buffer: frames lost, smallest of the runs", frames(), fewest(&all[1]), 1.0, f64::INFINITY)
             .claimed()
             .assuming(SHAPE),
-        Check::new("PFC, XOFFs four times the buffer: frames lost, least of the runs", frames(), fewest(&all[2]), 1.0, f64::INFINITY)
+        Check::new("PFC, XOFFs four times the buffer: frames lost, smallest of the runs", frames(), fewest(&all[2]), 1.0, f64::INFINITY)
             .claimed()
             .assuming(SHAPE),
-        Check::none("PFFC, a flow of each sender, which fit in the buffer: frames lost, all runs", "frames", all[3].lost())
+        Check::none("PFFC, one flow per sender, which fit in the buffer: frames lost, all runs", "frames", all[3].lost())
             .claimed()
             .assuming(FIT),
         Check::new(
-            format!("PFFC, {MANY} flows, which do not fit: frames lost, least of the runs"),
+            format!("PFFC, {MANY} flows, which do not fit: frames lost, smallest of the runs"),
             frames(),
             fewest(&all[4]),
             1.0,
@@ -264,7 +267,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     let share = |r: &Real| dropped(r) / (r.seen.outcome.delivered_frames as f64 + dropped(r));
     let mut table = Table::new(["Cell", "Runs", "Frames lost in a run", "Share", "Largest egress queue"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Means over the runs that count with their 95 % intervals. The memory is 800 KB.");
+        .caption("Means over the runs that count, with their 95 % intervals. The memory is 800 KB.");
     for runs in &all {
         table.push([
             runs.name.clone(),
@@ -277,14 +280,15 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share).mean)))];
     let figure = Figure::new("Real frames: four senders to one output, 800 KB")
         .caption(
-            "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim loss for the one and none for the other.",
+            "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim that PFC loses frames and PFFC does \
+             not.",
         )
         .panel(
             Panel::new("", Axis::new("", Unit::None), Axis::new("Frames lost", Unit::Fraction))
                 .mark(Mark::bars(all.iter().map(|r| r.name.replace(" of the buffer", "")), bars)),
         );
     let measured = all.iter().map(|r| format!("{}: {:.0}", r.name, r.mean(dropped).mean)).collect::<Vec<_>>().join("; ");
-    let measured = format!("Frames lost in a run of a second, mean of the runs. {measured}.");
+    let measured = format!("Frames lost in a run of one second, mean of the runs. {measured}.");
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes: vec![machine(&all)], ..Findings::default() })
 }
 
@@ -321,7 +325,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     checks.push(lossless(&all));
     let mut table = Table::new(["Flow control", "Runs", "Control frames in 2 s", "Share of the link", "Paper"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("Control frames that the capture has of the link S1-S2; means over the runs that count with their 95 % intervals.");
+        .caption("Control frames in the capture of the link S1-S2; means over the runs that count, with their 95 % intervals.");
     for (runs, (_, paper)) in all.iter().zip(PAPER) {
         table.push([
             runs.name.clone(),
@@ -332,8 +336,8 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
         ]);
     }
     let bars = BarGroup::new("share", all.iter().zip(PAPER).map(|(r, p)| Bar::new(r.mean(share).mean).reference(p.1)));
-    let figure = Figure::new("Real frames: what control frames take of the link (Table 3)")
-        .caption("Xoff 18.5 KB and Xon half of it in both; the paper names no thresholds, and the count depends on how far apart they are.")
+    let figure = Figure::new("Real frames: share of the link that control frames take (Table 3)")
+        .caption("Xoff 18.5 KB and Xon half of it for both; the paper names no thresholds, and the count depends on their distance.")
         .panel(
             Panel::new("", Axis::new("", Unit::None), Axis::new("Share of the link", Unit::Fraction))
                 .mark(Mark::bars(all.iter().map(|r| r.name.clone()), [bars]).bar_reference("paper")),

@@ -20,7 +20,7 @@ const TRIES: usize = 3;
 /// Folder of the captures of runs that are not kept.
 const RUNNING: &str = ".running";
 /// Assumption where there is no packet capture.
-const OWN: &str = "tcpdump and dumpcap, or tshark, are missing: our own capture of the link is counted, by our own parsers";
+const OWN: &str = "tcpdump and dumpcap, or tshark, are missing: xoff's own capture of the link is counted, by its own parsers";
 
 /// What is run several times.
 pub struct Cell {
@@ -284,7 +284,9 @@ pub fn machine(all: &[Runs]) -> String {
     let gap = all.iter().flat_map(|r| &r.runs).map(|r| r.real.gap_longest_us).fold(0.0, f64::max);
     let silent: usize = all.iter().map(|r| r.inconclusive.len()).sum();
     format!(
-        "{tries} runs were made and {kept} count: a run whose loop was away from the ports for more than {} of the time is repeated, {TRIES} times at most. In those that count the clock of the world stood still for up to {} of the time, and the loop was away for {} at the longest. {silent} runs stayed inconclusive.",
+        "{tries} runs were made and {kept} count: a run whose loop did not serve the ports for more than {} of the time is repeated, \
+         {TRIES} times at most. In runs that count, the virtual clock stopped for up to {} of the time, and the longest interruption of \
+         the loop was {}. {silent} runs stayed inconclusive.",
         Unit::Fraction.format(LEFT_OUT),
         Unit::Fraction.format(worst),
         lab::time(lab::us(gap)),
@@ -297,15 +299,15 @@ pub fn capture_table(all: &[Runs]) -> Table {
     let mut table = Table::new([
         "Cell",
         "Run",
-        "Stands still",
+        "Stops",
         "Data frames, last second",
         "PFC frames",
         "Other control",
-        "Anything else",
+        "Other frames",
         "Data frames, whole run",
         "Missed by the capture",
         "Frames lost",
-        "Clock stood still",
+        "Clock stopped",
     ])
     .align([Left, Right, Centre, Right, Right, Right, Right, Right, Right, Right, Right]);
     for runs in all {
@@ -327,5 +329,5 @@ pub fn capture_table(all: &[Runs]) -> Table {
         }
     }
     let by = all.iter().flat_map(|r| &r.runs).find_map(|r| r.by).map_or("none", |by| by.name());
-    table.caption(format!("What was on the ring link S1-S2 in the last second of each run, both directions, by {by}."))
+    table.caption(format!("Frames on the ring link S1-S2 in the last second of each run, both directions, by {by}."))
 }

@@ -23,7 +23,8 @@ const A0: usize = 2;
 /// Interval of the figure [ps]; the paper's 100 ms would be 10 s.
 const STEP: f64 = 5e11;
 /// Assumption behind it all.
-const SLOWER: &str = "a hundred times slower: rates are a hundredth of the paper's, times a hundred times as long, so that bytes are the same; intervals of 500 ms";
+const SLOWER: &str = "a hundred times slower: rates are a hundredth of the paper's and times a hundred times as long, so that sizes are \
+    the same; intervals of 500 ms";
 
 /// Frames of F0 and F1 that arrived in an interval: all, marked CE, marked UE.
 type Counts = Vec<[[u32; 3]; 2]>;
@@ -74,7 +75,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut found = Findings::default();
     let mut sentences = Vec::new();
     let mut figure = Figure::new("Real frames: how F0 and F1 are marked per 500 ms (paper: Fig. 11)")
-        .caption("At the receivers, first run that counts. The paper shows F0: UE while A0 sends, nothing before and after. F1 is inverse: CE while A0 sends.")
+        .caption(
+            "At the receivers, first run that counts. The paper shows F0: UE while A0 sends, no mark before and after. F1 is the \
+            inverse: CE while A0 sends.",
+        )
         .columns(2);
     let mut table = Table::new(["Flow control", "Interval", "F0 UE", "F0 CE", "F1 UE", "F1 CE"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
@@ -106,7 +110,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     found.figures.push(figure);
     found.tables.push(table);
     found.notes.push(machine(&all));
-    found.notes.push("Marks are read from the bytes of the frames as they arrive at R0 and R1. The first 500 ms of A0, in which the buffer behind P0 fills, and the 500 ms after its end, in which F1's backlog leaves, are neither inside nor outside.".into());
+    found.notes.push(
+        "Marks are read from the bytes of the frames that arrive at R0 and R1. Two intervals count neither as inside nor \
+        as outside: the first 500 ms of A0, in which the buffer behind P0 fills, and the 500 ms after its end, in which F1's backlog \
+        leaves."
+            .into(),
+    );
     Ok(found)
 }
 
@@ -150,16 +159,16 @@ fn judge(runs: &Runs, counts: &[Counts], found: &mut Findings, sentences: &mut V
     let (ue, outside) = (over(F0, 2, Some(true), true), over(F0, 2, Some(false), false));
     let f1_ce = over(F1, 1, Some(true), true);
     found.checks.extend([
-        check("F0 marked UE while A0 sends, least", ue, 0.95, 1.0),
-        check("F0 marked UE before and after, most", outside, 0.0, 0.01),
-        check("F0 marked CE, most", over(F0, 1, None, false), 0.0, 0.0),
-        check("F1 marked CE while A0 sends, least", f1_ce, 0.95, 1.0),
-        check("F1 marked CE before and after, most", over(F1, 1, Some(false), false), 0.0, 0.01),
+        check("F0 marked UE while A0 sends, smallest", ue, 0.95, 1.0),
+        check("F0 marked UE before and after, largest", outside, 0.0, 0.01),
+        check("F0 marked CE, largest", over(F0, 1, None, false), 0.0, 0.0),
+        check("F1 marked CE while A0 sends, smallest", f1_ce, 0.95, 1.0),
+        check("F1 marked CE before and after, largest", over(F1, 1, Some(false), false), 0.0, 0.01),
         Check::none(format!("{name}: frames lost in all runs"), "frames", runs.lost()),
         runs.enough(),
     ]);
     sentences.push(format!(
-        "{name}, {} runs: F0 UE at least {} while A0 sends, at most {} outside; F1 CE at least {} in it.",
+        "{name}, {} runs: F0 UE at least {} while A0 sends, at most {} outside; F1 CE at least {} while A0 sends.",
         runs.runs.len(),
         Unit::Fraction.format(ue.mean),
         Unit::Fraction.format(outside.mean),

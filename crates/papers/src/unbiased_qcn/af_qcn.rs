@@ -64,7 +64,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         f64::INFINITY,
     ));
     checks.push(
-        check("at inputs, arrival sampling: what AF-QCN leaves the victim", Unit::BitsPerSecond, rate(AF_INPUTS), 0.0, 5.6e9).claimed(),
+        check("at inputs, arrival sampling: rate that AF-QCN leaves the victim", Unit::BitsPerSecond, rate(AF_INPUTS), 0.0, 5.6e9)
+            .claimed(),
     );
     checks.push(check("at inputs, random sampling: victim under AF-QCN", Unit::BitsPerSecond, rate(5), 6.86e9, 7.14e9));
     checks.push(check("at outputs: victim under AF-QCN", Unit::BitsPerSecond, rate(AF_OUTPUTS), 6.86e9, 7.14e9));
@@ -85,8 +86,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let names = || KINDS.map(|k| k.0);
     let interval = |m: Mean| Bar::with_interval(m.mean, m.low, m.high);
-    let figure = Figure::new("AF-QCN in the scenes of Figs. 2 and 5")
-        .caption("Measured rates of flows make an output fairer; which flow to notify at an input they leave open.")
+    let figure = Figure::new("AF-QCN in the scenarios of Figs. 2 and 5")
+        .caption("Measured flow rates make an output fairer. They do not decide which flow to notify at an input.")
         .panel(
             Panel::new("Fan-in: fastest over slowest flow", Axis::new("", Unit::None), Axis::new("Times", Unit::None).range(0.0, 2.5))
                 .mark(Mark::bars(names(), [BarGroup::new("spread", (0..KINDS.len()).map(|k| interval(spread(k))))])),

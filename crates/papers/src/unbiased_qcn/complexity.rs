@@ -28,7 +28,8 @@ const SEARCHES: u64 = 20_000;
 const FLOWS: [u32; 4] = [1, 4, 13, 39];
 
 /// A search by the clock.
-const ASSUMING: &str = "a read of the array per cycle of the 454 MHz chip; random addresses are tried 64 times (the paper: \"a number of searches\") before the rows are read in sequence; the frames lie together, where random rows find them least often";
+const ASSUMING: &str = "one read of the array per cycle of the 454 MHz chip; random addresses are tried 64 times (the paper: \"a number \
+    of searches\") before the rows are read in sequence; the frames are contiguous, where random rows find them least often";
 
 /// Reads that searches took.
 struct Reads {
@@ -83,7 +84,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .claimed(),
         Check::exact(
-            "deterministic: counters where each buffer unit is another flow's, over units",
+            "deterministic: counters over units if each buffer unit has another flow",
             Unit::Other("times".into()),
             counters(slots) as f64 / f64::from(slots),
             1.0,
@@ -94,9 +95,24 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             .assuming(ASSUMING),
         Check::new("random: longest search possible", Unit::Picoseconds, time(worst), 0.0, REACTION * 1e12).claimed().assuming(ASSUMING),
     ];
-    let mut table = Table::new(["Flows in the buffer", "Random, 16 units a read: mean reads", "most", "Random, a unit a read: mean reads", "most", "found row by row", "Deterministic: counters, and comparisons a sample"])
-        .align([Align::Right; 7])
-        .caption(format!("{} B of one priority in an array of {WORDS} words. The state of random sampling is {WORDS} words of {WORD_BITS} bits, {} a port, whatever the number of flows.", Unit::None.format(SETPOINT as f64), Unit::Bytes.format((WORDS * WORD_BITS / 8) as f64)));
+    let mut table = Table::new([
+        "Flows in the buffer",
+        "Random, 16 units per read: mean reads",
+        "most",
+        "Random, one unit per read: mean \
+        reads",
+        "most",
+        "found row by row",
+        "Deterministic: \
+        counters, and comparisons per sample",
+    ])
+    .align([Align::Right; 7])
+    .caption(format!(
+        "{} B of one priority in an array of {WORDS} words. The state of random sampling is {WORDS} words of \
+            {WORD_BITS} bits, {} per port, for any number of flows.",
+        Unit::None.format(SETPOINT as f64),
+        Unit::Bytes.format((WORDS * WORD_BITS / 8) as f64)
+    ));
     for (i, &flows) in FLOWS.iter().enumerate() {
         table.push([
             flows.to_string(),
@@ -110,7 +126,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let units = CulpritArray::units(FRAME);
     let measured = format!(
-        "A word is {} of the payload of its unit; a search takes {:.2} reads in the mean with one flow and {:.2} with {}, at most {longest} ({}) and never more than {worst:.0} ({}). Deterministic sampling keeps a counter a flow. A frame of {} B writes {units} words when it comes and {units} when it goes, or one counter.",
+        "A word is {} of the payload of its unit. A search takes {:.2} reads on average with one flow and {:.2} with {}, at most \
+         {longest} ({}) and never more than {worst:.0} ({}). Deterministic sampling keeps one counter per flow. A frame of {} B writes \
+         {units} words when it arrives and {units} when it leaves, or one counter.",
         Unit::Fraction.format(overhead),
         by_row[0].mean.mean,
         by_row[last].mean.mean,
@@ -120,17 +138,17 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         FRAME.0
     );
     let notes = vec![format!(
-        "12K buffer units are {} a port; Table I has 150 KB at an input of one priority, {} for eight.",
+        "12K buffer units are {} per port; Table I has 150 KB at an input of one priority, {} for eight.",
         Unit::Bytes.format((WORDS * UNIT) as f64),
         Unit::Bytes.format(8.0 * 150e3)
     )];
     let line =
         |name: &str, of: &[Reads]| Mark::line(name, FLOWS.iter().zip(of).map(|(&f, r)| (f64::from(f), r.mean.mean)).collect::<Vec<_>>());
     let panel = Panel::new("", Axis::new("Flows in the buffer", none()), Axis::new("Steps of a sample", none()).log())
-        .mark(line("random, 16 units a read", &by_row))
-        .mark(line("random, a unit a read", &by_word))
+        .mark(line("random, 16 units per read", &by_row))
+        .mark(line("random, one unit per read", &by_word))
         .mark(Mark::line("deterministic: counters compared", FLOWS.map(|f| (f64::from(f), counters(f) as f64))));
-    let figure = Figure::new("What a sample costs (section VI)")
+    let figure = Figure::new("Cost of a sample (section VI)")
         .caption("Reads of the culprit array under random sampling, and counters to compare under deterministic sampling, by the number of flows.")
         .panel(panel);
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })

@@ -58,7 +58,7 @@ const APART: [Span; 4] = [Span::from_ns(1), Span::from_ns(1_200), Span::from_us(
 
 /// The runs with QCN at outputs where flows begin within another time.
 fn plan_apart(plan: &mut Plan, cx: &Context, within: Span) -> Series {
-    let name = format!("{}, begin within {within}", Kind::Outputs.name());
+    let name = format!("{}, start within {within}", Kind::Outputs.name());
     plan.series(cx, cx.mode.pick(2, 30), &name, |seed| scenes::on_ideal(scenes::fan_in_within(Kind::Outputs.signal(), false, seed, within)))
 }
 
@@ -181,13 +181,20 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
             (rates.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / rates.len() as f64).sqrt() / mean
         };
         let least = runs.iter().flat_map(|r| (0..flows).map(move |f| vary(r, f))).fold(f64::MAX, f64::min);
-        checks.push(claimed(format!("{from} to {to} ms: least variation of a flow in 0.5 ms"), Unit::Fraction, least, 0.1, f64::INFINITY));
+        checks.push(claimed(
+            format!("{from} to {to} ms: smallest variation of a flow in 0.5 ms"),
+            Unit::Fraction,
+            least,
+            0.1,
+            f64::INFINITY,
+        ));
         let mean = Mean::of(all);
         sentences.push(format!("{} +- {} in 0.5 ms", lab::rate(mean.mean), Unit::Fraction.format(least)));
     }
     let stops = Mean::of(runs.iter().map(|r| r.stops as f64));
     let measured = format!("Mean rates {}; {:.0} STOPs in 300 ms.", sentences.join(", "), stops.mean);
-    let caption = "Rates in stretches of 1 ms, those of f1 below it in stretches of 0.5 ms. PAUSE makes pulses of them around 2.5 Gb/s, and 2 Gb/s while f5 is there.";
+    let caption = "Rates over intervals of 1 ms; below them those of f1 over intervals of 0.5 ms. PAUSE makes pulses of them around 2.5 \
+        Gb/s, and 2 Gb/s while f5 is active.";
     let fine = Panel::new("f1, 0.5 ms", time(), Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 10.5e9))
         .mark(Mark::line("f1", runs[0].rates(0, 1)));
     let figures = vec![figure('a', Kind::Pause, runs, caption).panel(fine)];
@@ -223,7 +230,8 @@ fn unfairness(runs: &[Run]) -> (Vec<Check>, String) {
     let mean = Mean::of(spreads.iter().copied());
     let most = spreads.iter().fold(0.0f64, |a, b| a.max(*b));
     let text = format!(
-        "Fastest over slowest flow {} in the mean of {} seeds and three phases, at most {most:.2}; {UNFAIR} or more in {}, {} and {} of the seeds in the three phases",
+        "Fastest over slowest flow {} on average over {} seeds and three phases, at most {most:.2}; {UNFAIR} or more in {}, {} and {} \
+         of the seeds in the three phases",
         mean.words(|v| format!("{v:.2}")),
         runs.len(),
         unfair(runs, 0).of,
@@ -241,7 +249,7 @@ fn why_fair(runs: &[Run]) -> Vec<String> {
         format!("{} to {to} ms {} ({})", from + SETTLED, mean.words(|v| format!("{v:.2}")), unfair(runs, p).words())
     };
     let phases: Vec<String> = (0..PHASES.len()).map(of).collect();
-    vec![format!("Fastest over slowest flow by phase, mean over the seeds, and how many seeds reach {UNFAIR}: {}.", phases.join(", "))]
+    vec![format!("Fastest over slowest flow by phase, mean over the seeds, and the seeds that reach {UNFAIR}: {}.", phases.join(", "))]
 }
 
 /// Fig. 2(b).
@@ -265,14 +273,14 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
     let most = ends.iter().fold(0.0f64, |a, b| a.max(*b));
     let mean = Mean::of(ends);
     checks.push(mean_claimed("f5 over the slowest flow from 130 ms on, mean", ratio(), mean, 1.5, 4.0).beside(3.0));
-    checks.push(claimed("f5 over the slowest flow, in the seed in which it has most", ratio(), most, 2.5, 5.0).beside(3.0));
+    checks.push(claimed("f5 over the slowest flow, largest of the seeds", ratio(), most, 2.5, 5.0).beside(3.0));
     let measured = format!(
-        "{text}. f5 begins with 10 Gb/s, has {} from 110 to 120 ms and ends with {} times the slowest flow (at most {most:.2}).",
+        "{text}. f5 starts at 10 Gb/s, has {} from 110 to 120 ms and ends with {} times the slowest flow (at most {most:.2}).",
         lab::rate(soon.mean),
         mean.words(|v| format!("{v:.2}"))
     );
-    let caption =
-        "One congestion point for all flows: who is sampled first is cut first, and does not recover. The winner depends on the seed.";
+    let caption = "One congestion point for all flows: the flow that is sampled first is cut first, and does not recover. The winner depends on \
+         the seed.";
     let figures = vec![figure('b', Kind::Outputs, runs, caption)];
     let apart: Vec<String> = apart
         .iter()
@@ -282,7 +290,7 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
             format!("within {within} {}", Share { of, n: runs.len() * PHASES.len() }.words())
         })
         .collect();
-    let notes = vec![format!("How far apart flows begin, and seeds and phases that reach {UNFAIR}: {}.", apart.join(", "))];
+    let notes = vec![format!("Distance between the starts of flows, and seeds and phases that reach {UNFAIR}: {}.", apart.join(", "))];
     Ok(Findings { measured, checks, figures, tables: vec![table(runs, cx.seed)], why: why_fair(runs), notes })
 }
 
@@ -304,7 +312,7 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
     let stops = |runs: &[Run]| Mean::of(runs.iter().map(|r| r.stops as f64)).mean;
     let stopped = |runs: &[Run]| Mean::of(runs.iter().map(|r| r.stopped_ps as f64)).mean;
     checks.push(claimed(
-        "time that hosts are stopped, part of that under PAUSE only",
+        "pause time of hosts, as a part of that under PAUSE only",
         Unit::Fraction,
         stopped(runs) / stopped(paused),
         0.0,
@@ -312,7 +320,8 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
     ));
     let means: Vec<String> = (0..PHASES.len()).map(|p| lab::rate(Mean::of(runs.iter().flat_map(|r| shares(r, p))).mean)).collect();
     let measured = format!(
-        "{} each, {} seeds; no flow farther than {} from its fair share. Within 5 % for good {:.0}, {:.0} and {:.0} ms after each change. {:.0} STOPs instead of {:.0}.",
+        "{} each, {} seeds; every flow within {} of its fair share. Permanently within 5 % {:.0}, {:.0} and {:.0} ms after each change. \
+         {:.0} STOPs instead of {:.0}.",
         means.join(", "),
         runs.len(),
         Unit::Fraction.format(worst),
@@ -323,7 +332,8 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
         stops(paused)
     );
     let notes = vec![format!(
-        "After f5 has gone the others have more than they offer until their limits have grown: they are within 5 % {:.0} ms after 200 ms in the mean.",
+        "After the end of f5 the others can send more than they offer until their limits have grown: they are within 5 % {:.0} ms after \
+         200 ms on average.",
         times[2].mean
     )];
     let caption = "A congestion point for each input: the flows of a phase have the same rates in every seed.";
@@ -342,12 +352,12 @@ pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
     let measured = format!("{text} (outputs alone: {:.2}, inputs alone: {:.2}).", mean(outputs), mean(inputs));
     let cnms = |runs: &[Run]| Mean::of(runs.iter().map(|r| (0..5).map(|f| r.cnms(f, 0.0, 300.0)).sum::<u64>() as f64)).mean;
     let notes = vec![format!(
-        "{:.0} CNMs in the mean of the seeds, {:.0} with outputs alone and {:.0} with inputs alone.",
+        "{:.0} CNMs on average over the seeds, {:.0} with outputs alone and {:.0} with inputs alone.",
         cnms(runs),
         cnms(outputs),
         cnms(inputs)
     )];
-    let caption = "The congestion point of the output undoes what those of the inputs achieve.";
+    let caption = "The congestion point of the output cancels the fairness of those at the inputs.";
     let figures = vec![figure('d', Kind::Both, runs, caption)];
     Ok(Findings { measured, checks, figures, tables: vec![table(runs, cx.seed)], why: why_fair(runs), notes })
 }

@@ -37,7 +37,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = soundness(&results);
     let mut table = Table::new(["Sampling", "f2's share of arrivals", "of the buffer", "of CNMs", "CNMs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("f2 arrives twice as fast as f1; what is in the buffer is f1's, but for f2's frames on their way.");
+        .caption("f2 arrives twice as fast as f1. The buffer holds f1's frames, plus frames of f2 in transit.");
     let mut bars: [Vec<Bar>; 3] = Default::default();
     let mut sentences = Vec::new();
     for (nth, (name, _)) in kinds.iter().enumerate() {
@@ -77,8 +77,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         kinds.map(|k| k.0),
         [BarGroup::new("of arrivals", arrivals), BarGroup::new("of the buffer", occupied), BarGroup::new("of CNMs", notified)],
     ));
-    let figure = Figure::new("A fast flow without a backlog beside a slow one with it (paper: Fig. 4)")
-        .caption("Arrival sampling notifies who arrives most, occupancy sampling who is in the way.")
+    let figure = Figure::new("A fast flow without a backlog next to a slow one with it (paper: Fig. 4)")
+        .caption("Arrival sampling notifies the flow that arrives most, occupancy sampling the flow that fills the buffer.")
         .panel(panel);
     Ok(Findings {
         measured: format!("{}.", sentences.join("; ")),

@@ -176,7 +176,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let heading = ["Fabric", "Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6 over those of f1"];
     let mut table = Table::new(heading)
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption("What f6's rate depends on: means over seeds with 95 % intervals.");
+        .caption("Dependence of f6's rate: means over seeds with 95 % intervals.");
     let of = |v: &Variant| results.of(v.series);
     for (fabric, variants) in [("ideal switch", &on_ideal), ("Fig. 1", &on_rack)] {
         for v in variants {
@@ -185,7 +185,10 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         }
     }
     let figure = Figure::new("A victim under arrival sampling at inputs (paper: Fig. 5a)")
-        .caption("f6 offers 7 Gb/s to an output that no other flow uses and is throttled with f1, with which it shares an input.")
+        .caption(
+            "f6 offers 7 Gb/s to an output that no other flow uses, and is throttled together with f1, with which it shares an \
+            input.",
+        )
         .panel(throughput("Fabric of Fig. 1, the first seed", &runs[0], 6, 2))
         .panel(throughput("Ideal switch, the first seed", &ideal[0], 6, 2))
         .panel(limits("Rate limits, fabric of Fig. 1, the first seed", &runs[0]));
@@ -206,7 +209,12 @@ fn why_a<'a>(ideal: &[Run], rack: &[Run], on_ideal: &[Variant], on_rack: &[Varia
     };
     vec![
         format!(
-            "f6 gets {:.2} times as many CNMs per byte as f1 on the ideal switch and {:.2} times on the fabric of Fig. 1, although each is notified when a frame of its own fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b moves by (1 + w) 1522 B = 4566 B with each, and a step of the feedback is 4762 B. An evenly paced frame of f1 meets the queue, which is f1's own, at its lowest; a frame of f6 comes at any time. The two fabrics give the same within the scatter of seeds. f6/f1 in the second phase, and in brackets the ratio of CNMs per byte, ideal switch and Fig. 1: {}; {}; {}; {}.",
+            "f6 gets {:.2} times as many CNMs per byte as f1 on the ideal switch and {:.2} times on the fabric of Fig. 1, although each \
+             is notified when one of its own frames fills the interval. Around Q_eq one frame decides whether a sample is positive: F_b \
+             moves by (1 + w) 1522 B = 4566 B per frame, and a step of the feedback is 4762 B. An evenly paced frame of f1 finds the \
+             queue, which consists of f1's own frames, at its lowest; a frame of f6 arrives at any time. The two fabrics agree within \
+             the scatter of seeds. f6/f1 in the second phase, and in brackets the ratio of CNMs per byte, ideal switch and Fig. 1: {}; \
+             {}; {}; {}.",
             bias(ideal),
             bias(rack),
             both(0),
@@ -215,17 +223,20 @@ fn why_a<'a>(ideal: &[Run], rack: &[Run], on_ideal: &[Variant], on_rack: &[Varia
             both(6)
         ),
         format!(
-            "A limiter begins at line rate: f1's has to fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s, and f6, which arrives faster, is cut all that while. {}.",
+            "A limiter starts at line rate. f1's limit must fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s, and f6, which arrives \
+             faster, is cut meanwhile. {}.",
             both(7)
         ),
         format!(
-            "Nothing draws f6 to one rate: f1's is set by the output, f6 goes by the CNMs that f1 needs, and byte counters let both recover in proportion to their own rates. Over the seeds f6 lies between {} in the first phase and {} in the third on the ideal switch, {} and {} on the fabric of Fig. 1.",
+            "Nothing draws f6 to one rate: the output sets f1's rate, f6 follows the CNMs that f1 needs, and byte counters let both \
+             recover in proportion to their own rates. Over the seeds f6 is between {} in the first phase and {} in the third on the \
+             ideal switch, {} and {} on the fabric of Fig. 1.",
             spread(ideal, 0),
             spread(ideal, 2),
             spread(rack, 0),
             spread(rack, 2)
         ),
-        "The paper shows one run; how evenly its adapters pace frames it does not say.".into(),
+        "The paper shows one run, and does not state how evenly its adapters pace frames.".into(),
     ]
 }
 
@@ -253,7 +264,7 @@ pub fn run_b(cx: &Context) -> Result<Findings, ReproduceError> {
     let of = |f, p| lab::rate(Mean::of(runs.iter().map(|r| settled(r, f, p))).mean);
     let measured = format!("f6 {}, {} and {}; f1 {}, {} and {}.", of(F6, 0), of(F6, 1), of(F6, 2), of(F1, 0), of(F1, 1), of(F1, 2));
     let figure = Figure::new("A victim under PAUSE only (paper: Fig. 5b)")
-        .caption("PAUSE keeps the ratio of 7 to 3 in which f6 and f1 arrive. Rates in stretches of 2 ms.")
+        .caption("PAUSE keeps the ratio of 7 to 3 in which f6 and f1 arrive. Rates over intervals of 2 ms.")
         .panel(throughput("The first seed", &runs[0], 6, 4));
     Ok(Findings {
         measured,
@@ -324,7 +335,8 @@ pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
     let lowest = random.iter().flat_map(|r| &r.flows[F6].limit).filter(|l| **l > 0).min().map_or(f64::NAN, |l| *l as f64);
     let windows: usize = random.iter().map(|r| r.flows[F6].limit.len()).sum();
     let measured = format!(
-        "Random: {} CNMs to f6 and {} to f1 in {} seeds ({}); f6 has a limiter {} of the time, at {} or more. Deterministic: {} to f6, {} to f1.",
+        "Random: {} CNMs to f6 and {} to f1 in {} seeds ({}). f6 has a limiter {} of the time, at {} or more. Deterministic: {} to f6, \
+         {} to f1.",
         sum(&random, F6),
         sum(&random, F1),
         random.len(),
@@ -335,7 +347,7 @@ pub fn run_d(cx: &Context) -> Result<Findings, ReproduceError> {
         sum(&largest, F1)
     );
     let figure = Figure::new("Rate limits of culprit and victim (paper: Fig. 5d)")
-        .caption("Where there is no point there is no limiter: it is removed at line rate.")
+        .caption("A gap means no limiter: it is removed at line rate.")
         .panel(limits("Random", &random[0]))
         .panel(limits("Deterministic", &largest[0]));
     let tables = vec![rows("Sampling", &["random", "largest"], &[&random, &largest])];

@@ -80,7 +80,7 @@ const VARIANTS: [Variant; 9] = [
     ("w = 1", |h| points(h, |p| p.weight = 1)),
     ("byte counter of 300 KB", |h| limiter(h, |r| r.byte_limit = Bytes::from_kb(300))),
     ("T = 15 ms", |h| limiter(h, |r| r.timer = Span::from_ms(15))),
-    ("5 us of line instead of 0.5 us", |h| h.delay = Span::from_us(5)),
+    ("5 us of link delay instead of 0.5 us", |h| h.delay = Span::from_us(5)),
 ];
 
 /// The runs of a kind.
@@ -180,24 +180,30 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let measured = format!("{}. The reading nearest to the paper, {}: {}.", sentence(own), VARIANTS[NEAREST].0, sentence(nearest));
     let mut open = Table::new(["What the paper leaves open", "Outputs", "Inputs", "Inputs over outputs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right])
-        .caption("How much longer inputs take, if one thing is different. A run ends after 200 ms.");
+        .caption("How much longer inputs take if one setting differs. A run ends after 200 ms.");
     let mut row = |name: &str, o: Mean, i: Mean| {
         let factor = format!("{:.1}", i.mean / o.mean);
         open.push([name.to_owned(), ms(o), ms(i), factor.clone()]);
         (o.mean, i.mean, factor)
     };
-    let own = row("as everywhere here", time(Kind::Outputs), time(Kind::Inputs));
+    let own = row("default", time(Kind::Outputs), time(Kind::Inputs));
     let others: Vec<_> = VARIANTS.iter().zip(variants).map(|(v, s)| row(v.0, times(results.of(s[0])), times(results.of(s[1])))).collect();
     let why = vec![
         format!(
-            "Inputs take {} times as long, the paper's 4 times. Of two samples of a swing the later one is lower about as often as not; F_b is then negative, no CNM is sent, and the limiter's byte counter, as long as I_s, undoes half of the last cut. How often that happens depends on the intervals between samples, of which the paper names the base only: with every interval I_s the ratio is {} ({:.0} and {:.0} ms), with every interval I_s/2 it is {} ({:.0} and {:.0} ms, the paper: 15 and about 60).",
+            "Inputs take {} times as long, instead of the paper's 4 times. Of two samples of a swing the later one is lower about half \
+             of the time. F_b is then negative, no CNM is sent, and the limiter's byte counter, as long as I_s, reverts half of the \
+             last cut. How often that happens depends on the intervals between samples, and the paper names only the base. With every \
+             interval I_s the ratio is {} ({:.0} and {:.0} ms), with every interval I_s/2 it is {} ({:.0} and {:.0} ms, the paper: 15 \
+             and about 60).",
             own.2, others[0].2, others[0].0, others[0].1, others[1].2, others[1].0, others[1].1
         ),
-        "Neither fits both times and ratio exactly; which intervals the paper's switch uses is not decided by its text: \"base sampling interval\" (Table I) speaks for the standard's shrinking ones, \"when I_s new bytes have been received\" (section VI) for fixed ones.".into(),
+        "Neither gives both times and the ratio exactly. The text does not decide which intervals the paper's switch uses: \"base \
+         sampling interval\" (Table I) suggests the standard's shrinking ones, \"when I_s new bytes have been received\" (section VI) \
+         fixed ones."
+            .into(),
     ];
-    let notes = vec![
-        "Keep-alive notifies without a frame having arrived; it also keeps the limiter's timer from running out during a pause.".into(),
-    ];
+    let notes =
+        vec!["Keep-alive notifies even if no frame has arrived. It also keeps the limiter's timer from running out during a pause.".into()];
     Ok(Findings { measured, checks, figures: vec![figure(&runs)], tables: vec![table, open], why, notes })
 }
 
@@ -205,7 +211,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 fn table<'a>(n: u64, runs: &impl Fn(Kind) -> &'a [Run]) -> Table {
     let time = |k: Kind| times(runs(k));
     let over = |k: Kind| time(k).mean / time(Kind::Outputs).mean;
-    let mut table = Table::new(["QCN at", "Throttled after", "over outputs", "STOPs", "Time stopped", "CNMs"])
+    let mut table = Table::new(["QCN at", "Throttled after", "over outputs", "STOPs", "Time paused", "CNMs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption(format!("Means over {n} seeds, 95 % intervals. Throttled: the limit is at 1.2 Gb/s for the first time."));
     for k in KINDS {
@@ -239,9 +245,18 @@ fn figure<'a>(runs: &impl Fn(Kind) -> &'a [Run]) -> Figure {
         let r = &runs(k)[0];
         Mark::steps(k.name(), r.points(&r.flows[0].output))
     };
-    Figure::new("One flow, whose output drops to 1 Gb/s at 10 ms (paper: Fig. 6)")
-        .caption("At inputs PAUSE hides the congestion from the samples; a clock that samples during a pause makes up for it. With reliable delivery the output holds what the input holds.")
+    Figure::new("One flow with an output that drops to 1 Gb/s at 10 ms (paper: Fig. 6)")
+        .caption(
+            "At inputs PAUSE hides the congestion from the samples; a clock that also samples during a pause compensates for this. \
+            With reliable delivery the output holds as much as the input.",
+        )
         .panel(limits)
-        .panel(buffer("(b) Input buffer").mark(input(Kind::Inputs)).mark(input(Kind::KeepAlive)).mark(Mark::hline(110e3, "Q_high, Q_low")).mark(Mark::hline(44e3, "")))
+        .panel(
+            buffer("(b) Input buffer")
+                .mark(input(Kind::Inputs))
+                .mark(input(Kind::KeepAlive))
+                .mark(Mark::hline(110e3, "Q_high, Q_low"))
+                .mark(Mark::hline(44e3, "")),
+        )
         .panel(buffer("(c) Output buffer").mark(output(Kind::Outputs)).mark(output(Kind::OutputsReliable)))
 }

@@ -131,7 +131,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let of = |k: usize| rate(runs(k), VICTIM).words(lab::rate);
     let measured = format!(
-        "Fabric of Fig. 1, victim f7: PAUSE only {}, arrival sampling {} (ideal switch {}), random {}, largest {}. Occupancy sampling at inputs: input {}, output {}; QCN at outputs: input {}, output {}.",
+        "Fabric of Fig. 1, victim f7: PAUSE only {}, arrival sampling {} (ideal switch {}), random {}, largest {}. Occupancy sampling \
+         at inputs: input {}, output {}. QCN at outputs: input {}, output {}.",
         of(PAUSE),
         of(ARRIVAL),
         rate(ideal(ARRIVAL), VICTIM).words(lab::rate),
@@ -144,7 +145,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let more = |runs: &[Run]| Unit::Fraction.format(rate(runs, VICTIM).mean / share - 1.0);
     let why = vec![format!(
-        "Arrival sampling gives the victim {} more than a sixth of the line on the fabric of Fig. 1 and {} more on the ideal switch: CNMs go to f1 and f7 by what arrives of each, and f7 is cut less the lower its rate is. How far it is pulled goes by the seed, f7 has {} and {}: single runs of the two fabrics differ by as much, their means no more than the seeds scatter.",
+        "Arrival sampling gives the victim {} more than a sixth of the line rate on the fabric of Fig. 1 and {} more on the ideal \
+         switch: CNMs go to f1 and f7 in proportion to their arrivals, and f7 is cut less as its rate falls. The effect depends on the \
+         seed, and f7 has {} and {}: single runs of the two fabrics differ by as much, but their means differ no more than the scatter \
+         of seeds.",
         more(runs(ARRIVAL)),
         more(ideal(ARRIVAL)),
         range(runs(ARRIVAL)),
@@ -152,10 +156,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     )];
     let notes = vec![
         format!(
-            "With five flows at the hotspot, as the caption has it, PAUSE would give the victim {}: the text's six flows are meant.",
+            "With five flows at the hotspot, as in the caption, PAUSE would give the victim {}: the text's six flows are meant.",
             lab::rate(rate(results.of(caption), HOT as usize - 1).mean)
         ),
-        "QCN at outputs leaves the victim its 50 Gb/s too: an output never samples it. What it lacks is fairness among f1 to f6.".into(),
+        "QCN at outputs also leaves the victim its 50 Gb/s, because an output never samples it. But f1 to f6 have no fair shares.".into(),
     ];
     let figure = figure(|k| &runs(k)[0]);
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, notes })
@@ -164,7 +168,10 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 /// Draws the first run of each kind.
 fn figure<'a>(first: impl Fn(usize) -> &'a Run) -> Figure {
     Figure::new("Input-generated hotspot at 100 Gb/s (paper: Fig. 7)")
-        .caption("The fabric of Fig. 1; f2 to f6 come at 10 ms. PAUSE drags the victim f7 down to the share of f1; occupancy sampling leaves it alone.")
+        .caption(
+            "The fabric of Fig. 1; f2 to f6 start at 10 ms. PAUSE drags the victim f7 down to the share of f1; occupancy sampling \
+            does not affect it.",
+        )
         .panel(throughput("(a) PAUSE only", first(PAUSE)))
         .panel(throughput("(a) Arrival sampling at inputs", first(ARRIVAL)))
         .panel(throughput("(b) Random occupancy sampling at inputs, keep-alive", first(KEEP_ALIVE)))

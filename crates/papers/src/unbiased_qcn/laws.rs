@@ -78,7 +78,7 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = Vec::new();
     let mut table = Table::new(["Sampling", "Flow", "Share of arrivals", "Share of the buffer", "Share of CNMs"])
         .align([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption(format!("{DRAWS} samples of a buffer of 100 frames, with the arrivals the other way round."));
+        .caption(format!("{DRAWS} samples of a buffer of 100 frames, with the arrivals in reverse proportion."));
     let mut groups = Vec::new();
     let mut sentences = Vec::new();
     for (name, sampling, weights) in [("arrival", Sampling::Arrival, &arrivals[..]), ("random", Sampling::Random, &by_frames)] {
@@ -128,7 +128,7 @@ pub fn sampling(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let panel = Panel::new("", Axis::new("", Unit::None), Axis::new("Share of CNMs", Unit::Fraction).range(0.0, 0.5))
         .mark(Mark::bars(["flow 1", "flow 2", "flow 3", "flow 4"], groups).bar_reference("share of arrivals, or of the buffer"));
-    let figure = Figure::new("Which source a congestion point sends its CNM to")
+    let figure = Figure::new("Which source receives the CNM of a congestion point?")
         .caption("Arrivals 10, 20, 30, 40 %; occupancies 40, 30, 20, 10 %.")
         .panel(panel);
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })
@@ -146,7 +146,7 @@ pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
         Check::exact("feedback just below (2w + 1) Q_eq", none.clone(), f64::from(quantise(299_999, range)), 62.0),
         Check::exact("feedback from (2w + 1) Q_eq on", none.clone(), f64::from(quantise(300_000, range)), f64::from(FEEDBACK_MAX)),
         Check::exact("largest feedback", none.clone(), f64::from(quantise(i64::MAX / 2, range)), f64::from(FEEDBACK_MAX)),
-        Check::exact("feedback of what is not positive", none, f64::from(quantise(0, range).max(quantise(-1, range))), 0.0),
+        Check::exact("feedback of values that are not positive", none, f64::from(quantise(0, range).max(quantise(-1, range))), 0.0),
     ];
     let falls = (0..300_000i64).filter(|&fb| quantise(fb + 1, range) < quantise(fb, range)).count();
     checks.push(Check::none("steps at which the feedback falls", "steps", falls as u64));
@@ -162,7 +162,7 @@ pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
         let f_b = (queue - 60) * 1_000 + 2 * (queue - before) * 1_000;
         before = queue;
         let seen = sampler.on_arrival(Time::ZERO, FRAME, Bytes::from_kb(queue as u64), &mut || 0.5).map_or(0, |c| c.degree);
-        let what = format!("feedback of a queue of {queue} KB after the one before, w = 2");
+        let what = format!("feedback of a queue of {queue} KB after the previous one, w = 2");
         checks.push(Check::exact(what, Unit::None, f64::from(seen), f64::from(quantise(f_b, range))).closed_form());
     }
     let cut = |feedback: u8| {
@@ -201,7 +201,7 @@ pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
     let fbs = || (0..=400).map(|k| f64::from(k) * 1e3);
     let x = || Axis::new("F_b", Unit::Bytes).range(0.0, 400e3);
     let figure = Figure::new("Feedback in six bits")
-        .caption("63 from 300 KB on; the interval to the next sample shrinks with each eight steps.")
+        .caption("63 from 300 KB on; the interval to the next sample shrinks with every eight steps.")
         .panel(
             Panel::new("Feedback", x(), Axis::new("Feedback", Unit::None))
                 .mark(Mark::steps("feedback", fbs().map(|fb| (fb, f64::from(quantise(fb as i64, range))))))
@@ -271,16 +271,34 @@ pub fn reaction_point(_: &Context) -> Result<Findings, ReproduceError> {
     increases(&mut checks);
     let (fast, slow) = two_limiters(&mut checks);
     let figure = Figure::new("A rate limiter after a cut")
-        .caption("Left to its byte counter: five cycles halve the gap each. Below: two limiters, of which the faster makes faster and greater steps.")
-        .panel(Panel::new("Byte cycles after one CNM", Axis::new("Byte cycle", Unit::None), Axis::new("Rate", Unit::BitsPerSecond)).mark(Mark::steps("limiter", trace)))
-        .panel(Panel::new("Two limiters after a cut", Axis::new("Time", Unit::Picoseconds).range(0.0, lab::ms(20.0)), Axis::new("Rate", Unit::BitsPerSecond)).mark(Mark::steps("the faster", fast)).mark(Mark::steps("the slower", slow)));
+        .caption(
+            "With the byte counter alone five cycles each halve the gap. Below: two limiters, of which the faster takes faster and \
+            larger steps.",
+        )
+        .panel(
+            Panel::new("Byte cycles after one CNM", Axis::new("Byte cycle", Unit::None), Axis::new("Rate", Unit::BitsPerSecond))
+                .mark(Mark::steps("limiter", trace)),
+        )
+        .panel(
+            Panel::new(
+                "Two limiters after a cut",
+                Axis::new("Time", Unit::Picoseconds).range(0.0, lab::ms(20.0)),
+                Axis::new("Rate", Unit::BitsPerSecond),
+            )
+            .mark(Mark::steps("the faster", fast))
+            .mark(Mark::steps("the slower", slow)),
+        );
     let measured = format!(
         "{} of the old rate after a cut to half; cycles of 150 KB and {} ms, {} ms after fast recovery; target +5 Mb/s, +50 Mb/s.",
         of_half.iter().map(|v| format!("{v:.6}")).collect::<Vec<_>>().join(", "),
         took[0],
         took[5]
     );
-    let notes = vec!["A CNM of 63 takes 49.2 %, not half: the gap to the old rate is halved by every cycle all the same, and is scaled to a cut to half here.".into()];
+    let notes = vec![
+        "A CNM of 63 takes 49.2 %, not half. The gap to the old rate is nevertheless halved by every cycle, and is scaled \
+        to a cut to half here."
+            .into(),
+    ];
     Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
 }
 

@@ -281,7 +281,8 @@ impl Runs {
         let (r, i, seeds) = (self.one(self.rack[RANDOM]), self.one(self.ideal[RANDOM]), self.seeds);
         let mut notes = vec![
             format!(
-                "Each run of the rack carries {} frames in {} hops of segments through spines; {} segments came out of order; no output queue of a spine held more than {}.",
+                "Each run of the rack carries {} frames in {} hops of segments through spines. {} segments arrived out of order, and no \
+                 output queue of a spine held more than {}.",
                 count(r.frames[1]),
                 count(r.hops),
                 count(r.out_of_order),
@@ -289,7 +290,10 @@ impl Runs {
             ),
             format!("The ideal switch carried {} frames.", count(i.frames[1])),
             format!(
-                "Under occupancy sampling the input of f1 swings between nothing and Q_eq as the background comes and goes: one run's mean scatters by {} (rack less ideal, standard deviation, {seeds} seeds with {} ports), and the difference of the runs shown, {}, is {:.1} times that. Over the seeds it is {} in the rack and {} in the ideal switch. The band of 15 % was meant for single runs at first; it is asked of the means.",
+                "Under occupancy sampling the input of f1 swings between zero and Q_eq with the background. One run's mean scatters by \
+                 {} (rack less ideal, standard deviation, {seeds} seeds with {} ports), and the difference of the runs shown, {}, is \
+                 {:.1} times that. Over the seeds the mean is {} in the rack and {} in the ideal switch. The band of 15 % was first \
+                 meant for single runs; it applies to the means.",
                 lab::bytes(s.scatter),
                 SMALL.edges * LEAF,
                 lab::bytes(s.off),
@@ -297,7 +301,7 @@ impl Runs {
                 s.means[0].words(lab::bytes),
                 s.means[1].words(lab::bytes)
             ),
-            "A hotspot's fair share is what the background leaves: 10 % of the line.".into(),
+            "A hotspot's fair share is the rate left by the background: 10 % of the line rate.".into(),
         ];
         if self.size.edges < 128 {
             notes.push(format!(
@@ -370,7 +374,10 @@ fn figure(size: Size, rack: &Run, ideal: &Run, paused: &Run) -> Figure {
     };
     let hot = |r: &Run| r.points(&r.flows[0].output);
     Figure::new(format!("{} ports of 100 Gb/s: the rack fabric and one ideal switch", size.edges * LEAF))
-        .caption("The hotspot of Fig. 7 over 10 % of background on every port. What the spines, segments and reassembly add is not seen in rates and queues.")
+        .caption(
+            "The hotspot of Fig. 7 over 10 % of background on every port. Spines, segments and reassembly do not show in rates and \
+            queues.",
+        )
         .panel(throughput("Rack, PAUSE only", paused))
         .panel(throughput("Rack, random occupancy sampling at inputs", rack))
         .panel(throughput("Ideal switch, random occupancy sampling at inputs", ideal))

@@ -245,7 +245,7 @@ impl Plan {
 /// What must hold of every run: no buffer overflows, no frame is lost, nothing waits for ever.
 pub fn soundness(results: &Results) -> Vec<Check> {
     vec![
-        Check::none("frames that came to a full input buffer, all runs", "frames", results.sum(|r| r.overflows)),
+        Check::none("frames that arrived at a full input buffer, all runs", "frames", results.sum(|r| r.overflows)),
         Check::none("runs that end in a reassembly deadlock", "runs", results.sum(|r| r.stuck.into())),
     ]
 }

@@ -8,10 +8,15 @@ use xoff_units::{Rate, Span, Time};
 use xoff_workload::random;
 
 /// What the paper leaves open, and how it is filled: in every simulation.
-pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output, frames granted one by one in a circle and carried at 1.6 times the line, 0.78 us from input to output at 100 Gb/s and 1.46 us at 10 Gb/s (entry rack has the fabric of Fig. 1 beside it, but not with the victim of arrival sampling); Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
+pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output. It grants single frames round robin \
+    and carries them at 1.6 times the line rate. From input to output a frame takes 0.78 us at 100 Gb/s and 1.46 us at 10 Gb/s. The \
+    extension rack also has the fabric of Fig. 1, but not with the victim of arrival sampling. Q_eq = 60 is 60 KB (see setpoint); gain \
+    1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
 /// The same where the fabric of Fig. 1 counts.
-pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines with 8 KiB at each input and output, segments of 256 B over links of a quarter of a line, 150 KB at each input and output, frames granted one by one in a circle; Q_eq = 60 is 60 KB (entry setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
+pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines with 8 KiB at each input and output. Segments of 256 B use \
+    links of a quarter of a line. Each input and output has 150 KB, and single frames are granted round robin. Q_eq = 60 is 60 KB (see \
+    setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
 /// What is a random stream for; see `xoff_workload::random`.
 const START: u64 = 3_001;

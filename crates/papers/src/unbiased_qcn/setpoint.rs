@@ -129,7 +129,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         ),
     );
     let figure =
-        Figure::new("What Q_eq = 60 may mean (paper: Table I)").caption("Fixed: every interval between samples is I_s.").panel(panel);
+        Figure::new("Possible units of Q_eq = 60 (paper: Table I)").caption("Fixed: every interval between samples is I_s.").panel(panel);
     let [kb, frames, units] = [0, 1, 2].map(|i| &outcomes[i]);
     let measured = format!(
         "60 KB: off the fair share by at most {}, victim {}, Fig. 6 {:.1} and {:.1} ms, queues {} and {}. 91.3 KB: {:.1} and {:.1} ms; 15.4 KB: {:.1} and {:.1} ms.",
@@ -144,7 +144,11 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         units.drop[0],
         units.drop[1]
     );
-    let notes = vec!["Fairness and the victim's rate do not depend on the set point; the time in Fig. 6 does. Section IV needs a set point between Q_low and Q_high: below Q_low every sample during a swing finds congestion, unless the queue has just fallen.".into()];
+    let notes = vec![
+        "Fairness and the victim's rate do not depend on the set point, but the time in Fig. 6 does. Section IV needs a \
+        set point between Q_low and Q_high: below Q_low every sample during a swing finds congestion, unless the queue has just fallen."
+            .into(),
+    ];
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
 }
 
@@ -153,7 +157,7 @@ fn table(outcomes: &[Outcome]) -> Table {
     let mut table = Table::new([
         "Q_eq",
         "Fig. 2c: off fair by at most",
-        "hosts stopped",
+        "hosts paused",
         "Fig. 5c: victim",
         "Fig. 6: outputs",
         "inputs",

@@ -39,10 +39,10 @@ pub fn judged_by_the_rules(e: &Judged) {
         assert!(!c.fails_at.is_empty() && c.fails_at != CANNOT_FAIL, "{}: no value fails '{}', expected {}", e.id, c.what, c.expected);
         assert!(SOURCES.contains(&c.source.as_str()), "{}: '{}' has its band from '{}'", e.id, c.what, c.source);
     }
-    if e.verdict != Verdict::Study {
-        // "our words" judge no paper: a claim has a check that the paper, its formulas or a closed form stand behind.
+    if e.verdict != Verdict::Extension {
+        // A claim has a check whose range comes from the paper, its formulas or a closed form.
         let stated = |c: &&JudgedCheck| c.source != Source::Ours.name();
-        assert!(e.checks.iter().any(|c| stated(&c)), "{}: all bands are ours and judge no claim: this is a study", e.id);
+        assert!(e.checks.iter().any(|c| stated(&c)), "{}: all bands are chosen and judge no claim: this is an extension", e.id);
     }
 }
 

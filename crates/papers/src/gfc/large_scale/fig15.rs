@@ -7,8 +7,7 @@ use xoff_workload::SizeCdf;
 use super::sizes::SIZE_MAX;
 use crate::{Check, Context, Findings, ReproduceError};
 
-const WHICH: &str =
-    "the enterprise distribution of the NUMFabric repository: the paper cites LetFlow for it, its figure has no numbers in the text";
+const WHICH: &str = "the enterprise distribution of the NUMFabric repository; the paper cites LetFlow, and its figure prints no numbers";
 
 /// The entry.
 pub fn run(_cx: &Context) -> Result<Findings, ReproduceError> {
@@ -36,14 +35,14 @@ pub fn run(_cx: &Context) -> Result<Findings, ReproduceError> {
         .mark(Mark::line("as run, at most 30 MB", capped.points().iter().map(percent)).dashed());
     let format = |v| Unit::Bytes.format(v);
     let measured = format!(
-        "Mean {}, median {}; {} of the bytes in flows above 1 MB. With flows capped at 30 MB, as run, the mean is {}.",
+        "Mean {}, median {}; {} of the bytes are in flows above 1 MB. With flows capped at 30 MB, as run, the mean is {}.",
         format(mean),
         format(median),
         Unit::Fraction.format(above(1_000_000)),
         format(capped.mean())
     );
     let figure = Figure::new("Fig. 15: flow sizes of the enterprise traffic")
-        .caption("Half of the flows fit into one frame; nearly all bytes are in flows of a megabyte and more.")
+        .caption("Half of the flows fit into one frame. Nearly all bytes are in flows of a megabyte and more.")
         .panel(panel);
     Ok(Findings { measured, checks, figures: vec![figure], ..Findings::default() })
 }

@@ -57,7 +57,7 @@ pub fn findings(study: &LargeScale) -> Findings {
     let network = case.network.number;
     f.checks.push(
         Check::new(
-            format!("k = {k}, network {network}: time from the closing of the cycle until PFC is below 10 % for good"),
+            format!("k = {k}, network {network}: time from the closing of the cycle until PFC is permanently below 10 %"),
             Unit::Picoseconds,
             took,
             0.0,
@@ -80,7 +80,8 @@ pub fn findings(study: &LargeScale) -> Findings {
     let (tenth, half) = (times(0.1), times(0.5));
     let middle = |t: &[f64]| lab::time(t.get(t.len() / 2).copied().unwrap_or(f64::NAN));
     f.measured = format!(
-        "k = {k}, network {network}: the cycle closes at {} through {}; PFC falls from {} per server to below a tenth within {} and ends at {}; buffer-based GFC ends at {}.",
+        "k = {k}, network {network}: the cycle closes at {} through {}. PFC drops from {} per server to below a tenth within {} and \
+         ends at {}; buffer-based GFC ends at {}.",
         lab::time(closed),
         pfc.cycle.join(", "),
         lab::rate(before),
@@ -89,8 +90,9 @@ pub fn findings(study: &LargeScale) -> Findings {
         lab::rate(gentle.tail(50))
     );
     f.why.push(format!(
-        "Over all {} deadlock cases of k = {k} PFC is below a half for good after {} and below a tenth after {} (medians). A server stops when its current flow, or its next one, meets a dead link; \
-         one whose flow of up to 30 MB misses them goes on for up to 24 ms. Among {} servers each such flow is a large share of the total; the paper shows k = 16, with 1024.",
+        "Over all {} deadlock cases of k = {k}, PFC is permanently below a half after {} and below a tenth after {} (medians). A server \
+         stops when its current flow, or its next one, uses a dead link. A flow of up to 30 MB that avoids dead links continues for up \
+         to 24 ms. Among {} servers each such flow is a large share of the total; the paper shows k = 16, with 1024.",
         tenth.len(),
         middle(&half),
         middle(&tenth),
@@ -98,7 +100,8 @@ pub fn findings(study: &LargeScale) -> Findings {
     ));
     if gentle.measured.standstill_ports > 0 {
         f.why.push(format!(
-            "Buffer-based GFC brings {} ports of this network to a standstill (less than one frame in 5 ms), the first after {} ms: under arrival order the cycle stays full while its flows last.",
+            "Buffer-based GFC brings {} ports of this network to a standstill (less than one frame in 5 ms), the first after {} ms: \
+             under FIFO the cycle stays full while its flows last.",
             gentle.measured.standstill_ports,
             gentle.measured.standstill_us.unwrap_or(0) / 1000
         ));
@@ -117,9 +120,10 @@ fn panel(title: &str, case: &Case) -> Panel {
 fn figure(case: &Case, round_robin: Option<&Case>, closed: f64) -> Figure {
     let figure = Figure::new("Fig. 18: throughput of a deadlock case")
         .caption(format!(
-            "Fat-tree k = {}, network {}, mean over the servers per 100 us, arrival order and round robin across ingresses. The line marks the time the cycle closed under PFC.",
+            "Fat-tree k = {}, network {}, mean over the servers per 100 us, FIFO and round robin across ingresses. The line marks the \
+             time when the cycle closed under PFC.",
             case.network.k, case.network.number
         ))
-        .panel(panel("Arrival order", case).mark(Mark::vline(closed, "cycle closes (PFC)")));
+        .panel(panel("FIFO", case).mark(Mark::vline(closed, "cycle closes (PFC)")));
     round_robin.into_iter().fold(figure, |f, case| f.panel(panel("Round robin", case)))
 }

@@ -15,8 +15,8 @@ const LINE: f64 = 10e9;
 /// tau of Eq. (6) with the parameters of section 6.2.2 [s].
 const TAU: f64 = 7.4e-6;
 
-const SPACING: &str = "at most one message per tau, the latest stage when it is over: the worst case that the paper states";
-const SPREAD: &str = "flows are spread by hash over the shortest paths, so that most links carry something";
+const SPACING: &str = "at most one message per tau, with the latest stage: the worst case that the paper states";
+const SPREAD: &str = "flows are spread by hash over the shortest paths, so that most links carry traffic";
 
 impl Messages {
     /// Bandwidth of `n` messages in a window, as a share of the line.
@@ -89,19 +89,21 @@ pub fn findings(study: &LargeScale) -> Findings {
         let (k, quiet) = (m.k, *m.histogram.first().unwrap_or(&0) as f64 / m.total().max(1) as f64);
         f.why.extend(match m.by {
             Chatter::Spacing => Some(format!(
-                "k = {k}: {} of the windows of all ports see no message at all, because a port whose downstream queue stays below 281 KB receives none. The mean over all ports is {}, over those that receive one {}.",
+                "k = {k}: {} of the windows of all ports have no message at all, because a port whose downstream queue stays below 281 \
+                 KB receives none. The mean over all ports is {}; over ports that receive messages it is {}.",
                 percent(quiet),
                 percent(m.mean(false)),
                 percent(m.mean(true))
             )),
             Chatter::Hysteresis => Some(format!(
-                "k = {k}, with our hysteresis of 2 MTU instead: mean over all ports {}, 99 % below {}, largest {}.",
+                "k = {k}, with xoff's hysteresis of 2 MTU instead: mean over all ports {}, 99 % below {}, largest {}.",
                 percent(m.mean(false)),
                 percent(m.quantile(0.99)),
                 percent(m.max())
             )),
             Chatter::Neither => Some(format!(
-                "k = {k}, with neither: mean over all ports {}, 99 % below {}, largest {}. Single frames around a threshold send a message each, more than one per tau, so that m/tau bounds nothing.",
+                "k = {k}, with neither: mean over all ports {}, 99 % below {}, largest {}. Each frame that crosses a threshold sends a \
+                 message, so that there can be several per tau and m/tau is no bound.",
                 percent(m.mean(false)),
                 percent(m.quantile(0.99)),
                 percent(m.max())
@@ -130,7 +132,7 @@ pub fn findings(study: &LargeScale) -> Findings {
 }
 
 fn table(study: &LargeScale) -> Table {
-    let columns = ["k", "Beside thresholds", "Runs", "Ports x windows", "Mean", "Mean where any", "99 %", "Largest"];
+    let columns = ["k", "Extra rule", "Runs", "Ports x windows", "Mean", "Mean where any", "99 %", "Largest"];
     let mut t = Table::new(columns).align([Align::Right; 8]).caption("Paper, k = 16: mean 0.21 %, 99 % below 0.4 %, largest 0.49 %.");
     for m in &study.messages {
         let percent = |v: f64| Cell::from(Unit::Fraction.format(v));

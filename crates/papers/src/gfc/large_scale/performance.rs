@@ -177,18 +177,17 @@ pub fn throughput(study: &LargeScale) -> Findings {
         }
     }
     let round_robin = by_size(&study.stuck_round_robin);
-    f.measured =
-        [("No cycle", &free), ("Deadlock cases, arrival order", &stuck), ("The same networks and traffic, round robin", &round_robin)]
-            .iter()
-            .flat_map(|(name, sizes)| {
-                sizes.iter().map(move |(k, p)| format!("{name}, k = {k}: {}", p.each_ref().map(|p| rate(p.throughput.mean())).join(", ")))
-            })
-            .collect::<Vec<_>>()
-            .join(". ")
-            + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC, and buffer-based GFC with entry ports).";
+    f.measured = [("No cycle", &free), ("Deadlock cases, FIFO", &stuck), ("The same networks and traffic, round robin", &round_robin)]
+        .iter()
+        .flat_map(|(name, sizes)| {
+            sizes.iter().map(move |(k, p)| format!("{name}, k = {k}: {}", p.each_ref().map(|p| rate(p.throughput.mean())).join(", ")))
+        })
+        .collect::<Vec<_>>()
+        .join(". ")
+        + " (mean per server; PFC, CBFC, buffer-based GFC, time-based GFC, and buffer-based GFC with entry ports).";
     explain_throughput(&stuck, &round_robin, &mut f);
     f.why.extend(
-        [("arrival order", &study.stuck), ("round robin", &study.stuck_round_robin)]
+        [("FIFO", &study.stuck), ("round robin", &study.stuck_round_robin)]
             .into_iter()
             .filter_map(|(name, cases)| coincidence(name, cases)),
     );
@@ -224,8 +223,8 @@ fn coincidence(name: &str, cases: &[Case]) -> Option<String> {
     let ((runs, buffer, buffer_rate), (_, time, time_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
     (runs > 0).then(|| {
         format!(
-            "{name}: in {runs} of {} of these runs PFC deadlocks within 60 ms; in those, ports stand still under buffer-based GFC in {buffer} and under time-based GFC in {time}, \
-             and a server receives {buffer_rate} and {time_rate} in the last 5 ms.",
+            "{name}: in {runs} of {} of these runs PFC deadlocks within 60 ms. In those runs, ports stop under buffer-based GFC in \
+             {buffer} and under time-based GFC in {time}, and a server receives {buffer_rate} and {time_rate} in the last 5 ms.",
             cases.len()
         )
     })
@@ -240,14 +239,15 @@ fn explain_throughput(stuck: &[(u32, [Pooled; 5])], round_robin: &[(u32, [Pooled
             let ((b, b_rate), (t, t_rate)) = (of(Scheme::GfcBuffer), of(Scheme::GfcTime));
             let pfc = &r[Scheme::Pfc as usize];
             format!(
-                " With round robin across ingresses the same networks and traffic end at {b_rate} and {t_rate}, with such ports in {b} and {t}; but PFC then ends at {} and deadlocks in {}.",
+                " With round robin across ingresses the same networks and traffic end at {b_rate} and {t_rate}, with such ports in {b} \
+                 and {t}. PFC then ends at {} and deadlocks in {}.",
                 rate(pfc.tail.mean()),
                 pfc.deadlocks
             )
         });
         f.why.push(format!(
-            "k = {k}: under arrival order GFC does not deadlock, and yet in {b} (buffer-based) and {t} (time-based) of {} networks ports slow down to a \
-             standstill, and the servers end at {b_rate} and {t_rate}.{round_robin_text}",
+            "k = {k}: under FIFO GFC does not deadlock. Nevertheless ports slow down to a standstill in {b} (buffer-based) and {t} \
+             (time-based) of {} networks, and the servers end at {b_rate} and {t_rate}.{round_robin_text}",
             p[0].runs
         ));
     }
@@ -273,8 +273,9 @@ pub fn slowdown(study: &LargeScale) -> Findings {
         words.push(format!("k = {k}: {}", means.map(|m| format!("{m:.1}")).join(", ")));
         let fill = p.each_ref().map(|p| Unit::Bytes.format(p.ingress.mean()));
         f.why.push(format!(
-            "k = {k}: three flows in four fit into three frames, so that the mean slowdown is the time one frame waits. It follows the mean fill of the ingress buffers in use: {} \
-             (PFC, CBFC, buffer-based GFC, time-based GFC, buffer-based GFC with entry ports). Time-based GFC slows down from 159 KB on, entry ports by the queue at the egress, the others from 280 KB on.",
+            "k = {k}: three flows in four fit into three frames, so that the mean slowdown is the waiting time of one frame. It follows \
+             the mean fill of the ingress buffers in use: {} (PFC, CBFC, buffer-based GFC, time-based GFC, buffer-based GFC with entry \
+             ports). Time-based GFC slows down from 159 KB on, entry ports by the queue at the egress, and the others from 280 KB on.",
             fill.join(", ")
         ));
     }
@@ -308,7 +309,8 @@ pub fn slowdown(study: &LargeScale) -> Findings {
         }
     }
     f.measured = format!(
-        "Mean slowdown without a cycle, mean of the networks, PFC, CBFC, buffer-based GFC, time-based GFC, buffer-based GFC with entry ports: {}.",
+        "Mean slowdown without a cycle, averaged over the networks, for PFC, CBFC, buffer-based GFC, time-based GFC, buffer-based GFC \
+         with entry ports: {}.",
         words.join("; ")
     );
     let smallest = |k: u32| {
@@ -317,9 +319,14 @@ pub fn slowdown(study: &LargeScale) -> Findings {
     };
     let axis = || Axis::new("Mean slowdown over the smallest", Unit::None);
     let figure = Figure::new("Fig. 17: slowdown, normalised to the smallest of each size")
-        .caption("Flow completion time over the shortest possible time, mean over complete flows. Flows that a deadlock holds never complete and are not in it.")
+        .caption(
+            "Flow completion time over the shortest possible time, averaged over complete flows. Flows in a deadlock never \
+            complete and do not count.",
+        )
         .panel(bars_by("(a) No cycle", &free, axis(), |k, p| Bar::new(p.slowdown.mean() / smallest(k))))
-        .panel(bars("(b) Deadlock cases: flows completed", &stuck, Axis::new("Share of the flows started", Unit::Fraction), |p| Bar::new(p.flows.1 as f64 / p.flows.0 as f64)))
+        .panel(bars("(b) Deadlock cases: flows completed", &stuck, Axis::new("Share of the flows started", Unit::Fraction), |p| {
+            Bar::new(p.flows.1 as f64 / p.flows.0 as f64)
+        }))
         .columns(2);
     f.figures.push(figure);
     f.tables.push(table(study, &[("No cycle", &free), ("Deadlock cases", &stuck)]));
@@ -354,7 +361,10 @@ fn table(study: &LargeScale, parts: &[(&str, &BySize)]) -> Table {
         "Flows without a byte for 1 ms and 5 ms",
     ];
     let mut t = Table::new(columns).align([Align::Left, Align::Left].into_iter().chain([Align::Right; 9])).caption(
-        "Throughput per server; slowdown over complete flows, each counted once, and weighted by its shortest possible time; mean fill of ingress buffers in use; runs with a deadlock; runs in which a port was allowed less than one frame in 5 ms for 5 ms; runs in which a flow had no byte for 1 ms, and for 5 ms, and until the end: the latter is a standstill. Mean rate and slowdown of a run with their 95 % intervals.",
+        "Throughput per server. Slowdown over complete flows, each counted once, and weighted by its shortest possible time. Mean fill \
+         of ingress buffers in use. Runs with a deadlock. Runs with a port that was allowed less than one frame in 5 ms for 5 ms. Runs \
+         with a flow that had no byte for 1 ms, for 5 ms, and up to the end: the last counts as stopped. Mean rate and slowdown of a \
+         run have 95 % intervals.",
     );
     for (name, sizes) in parts {
         for (k, pooled) in sizes.iter() {

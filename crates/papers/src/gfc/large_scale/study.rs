@@ -125,7 +125,7 @@ struct Block {
 /// Other settings without a cycle: how a path is chosen, when a host goes on, and what they are called.
 pub const FREE_MORE: [(RoutingRule, NextAfter, &str); 2] = [
     (RoutingRule::Ecmp, NextAfter::Delivery, "No cycle, ECMP"),
-    (RoutingRule::LowestId, NextAfter::Sent, "No cycle, loops that go on when sent"),
+    (RoutingRule::LowestId, NextAfter::Sent, "No cycle, next flow starts when sent"),
 ];
 
 /// Which parts of the study a figure needs, besides the filter.

@@ -28,14 +28,10 @@ const PARAMETERS: [&str; 3] = ["k", "flow_control", "networks"];
 
 const COLUMNS: [Column; 8] = [
     column("networks_examined", "random networks examined", none),
-    column("disconnected", "those in which some hosts cannot reach each other; they are left out", none),
-    column("cyclic", "those with a cyclic buffer dependency; each is simulated, several times", none),
+    column("disconnected", "networks in which some hosts cannot reach each other; they are left out", none),
+    column("cyclic", "networks with a cyclic buffer dependency; each is simulated several times", none),
     column("deadlocks", "networks in which any repetition deadlocked", cases),
-    column(
-        "standstills",
-        "networks in which a flow of any repetition stood still: no byte in the last 5 ms and until the end, without a deadlock",
-        cases,
-    ),
+    column("standstills", "networks in which a flow of any repetition stopped: no byte in the last 5 ms, without a deadlock", cases),
     column("lost_frames", "frames that did not arrive, in all runs", none),
     column("violations", "checks violated, in all runs", none),
     column("frame_hops", "data frames that crossed a link, counted per link, in all runs", none),

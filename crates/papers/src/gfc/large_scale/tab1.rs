@@ -71,9 +71,8 @@ impl Search {
 
     fn title(&self) -> String {
         let e = &self.effort;
-        let loops = if e.next_after == NextAfter::Sent { ", loops that go on when sent" } else { "" };
-        let mut text =
-            format!("k = {}, {}, {}", e.k, e.rule.name(), if e.egress == Egress::Fifo { "arrival order" } else { "round robin" });
+        let loops = if e.next_after == NextAfter::Sent { ", next flow starts when sent" } else { "" };
+        let mut text = format!("k = {}, {}, {}", e.k, e.rule.name(), if e.egress == Egress::Fifo { "FIFO" } else { "round robin" });
         match e.size_max {
             SIZE_MAX => {}
             0 => text += ", flows not capped",
@@ -139,15 +138,15 @@ fn gentle(study: &LargeScale, f: &mut Findings) {
     for scheme in Scheme::ALL.into_iter().filter(|s| s.is_gentle()) {
         // Of the paper's own searches: the others, of which the table has each, are of the same networks.
         let still = study.headline.iter().map(|s| s.count(scheme).standstill).sum();
-        let what = format!("{}: networks in which flows stand still, not a byte for 5 ms and until the end", scheme.title());
+        let what = format!("{}: networks with stopped flows, no byte in the last 5 ms", scheme.title());
         f.checks.push(Check::none(what, "networks", still).claimed());
         let for_good = study.headline.iter().map(|s| s.count(scheme).for_good).sum();
-        let what = format!("{}: networks in which such flows have not a byte until 60 ms either", scheme.title());
+        let what = format!("{}: networks in which such flows have no byte until 60 ms either", scheme.title());
         f.checks.push(Check::none(what, "networks", for_good).claimed());
     }
     let sum = |of: fn(&Run) -> u64| Scheme::ALL.iter().flat_map(|s| runs(study, *s)).map(of).sum::<u64>();
     f.checks.push(Check::none("frames lost in all runs", "frames", sum(|r| r.dropped)).claimed());
-    f.checks.push(Check::none("promises of the simulator broken", "times", sum(|r| r.violations)));
+    f.checks.push(Check::none("violated invariants of the simulator", "times", sum(|r| r.violations)));
 }
 
 fn same_networks(study: &LargeScale, f: &mut Findings) {
@@ -158,7 +157,8 @@ fn same_networks(study: &LargeScale, f: &mut Findings) {
     let [both, pfc, cbfc] = all;
     let (low, high) = wilson(both, both + pfc + cbfc);
     let what = format!(
-        "share of deadlock cases that PFC and CBFC have in common ({both} both, {pfc} only PFC, {cbfc} only CBFC), all of its interval"
+        "share of deadlock cases that PFC and CBFC have in common ({both} both, {pfc} only PFC, {cbfc} only CBFC), judged by the whole \
+         interval"
     );
     let measured = both as f64 / (both + pfc + cbfc) as f64;
     f.checks.push(Check::new(what, Unit::Fraction, measured, 0.7, 1.0).interval(low, high).beside(1.0).assuming(FIFO));
@@ -178,12 +178,13 @@ fn table(study: &LargeScale) -> Table {
     columns.extend(["PFC".to_owned(), "CBFC".into()]);
     columns.extend(["Per 10,000 (95 %)".to_owned(), "Paper".into()]);
     let gentle = Scheme::WITH_REPAIR.into_iter().filter(|s| s.is_gentle());
-    columns.extend(gentle.clone().map(|s| format!("{} at a standstill", s.title())));
+    columns.extend(gentle.clone().map(|s| format!("{} with stopped flows", s.title())));
     let right = [Align::Left].into_iter().chain([Align::Right; 10]);
     let mut t = Table::new(columns).align(right).caption(
-        "PFC, CBFC: networks in which a repetition deadlocks. Per 10,000: those of PFC with Wilson's 95 % interval. At a standstill: networks in which \
-         a flow had not a byte for 5 ms and until the end of a repetition, and for good: not until 60 ms either, when the repetition goes on that long. The networks of a search \
-         are the first with a cycle, which is a random sample. Runs each: at most, for PFC and CBFC, and for GFC; a deadlock, and a standstill for good, end the series.",
+        "PFC, CBFC: networks in which a repetition deadlocks. Per 10,000: PFC, with Wilson's 95 % interval. With stopped flows: \
+         networks in which a flow had no byte in the last 5 ms of a repetition. Permanently: nor until 60 ms, when the repetition runs \
+         that long. The networks of a search are the first with a cycle, which is a random sample. Runs each: the maximum for PFC and \
+         CBFC, and for GFC; a deadlock, or a permanently stopped flow, ends the series.",
     );
     for s in searches(study) {
         let e = &s.effort;
@@ -206,7 +207,7 @@ fn table(study: &LargeScale) -> Table {
             let n = s.count(scheme);
             row.push(match n.simulated {
                 0 => "not run".into(),
-                simulated => Cell::from(format!("{} of {simulated}, for good {}, {} runs", n.standstill, n.for_good, n.runs)),
+                simulated => Cell::from(format!("{} of {simulated}, permanently {}, {} runs", n.standstill, n.for_good, n.runs)),
             });
         }
         t.push(row);
@@ -218,7 +219,7 @@ fn filter_table(study: &LargeScale) -> Table {
     let mut columns = vec!["k".to_owned(), "Networks".into(), "Left out: hosts disconnected".into()];
     columns.extend(RoutingRule::ALL.map(|r| format!("Cycle under {}", r.name())));
     let mut t = Table::new(columns).align([Align::Right; 6]).caption(
-        "The static filter: networks whose routes have a cyclic buffer dependency. Under ecmp any of the shortest paths may be taken.",
+        "The static filter: networks whose routes have a cyclic buffer dependency. Under ecmp a route may be any of the shortest paths.",
     );
     for (k, f) in &study.filtered {
         let mut row: Vec<Cell> = [*k as u64, f.networks as u64, f.disconnected as u64].map(Cell::from).into();
@@ -233,7 +234,8 @@ fn measured(study: &LargeScale) -> String {
         let n = Scheme::WITH_REPAIR.map(|scheme| s.count(scheme));
         let all = study.filtered(s.effort.k).map_or(0, |f| f.networks);
         format!(
-            "k = {}: {} networks, {} with a cycle, {} simulated up to {} times; deadlock cases PFC {}, CBFC {} of {}; flows have no byte for 5 ms, and for good, in {}",
+            "k = {}: {} networks, {} with a cycle, {} simulated up to {} times. Deadlock cases: PFC {}, CBFC {} of {}. Flows stop for 5 \
+             ms, and permanently, in {}",
             s.effort.k,
             all,
             s.cyclic,
@@ -259,9 +261,10 @@ fn explain(study: &LargeScale, f: &mut Findings) {
     if !stuck.is_empty() {
         let still = [Scheme::GfcBuffer, Scheme::GfcTime].map(|s| stands_still(stuck, s));
         f.why.push(format!(
-            "GFC never deadlocks by construction: it holds no port, so no cycle of ports waits for ever. Under arrival order that is not the same as progress: \
-             with the traffic that deadlocks PFC, flows stand still at the end of 60 ms under buffer-based GFC in {} of {} networks, under time-based GFC in {}; with entry ports (ours, entry repair) in {}. \
-             The table counts standstill apart, and it is what is judged.",
+            "GFC never deadlocks by construction: it never pauses a port, so that no cycle of ports waits forever. Under FIFO that does \
+             not mean progress. With the traffic that deadlocks PFC, flows are stopped at the end of 60 ms in {} of {} networks under \
+             buffer-based GFC, in {} under time-based GFC, and in {} with entry ports (see repair). The table counts stopped flows \
+             separately, and they are judged.",
             still[0],
             stuck.len(),
             still[1],
@@ -272,9 +275,11 @@ fn explain(study: &LargeScale, f: &mut Findings) {
     let gentle = Scheme::WITH_REPAIR.into_iter().filter(|s| s.is_gentle());
     let good = gentle.map(|scheme| format!("{} {}", scheme.title(), searches(study).map(|s| s.count(scheme).for_good).sum::<u64>()));
     f.why.push(format!(
-        "Who has no byte for 5 ms need not stand still: a frame behind several full buffers of slow ports waits as long. Under PFC and CBFC too flows wait so, without a deadlock, in {} and {} networks of \
-         these searches. A repetition with such flows therefore goes on to 60 ms: those that have not a byte by then stand still for good. Networks with any: {}. \
-         1 ms would say less: Fig. 16 counts how many runs without any cycle have flows without a byte for 1 ms.",
+        "A flow without a byte for 5 ms has not necessarily stopped: a frame behind several full buffers of slow ports waits as long. \
+         Under PFC and CBFC flows also wait that long, without a deadlock, in {} and {} networks of these searches. A repetition with \
+         such flows therefore continues to 60 ms: flows without a byte by then have stopped permanently. Networks with any such flow: \
+         {}. A limit of 1 ms would be less meaningful: Fig. 16 counts how many runs without any cycle have flows without a byte for 1 \
+         ms.",
         waits[0],
         waits[1],
         good.collect::<Vec<_>>().join(", ")
@@ -283,8 +288,9 @@ fn explain(study: &LargeScale, f: &mut Findings) {
         let cyclic = filtered.cyclic(RoutingRule::Ecmp).len() as u64;
         let (low, high) = wilson(cyclic, filtered.networks as u64);
         f.why.push(format!(
-            "k = 16: {cyclic} of {} networks have a cycle under any choice among shortest paths, {:.1} to {:.1} of 10,000 (95 %): a path must first lose all eight aggregation switches in common. \
-             The paper's 2 of 10,000 are within that, or its routing takes longer paths.",
+            "k = 16: {cyclic} of {} networks have a cycle under any choice among shortest paths, {:.1} to {:.1} of 10,000 (95 %): a \
+             path must first lose all eight common aggregation switches. The paper's 2 of 10,000 are within that, or its routing takes \
+             longer paths.",
             filtered.networks,
             low * 1e4,
             high * 1e4
@@ -293,7 +299,8 @@ fn explain(study: &LargeScale, f: &mut Findings) {
     if let Some(s) = study.headline(8).filter(|s| s.count(Scheme::Pfc).simulated > 0) {
         let n = s.count(Scheme::Pfc);
         f.why.push(format!(
-            "k = 8: {} of {} simulated networks deadlock in up to {} runs of {} ms each. The cycle needs two long flows between the few pairs of racks that lost their usual paths at the same time.",
+            "k = 8: {} of {} simulated networks deadlock in up to {} runs of {} ms each. The cycle needs two long flows at the same \
+             time between the few pairs of racks that lost their usual paths.",
             n.cases,
             n.simulated,
             s.effort.repetitions,
@@ -307,8 +314,9 @@ fn explain(study: &LargeScale, f: &mut Findings) {
     };
     if let (Some(pfc), Some(cbfc)) = (times(Scheme::Pfc), times(Scheme::Cbfc)) {
         f.why.push(format!(
-            "Cycles close at {pfc:.1} ms (PFC) and {cbfc:.1} ms (CBFC) into a run, medians over the cases. PFC starts to hold at 280 KB, CBFC when the whole buffer is spoken for, \
-             so CBFC gets there later; a traffic that opens the cycle in between deadlocks one and spares the other."
+            "Cycles close at {pfc:.1} ms (PFC) and {cbfc:.1} ms (CBFC) into a run, medians over the cases. PFC pauses from 280 KB on. \
+             CBFC pauses only when the whole buffer is granted, and so its cycles close later. Traffic that opens the cycle in between \
+             deadlocks only PFC."
         ));
     }
     if let Some(s) = study.further.iter().find(|s| s.effort.k == 4 && s.effort.egress == Egress::RoundRobin) {

@@ -11,7 +11,8 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 /// Mean time between bursts: with it, 250 KB overload P3, as the paper says [us].
 const GAP_US: f64 = 722.0;
-const LOAD: &str = "the load is not in the paper: 40 % of the links of S0 and S1; a burst every 722 us on the average, with which 250 KB overload P3 as in the paper";
+const LOAD: &str = "the load is not stated in the paper: 40 % of the links of S0 and S1, and a burst every 722 us on average, so that \
+    250 KB overload P3 as in the paper";
 
 /// The entry of Fig. 15(b).
 pub fn run_fig15b(cx: &Context) -> Result<Findings, ReproduceError> {
@@ -126,10 +127,11 @@ impl<'a> Runs<'a> {
         let (most, of) =
             (0..self.sizes.len()).map(|i| (self.ce(i, 1).mean, self.sizes[i])).fold((0.0, 0), |m, v| if v.0 > m.0 { v } else { m });
         f.notes.push(format!(
-        "TCD marks up to {} of the victims CE (at {of} KB; {} UE): after a stop both senders at 20 Gb/s hold P0 and P2 at exactly their rate, and one frame more in the queue counts as growth (see Table 3).",
-        percent(most),
-        percent(self.sizes.iter().position(|s| *s == of).map_or(f64::NAN, |i| self.ue(i).mean))
-    ));
+            "TCD marks up to {} of the victims CE (at {of} KB; {} UE). After a pause both senders at 20 Gb/s load P0 and P2 to exactly \
+         their rate, and one more frame in the queue counts as growth (see Table 3).",
+            percent(most),
+            percent(self.sizes.iter().position(|s| *s == of).map_or(f64::NAN, |i| self.ue(i).mean))
+        ));
     }
 
     fn figure(&self, title: &str) -> Figure {
@@ -138,7 +140,10 @@ impl<'a> Runs<'a> {
             self.sizes.iter().enumerate().map(|(i, kb)| (*kb as f64 * 1e3, value(i))).collect()
         };
         Figure::new(title)
-            .caption("Means over seeds. The time between bursts stays the same, so that larger bursts are more load; P3 is overloaded from 241 KB on.")
+            .caption(
+                "Means over seeds. The time between bursts is constant, so that larger bursts are more load. P3 is overloaded from \
+                241 KB on.",
+            )
             .panel(
                 Panel::new("All victims", x(), Axis::new("Mean completion time", Unit::Picoseconds).log())
                     .mark(Mark::line(self.without.name, points(&|i| self.fct(i, 0).mean)).colour(self.without.colour))
@@ -146,7 +151,10 @@ impl<'a> Runs<'a> {
             )
             .panel(
                 Panel::new("", x(), Axis::new("Share of the victims", Unit::Fraction))
-                    .mark(Mark::line(format!("marked CE, {}", self.without.name), points(&|i| self.ce(i, 0).mean)).colour(self.without.colour))
+                    .mark(
+                        Mark::line(format!("marked CE, {}", self.without.name), points(&|i| self.ce(i, 0).mean))
+                            .colour(self.without.colour),
+                    )
                     .mark(Mark::line(format!("marked UE, {}", self.with.name), points(&|i| self.ue(i).mean)).colour(self.with.colour))
                     .mark(Mark::line(format!("marked CE, {}", self.with.name), points(&|i| self.ce(i, 1).mean)).dashed()),
             )
@@ -162,12 +170,13 @@ impl<'a> Runs<'a> {
             "Marked CE without",
             "Marked CE with TCD",
             "Marked UE with TCD",
-            "Stopped without",
+            "Paused without",
             "with TCD",
         ];
-        let mut t = Table::new(columns)
-        .align([Align::Right; 10])
-        .caption("Mean completion time of victims, share of victims with a mark, and the time for which ports were stopped, all ports added up. Means over seeds, in brackets the 95 % interval.");
+        let mut t = Table::new(columns).align([Align::Right; 10]).caption(
+            "Mean completion time of victims, share of victims with a mark, and total pause time of all ports. Means over seeds, \
+            with the 95 % interval in brackets.",
+        );
         for (i, kb) in self.sizes.iter().enumerate() {
             let stopped =
                 |which: usize| Unit::Picoseconds.format(self.results.total(self.series[i][which], |t| t.pause_ns as f64 * 1e3).mean);

@@ -39,7 +39,7 @@ pub fn run_fig15a(cx: &Context) -> Result<Findings, ReproduceError> {
             with: DCQCN_TCD,
             variants: vec![
                 ("alpha 1.2, reading B", DCQCN_TCD_B, vec![]),
-                ("TCD marks, DCQCN cuts as ever", DCQCN_TCD, vec!["rate_control.dcqcn.alpha=0.5".into()]),
+                ("TCD marks, DCQCN cuts as usual", DCQCN_TCD, vec!["rate_control.dcqcn.alpha=0.5".into()]),
             ],
             expected: vec![(0, 1.1, any, None), (1, 1.0, any, None), (2, 1.1, any, None), (3, 1.1, any, None)],
             assuming: format!("{LOAD}; alpha 1.2 is the initial value (reading A)"),
@@ -62,7 +62,7 @@ pub fn run_fig17a(cx: &Context) -> Result<Findings, ReproduceError> {
                 ("TCD, a BECN per marked packet", IB_CC_TCD, vec!["rate_control.ib-cc.cnp_interval=0us".into()]),
                 ("IB CC, a BECN per marked packet", IB_CC, vec!["rate_control.ib-cc.cnp_interval=0us".into()]),
                 ("the index falls during UE", IB_CC_TCD, vec!["rate_control.ib-cc.tcd_hold=false".into()]),
-                ("TCD marks, IB CC cuts as ever", IB_CC_TCD, vec!["rate_control.ib-cc.increase=1".into()]),
+                ("TCD marks, IB CC cuts as usual", IB_CC_TCD, vec!["rate_control.ib-cc.increase=1".into()]),
             ],
             // The paper's text speaks of the whole and of I/O.
             expected: (2..MESSAGE_BINS.len()).map(|b| (b, 1.0, any, None)).collect(),
@@ -83,13 +83,13 @@ pub fn run_fig18a(cx: &Context) -> Result<Findings, ReproduceError> {
             without: TIMELY,
             with: TIMELY_TCD,
             variants: vec![
-                ("TCD marks, TIMELY cuts as ever", TIMELY_TCD, vec!["rate_control.timely.beta=0.8".into()]),
+                ("TCD marks, TIMELY cuts as usual", TIMELY_TCD, vec!["rate_control.timely.beta=0.8".into()]),
                 ("TCD, min_rtt 32 us", TIMELY_TCD, vec!["rate_control.timely.min_rtt=32us".into()]),
                 ("TIMELY, min_rtt 32 us", TIMELY, vec!["rate_control.timely.min_rtt=32us".into()]),
                 ("TCD, HPCC's TIMELY", TIMELY_TCD, vec!["rate_control.timely.variant=hpcc".into()]),
                 ("TIMELY, HPCC's", TIMELY, vec!["rate_control.timely.variant=hpcc".into()]),
-                ("TCD, flows begin at 10 Gb/s", TIMELY_TCD, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
-                ("TIMELY, flows begin at 10 Gb/s", TIMELY, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
+                ("TCD, flows start at 10 Gb/s", TIMELY_TCD, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
+                ("TIMELY, flows start at 10 Gb/s", TIMELY, vec!["rate_control.timely.initial_rate=10Gbps".into()]),
             ],
             expected: vec![(0, 1.2, 4.0, Some(2.2)), (1, 1.0, any, None), (2, 1.0, any, None), (3, 1.2, 4.0, Some(2.3))],
             assuming: format!("{LOAD}; TIMELY as published, D_minRTT 20 us"),
@@ -181,10 +181,11 @@ impl<'a> Runs<'a> {
         );
         if s.file == ETHERNET {
             f.why.push(format!(
-            "Flows below 10 KB are over before any rate control can act: they gain only where ports are stopped less. Ports are stopped for {} without TCD and {} with it, all ports added up.",
-            self.stopped(self.without),
-            self.stopped(self.with)
-        ));
+                "Flows below 10 KB complete before any rate control can act: they gain only from shorter pauses. Ports are paused for {} \
+             without TCD and {} with it, in total over all ports.",
+                self.stopped(self.without),
+                self.stopped(self.with)
+            ));
         }
         for ((name, ..), series) in s.variants.iter().zip(&self.variants).filter(|(v, _)| v.0.starts_with(ONLY_MARKS)) {
             let gains: Vec<String> = s
@@ -194,12 +195,12 @@ impl<'a> Runs<'a> {
                 .map(|(b, bin)| format!("{} {}", bin.0, self.results.ratio(self.without, *series, BIN + b, |g| g.fct()).words(times)))
                 .collect();
             f.notes.push(format!(
-                "What the marks give without the deeper cuts ({name}): {}. The rest of the gain is that of the cuts.",
+                "The marks alone, without the deeper cuts ({name}), give: {}. The rest of the gain is due to the cuts.",
                 gains.join(", ")
             ));
         }
         f.notes.push(format!(
-            "The flows that are congested pay or gain as well: S1's {}, all flows of the network {}.",
+            "The congested flows lose or gain as well: S1's {}, all flows of the network {}.",
             self.gain(CONGESTED).words(times),
             self.gain(ALL_FLOWS).words(times)
         ));
@@ -245,12 +246,13 @@ impl<'a> Runs<'a> {
 
     fn table(&self) -> Table {
         let s = self.s;
-        let mut columns = vec!["Variant".to_owned(), "Marked CE".into(), "Marked UE".into(), "Stopped time".into()];
+        let mut columns = vec!["Variant".to_owned(), "Marked CE".into(), "Marked UE".into(), "Pause time".into()];
         columns.extend(s.bins.iter().map(|b| b.0.to_owned()));
         columns.extend(["All victims".into(), "S1's flows".into()]);
         let mut t = Table::new(columns).align([Align::Left].into_iter().chain(vec![Align::Right; 20])).caption(
-        "Mean completion time of victims by size, means over seeds; share of victims with a mark; time for which ports of the network were stopped, added up.",
-    );
+            "Mean completion time of victims by size, means over seeds; share of victims with a mark; total pause time of all ports of the \
+         network.",
+        );
         let lines = [(s.without.name, self.without), (s.with.name, self.with)]
             .into_iter()
             .chain(s.variants.iter().map(|v| v.0).zip(self.variants.iter().copied()));

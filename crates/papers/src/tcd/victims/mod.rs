@@ -14,7 +14,8 @@ pub const BURSTS: &str = "victims-bursts.toml";
 pub const INFINIBAND: &str = "victims-ib.toml";
 
 /// Why the loads are an assumption.
-pub const LOAD: &str = "the load is not in the paper: S0 and S1 at 40 % of their links, and bursts that offer P3 127 % (Ethernet) or 70 % (InfiniBand) of what it carries while they last; there ECN and FECN mark about as many victims as in the paper (Table 3)";
+pub const LOAD: &str = "the load is not stated in the paper: S0 and S1 at 40 % of their links, and bursts that offer P3 127 % \
+    (Ethernet) or 70 % (InfiniBand) of its capacity. At this load ECN and FECN mark about as many victims as in the paper (Table 3)";
 
 /// Load of P3 by bursts that come every `us` on the average.
 pub fn burst_load(mean_size: f64, us: f64) -> f64 {

@@ -135,13 +135,19 @@ impl Runs {
             format!("{:.0} frames at P0 and {:.0} at P2 in a run", of(0), of(1))
         };
         f.notes.push(format!(
-        "Where S0 and S1 both have something to send after a stop, their 2 x 20 Gb/s fill P0 and P2 to exactly 40 Gb/s: the queue that the stop left stays as it is, one frame more or less, and one frame more counts as growth. So TCD marks {} CE (ECN {}). With a period T of 1 ms in place of max(T_on) = 100.4 us it marks {}, and {} of the victims.",
-        inside(self.there[2]),
-        inside(self.there[0]),
-        inside(self.patient),
-        self.results.mean(self.patient, VICTIMS, |g| g.ce_share()).words(percent)
-    ));
-        f.notes.push("NP-ECN has its own threshold here (any queue), and DCQCN reacts to each of its marks; the receiver of PCN, which asks for 95 % marked packets, is not part of it.".into());
+            "If S0 and S1 are both backlogged after a pause, their 2 x 20 Gb/s load P0 and P2 to exactly 40 Gb/s. The queue left by the \
+         pause stays constant, plus or minus one frame, and one more frame counts as growth. TCD therefore marks {} CE (ECN {}). With a \
+         period T of 1 ms instead of max(T_on) = 100.4 us it marks {}, and {} of the victims.",
+            inside(self.there[2]),
+            inside(self.there[0]),
+            inside(self.patient),
+            self.results.mean(self.patient, VICTIMS, |g| g.ce_share()).words(percent)
+        ));
+        f.notes.push(
+            "NP-ECN has its own threshold here (any queue), and DCQCN reacts to each of its marks. The receiver of PCN, which \
+            demands 95 % marked packets, is not modelled."
+                .into(),
+        );
     }
 
     /// The loads at which a detector marks what the paper says.
@@ -194,8 +200,12 @@ impl Runs {
         .bar_reference("paper");
         let y = || Axis::new("Victims marked CE", Unit::Fraction);
         let mut figure = Figure::new("Victims marked CE (paper: Table 3)")
-        .caption("S0's flows never meet a congested port, so every mark CE is wrong. Above: with the senders at 40 % and bursts that offer P3 127 % (Ethernet) or 70 % (InfiniBand), with 95 % intervals over seeds. Below: against the load, which the paper does not give.")
-        .panel(Panel::new("", Axis::new("", Unit::None), y()).mark(bars));
+            .caption(
+                "S0's flows never pass a congested port, so that every CE mark is wrong. Above: with the senders at 40 % and bursts \
+            that offer P3 127 % (Ethernet) or 70 % (InfiniBand), with 95 % intervals over seeds. Below: over the load, which the paper \
+            does not state.",
+            )
+            .panel(Panel::new("", Axis::new("", Unit::None), y()).mark(bars));
         for (s, load) in self.senders.iter().enumerate() {
             let lines = ROWS.iter().enumerate().map(|(r, row)| {
                 Mark::line(row.name, self.bursts.iter().enumerate().map(|(b, load)| (*load, self.share(r, s, b).mean))).colour(row.colour)
@@ -225,7 +235,7 @@ fn table(results: &Results, series: &[Vec<Vec<Series>>], senders: &[f64], bursts
         ["Detector", "Senders", "Bursts", "Victims", "Marked CE", "Marked UE", "Mean completion time of victims", "Stops of ports"];
     let mut t = Table::new(columns)
         .align([Align::Left].into_iter().chain([Align::Right; 7]))
-        .caption("Victims are all flows of S0. Shares are means over seeds with 95 % intervals; stops are all ports of the network.");
+        .caption("Victims are all flows of S0. Shares are means over seeds with 95 % intervals; stops cover all ports of the network.");
     let percent = |v: f64| Unit::Fraction.format(v);
     for (r, row) in ROWS.iter().enumerate() {
         for (s, sender) in senders.iter().enumerate() {

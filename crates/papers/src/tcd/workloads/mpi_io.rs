@@ -12,7 +12,7 @@ const ASSUMING: &str = "60 % load of the I/O clients' links, MPI sizes halve in 
 
 /// What else may have been the paper's network.
 const READINGS: [(&str, &str); 3] = [
-    ("a connection for each message", "host.connections=per-message"),
+    ("one connection per message", "host.connections=per-message"),
     ("130 % load of the I/O clients", "workload[0].load=1.3"),
     ("a BECN for every marked packet", "rate_control.ib-cc.cnp_interval=0us"),
 ];
@@ -124,23 +124,30 @@ impl Runs {
         );
         let other = self.results.ratio(self.without, self.literal, 0, |g| g.fct());
         f.notes.push(format!(
-            "Where the index may fall although UE was reported (tcd_hold = false, first seed), all messages gain {}.",
+            "If the index may fall although UE was reported (tcd_hold = false, first seed), all messages gain {}.",
             other.words(times)
         ));
         let other = self.results.ratio(self.without, self.gentle, 0, |g| g.fct());
         f.why.push(format!(
-        "With TCD's marks but steps of 1 as without TCD (first seed), all messages gain {} and I/O of 512 KB {}: the I/O servers' own links are what is congested, so that few I/O messages are victims, and steps of 2 slow down the many that are not, whose index falls by one in 153.6 us as before. Marked CE: {} of the I/O messages of 512 KB without TCD, {} with it; marked UE {}.",
-        other.words(times),
-        self.results.ratio(self.without, self.gentle, 2, |g| g.fct()).words(times),
-        Unit::Fraction.format(self.results.mean(self.without, 2, |g| g.ce_share()).mean),
-        Unit::Fraction.format(self.results.mean(self.with, 2, |g| g.ce_share()).mean),
-        Unit::Fraction.format(self.results.mean(self.with, 2, |g| g.ue_share()).mean)
-    ));
+            "With TCD's marks but steps of 1 as without TCD (first seed), all messages gain {} and I/O of 512 KB {}. The I/O servers' own \
+         links are congested, so that few I/O messages are victims. Steps of 2 slow down the many other messages, whose index still \
+         falls by one in 153.6 us. Marked CE: {} of the I/O messages of 512 KB without TCD, {} with it; marked UE {}.",
+            other.words(times),
+            self.results.ratio(self.without, self.gentle, 2, |g| g.fct()).words(times),
+            Unit::Fraction.format(self.results.mean(self.without, 2, |g| g.ce_share()).mean),
+            Unit::Fraction.format(self.results.mean(self.with, 2, |g| g.ce_share()).mean),
+            Unit::Fraction.format(self.results.mean(self.with, 2, |g| g.ue_share()).mean)
+        ));
         for (name, [a, b]) in &self.readings {
             let gain = |bin: usize| self.results.ratio(*a, *b, bin, |g| g.fct()).words(times);
             f.why.push(format!("Under another reading, {name}, all messages gain {}, I/O of 512 KB {}.", gain(0), gain(2)));
         }
-        f.notes.push("Messages of one host for another share a connection: they are sent one after the other, and each goes on at the rate to which an earlier one was cut (host.connections = per-pair). The completion time of a message counts from when it is there, not from when its turn comes.".into());
+        f.notes.push(
+            "Messages between the same two hosts share a connection: they are sent one after the other, and each starts at the \
+            rate to which an earlier one was cut (host.connections = per-pair). The completion time of a message includes its wait for \
+            the connection."
+                .into(),
+        );
     }
 
     fn figure(&self) -> Figure {
@@ -157,7 +164,7 @@ impl Runs {
         });
         let labels = || BINS.iter().map(|b| b.0);
         Figure::new("Mean completion time of MPI and I/O messages, IB CC (paper: Fig. 17b)")
-            .caption("Means over seeds with their 95 % intervals; below, how many times longer a message takes without TCD.")
+            .caption("Means over seeds with their 95 % intervals. Below, how many times longer a message takes without TCD.")
             .panel(Panel::new("", Axis::new("", Unit::None), Axis::new("Completion time", Unit::Picoseconds).log()).mark(Mark::bars(
                 labels(),
                 [

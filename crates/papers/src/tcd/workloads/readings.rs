@@ -86,13 +86,13 @@ impl Reading {
     pub fn name(&self) -> String {
         let hash = match self.hash {
             Hash::Polarised => "one hash for all switches",
-            Hash::Spread => "a hash for each switch",
+            Hash::Spread => "a different hash at each switch",
         };
         let at = |share: f64, of: &str| format!("{hash}, {:.0} % {of}", share * 100.0);
         match self.load {
             Load::Hosts => at(LOAD, "on hosts' links"),
-            Load::Tiers => at(LOAD, "on the average of the tiers"),
-            Load::Links => at(LOAD, "on the average of the links in use"),
+            Load::Tiers => at(LOAD, "on average of the tiers"),
+            Load::Links => at(LOAD, "on average of the links in use"),
             Load::Of(share) => at(share, "on hosts' links"),
         }
     }

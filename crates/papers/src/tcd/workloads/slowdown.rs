@@ -14,9 +14,10 @@ const FILE: &str = "workloads.toml";
 /// Names of the percentiles.
 const WHICH: [&str; 3] = ["median", "95th percentile", "99th percentile"];
 /// What is left open for all of them.
-const FABRIC: &str = "flows from any host to any other; switches and CNPs as in ns3-rdma (order of arrival at every egress, CNPs never paused, one hash for all switches), the three tiers of links carry 60 % on the average";
+const FABRIC: &str = "each flow goes from any host to any other. Switches and CNPs are as in ns3-rdma (FIFO at every egress, CNPs never \
+    paused, one hash for all switches). The three tiers of links carry 60 % on average";
 const READING_A: &str = "alpha 1.2 is the initial value (reading A)";
-const TIMELY_RTT: &str = "TIMELY as published with D_minRTT 20 us, though the unloaded round trip here is 32 to 48 us";
+const TIMELY_RTT: &str = "TIMELY as published with D_minRTT 20 us, although the unloaded round trip here is 32 to 48 us";
 
 /// The reading that is judged.
 const BASE: Reading = Reading::new(Hash::Polarised, Load::Tiers);
@@ -38,7 +39,7 @@ const SHORTER: u64 = 12_000;
 /// Settings over a scenario with their name.
 type Variant = (&'static str, &'static [&'static str]);
 /// What else may have been the paper's switch.
-const SWITCHES: [Variant; 1] = [("ingresses served in turn", &["switch.discipline=round-robin"])];
+const SWITCHES: [Variant; 1] = [("ingresses served round robin", &["switch.discipline=round-robin"])];
 /// A distribution of sizes with the sizes that are examined.
 pub struct Workload {
     /// As in a scenario.
@@ -271,7 +272,7 @@ pub fn run_fig16a(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut f = judged(&pair, &HADOOP, [&DCQCN, &DCQCN_TCD], &expected, &format!("{FABRIC}; {READING_A}"), "Fig. 16a");
     let tail = pair.gain(HADOOP.range(3), 2).words(|v| format!("{v:.2}x"));
     f.why.push(format!(
-        "Of the flows {} the 99th percentile changes by {tail} with TCD; the paper does not say of what it speaks there.",
+        "For the flows {} the 99th percentile changes by {tail} with TCD; the paper does not state which value it means there.",
         HADOOP.ranges[3].0
     ));
     f.notes.extend(reading_b(&pair, &HADOOP));
@@ -314,7 +315,7 @@ pub fn run_fig19b(cx: &Context) -> Result<Findings, ReproduceError> {
 /// The entry beyond the paper: Fig. 16 with buffer-based GFC.
 pub fn run_fig16_gfc(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut all = Findings::default();
-    let assuming = format!("buffer-based GFC in place of PFC, same memory; {FABRIC}; {READING_A}");
+    let assuming = format!("buffer-based GFC instead of PFC, same memory; {FABRIC}; {READING_A}");
     let mut measured = Vec::new();
     for (w, range) in [(&HADOOP, "Fig. 16a with GFC"), (&WEBSEARCH, "Fig. 16b with GFC")] {
         let whole = Size::of(cx.mode, w, DCQCN.name);
@@ -390,7 +391,8 @@ fn judged(pair: &Pair, w: &Workload, [without, with]: [&Scheme; 2], expected: &[
     if let Some((flows, series)) = pair.shorter {
         let value = |s: Series| pair.value(s, w.range(1), 0).words(|v| format!("{v:.2}"));
         f.why.push(format!(
-            "The core is offered more than it carries, so that the longer a run is, the longer its queues: the median {} is {} without TCD and {} with it, but {} and {} with {flows} flows.",
+            "The core is overloaded, so that queues grow with the length of a run: the median {} is {} without TCD and {} with it, but \
+             {} and {} with {flows} flows.",
             w.ranges[1].0,
             value(pair.without),
             value(pair.with),
@@ -421,7 +423,7 @@ fn where_found(pair: &Pair, w: &Workload, e: &Expected) -> Option<String> {
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
     let paper = e.paper?;
     let at: Vec<String> = crossings(&curve, paper).into_iter().map(|v| Unit::Fraction.format(v)).collect();
-    let found = if at.is_empty() { "at none of these loads".to_owned() } else { format!("where hosts offer {}", at.join(" and ")) };
+    let found = if at.is_empty() { "at none of these loads".to_owned() } else { format!("if hosts offer {}", at.join(" and ")) };
     Some(format!(
         "With one hash for all switches the paper's {paper} ({}, {}, {} TCD) appears {found}, linear between the loads of the table; the judged load is {}.",
         w.ranges[e.range].0,
@@ -448,7 +450,8 @@ fn readings(pair: &Pair, w: &Workload, expected: &[Expected]) -> Table {
         "Checks that hold",
     ];
     let mut t = Table::new(columns).align([Align::Left].into_iter().chain([Align::Right; 11])).caption(
-        "Readings of the paper's fabric: what the links of hosts, of edge switches and to the core are offered where flows can take them, the slowdown without and with TCD (means over seeds, 95 % intervals), and how many of the checks of this entry would hold.",
+        "Readings of the paper's fabric: the load offered to host links, to links of edge switches and to the core that flows can use; \
+         the slowdown without and with TCD (means over seeds, 95 % intervals); and how many checks of this claim would hold.",
     );
     let number = |v: f64| format!("{v:.2}");
     let base = (BASE.name() + " (judged)", BASE, [pair.without, pair.with]);
@@ -473,7 +476,10 @@ fn readings(pair: &Pair, w: &Workload, expected: &[Expected]) -> Table {
 fn draw(pair: &Pair, w: &Workload, without: &Scheme, with: &Scheme, name: &str) -> Figure {
     let middle = |b: usize| (w.edges[b] as f64 * w.edges[b + 1] as f64).sqrt();
     let mut figure = Figure::new(format!("{}: slowdown by flow size (paper: {name})", w.title))
-        .caption("Completion time over the shortest possible time of the flow on its own path; a point stands for the sizes around it, its value is the mean over seeds.")
+        .caption(
+            "Completion time over the shortest possible time of the flow on its own path. A point represents a group of sizes; its \
+            value is the mean over seeds.",
+        )
         .note(pair.size.words())
         .columns(3);
     let mut lines = vec![(without, pair.without), (with, pair.with)];
