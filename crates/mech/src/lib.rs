@@ -35,7 +35,7 @@ use std::cmp::Ordering;
 
 use xoff_units::{Bytes, Rate, Span};
 
-/// What a mechanism may know of the link it works on when it is configured and validated.
+/// Facts about the link of a mechanism, for its configuration and validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkFacts {
     /// Line rate C of the link [bit/s].

@@ -98,7 +98,7 @@ pub const SET_LEN: Bytes = Bytes(8);
 /// Of `replays`: no limit.
 const NO_LIMIT: u64 = 255;
 
-/// What a file gives, for all links.
+/// Settings in a file, for all links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     frames: u64,
@@ -110,7 +110,7 @@ pub struct Config {
     re_init: bool,
 }
 
-/// What it comes to on one link.
+/// Values of the settings on one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Frames that may be outstanding.
@@ -224,7 +224,7 @@ impl Config {
     }
 }
 
-/// What the two ends of a link send each other; a number is a sequence number of 20 bits.
+/// Signal between the two ends of a link; a number is a sequence number of 20 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// All up to this one came.
@@ -233,12 +233,12 @@ pub enum Signal {
     Nack(u32),
     /// The next frame has this number.
     Init(u32),
-    /// It is expected.
+    /// Answer to INIT: this number is expected.
     InitEcho(u32),
 }
 
 impl Signal {
-    /// Its kind, in the numbers of the standard, and its number.
+    /// Kind, in the numbers of the standard, and sequence number.
     pub fn to_words(self) -> (u8, u32) {
         match self {
             Signal::Ack(n) => (1, n),
@@ -253,7 +253,7 @@ impl Signal {
     }
 }
 
-/// What the sending half does.
+/// State of the sending half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum State {
     /// A handshake is under way: nothing goes.
@@ -266,7 +266,7 @@ pub enum State {
     Flush,
 }
 
-/// What became of the frames that are kept.
+/// Fate of the kept frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Change {
@@ -303,7 +303,7 @@ impl RetrySender {
         RetrySender { p, state: State::Advance, first: 0, next: 0, lens: VecDeque::new(), bytes: 0, timer: Time::NEVER, tries: 0 }
     }
 
-    /// Its state.
+    /// State of the sending half.
     pub fn state(&self) -> State {
         self.state
     }
@@ -315,7 +315,7 @@ impl RetrySender {
     pub fn next_number(&self) -> u64 {
         self.next
     }
-    /// When the timer expires; never: it does not run.
+    /// Expiry of the timer; never: the timer does not run.
     pub fn next_wake(&self) -> Time {
         self.timer
     }
@@ -400,7 +400,7 @@ impl RetrySender {
         (self.state, self.timer) = (State::Flush, Time::NEVER);
     }
 
-    /// What is to be sent after a flush, and again until it is answered.
+    /// Signal to send after a flush, and again until it is answered.
     pub fn handshake(&self) -> Option<Signal> {
         (self.state == State::Init).then_some(Signal::Init((self.next & self.p.mask()) as u32))
     }
@@ -508,7 +508,7 @@ impl RetryReceiver {
         (self.beyond, self.nack_due, self.ack_due) = (None, false, false);
     }
 
-    /// What is due to be sent now.
+    /// Signal that is due now.
     pub fn due(&mut self, now: Time) -> Option<Signal> {
         let last = (self.expected.wrapping_sub(1) & self.p.mask()) as u32;
         if std::mem::take(&mut self.nack_due) {
@@ -523,7 +523,7 @@ impl RetryReceiver {
         Some(Signal::Ack(last))
     }
 
-    /// When an acknowledgement is due; never: none is.
+    /// Due time of an acknowledgement; never: none is due.
     pub fn next_wake(&self) -> Time {
         if self.ack_due { self.ack_after } else { Time::NEVER }
     }

@@ -5,7 +5,7 @@
 pub struct Unmet {
     /// The condition with its numbers, and what follows.
     pub what: String,
-    /// Its source, or what would meet it.
+    /// Source of the condition, or a way to meet it.
     pub hint: String,
 }
 

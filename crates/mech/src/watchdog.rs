@@ -79,13 +79,13 @@ pub enum Detector {
     Status,
 }
 
-/// What becomes of a stormed queue.
+/// Treatment of a queue in a storm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// What waits, what comes for it and what comes in by its port in its class is discarded.
+    /// Discard the queue, new frames for it, and frames of its class that arrive through its port.
     #[default]
     Drop,
-    /// It is sent as if there were no flow control.
+    /// Send frames as if there were no flow control.
     Forward,
     /// Nothing changes; the storm is stated.
     Alert,
@@ -114,11 +114,11 @@ pub struct Config {
     pub detector: Detector,
     /// A storm of this length is acted upon [ps].
     pub detect: Span,
-    /// It is over after this time without one [ps].
+    /// Time without a storm after which the storm is over [ps].
     pub restore: Span,
     /// Time between two looks [ps].
     pub poll: Span,
-    /// What becomes of the queue.
+    /// Treatment of the queue.
     pub action: Action,
 }
 
@@ -173,16 +173,16 @@ impl Config {
     }
 }
 
-/// What the sender half of a queue has done to it so far: how often and for how long it was stopped.
+/// Effect of the sender half on a queue so far: number and total time of stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Meter {
     /// Since when it is stopped; never: it is not.
     since: Time,
-    /// When that ends by itself; never: a message or another look ends it.
+    /// Scheduled end of the stop; never: a message or another poll ends it.
     ends: Time,
     /// For how long it was stopped before.
     total: Span,
-    /// How often that began.
+    /// Number of stops.
     began: u64,
     /// Messages after which it was stopped.
     stops: u64,
@@ -221,7 +221,7 @@ impl Meter {
         self.note(now, stopped);
     }
 
-    /// What a look sees at a time at which the half has just been asked; `waiting`: what waits [bytes].
+    /// Poll at a time at which the half has just been asked; `waiting`: queued bytes.
     pub fn look(&self, now: Time, waiting: Bytes) -> Look {
         let stopped = (self.since != Time::NEVER).then_some(self.since);
         let stopped_for = self.total + stopped.map_or(Span::ZERO, |since| now.since(since));
@@ -229,12 +229,12 @@ impl Meter {
     }
 }
 
-/// What a look sees of a queue: its state, and counters since the start of the run.
+/// State of a queue at a poll, with counters since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Look {
     /// Time of the look.
     pub at: Time,
-    /// What waits [bytes].
+    /// Queued bytes.
     pub waiting: Bytes,
     /// Frames that have left.
     pub sent: u64,
@@ -242,18 +242,18 @@ pub struct Look {
     pub stopped: Option<Time>,
     /// For how long it has been stopped in all [ps].
     pub stopped_for: Span,
-    /// How often it was stopped after it was not.
+    /// Number of starts of a stop.
     pub began: u64,
     /// Messages after which it was stopped.
     pub stops: u64,
 }
 
-/// What a look has changed.
+/// Change by a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A storm was found: the queue had been stopped since then.
     Began(Time),
-    /// It is over; it was found then.
+    /// End of a storm, with the time of its detection.
     Ended(Time),
 }
 
@@ -265,11 +265,11 @@ struct Storm {
     left: Span,
 }
 
-/// What the watchdog knows of a queue.
+/// State of the watchdog for a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub struct Queue {
     last: Option<Look>,
-    /// How much of the detection time has been gathered.
+    /// Collected part of the detection time.
     gathered: Span,
     storm: Option<Storm>,
     /// There has been a storm.
@@ -342,7 +342,7 @@ impl Queue {
         Some(Change::Began(look.stopped.unwrap_or(look.at)))
     }
 
-    /// How much of the detection time is over by what lies between two looks; `None`: that was no storm.
+    /// Part of the detection time that the interval between two polls adds; `None`: there was no storm.
     fn suspicious(&self, last: &Look, look: &Look, c: &Config) -> Option<Span> {
         let passed = look.at.since(last.at);
         match c.detector {

@@ -23,7 +23,7 @@ use super::law::{CongestionPointLaw, Law, NetworkFacts};
 use super::qcn::{self, FEEDBACK_MAX, Qcn};
 use crate::Unmet;
 
-/// What the file calls them: those of QCN, and two of its own.
+/// Parameters in a file: those of QCN, and two more.
 pub const PARAMS: &[ParamSpec] = &[
     qcn::PARAMS[0],
     qcn::PARAMS[1],
@@ -52,7 +52,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Those of the congestion point.
+    /// Parameters of the congestion point.
     pub qcn: qcn::Params,
     /// alpha in thousandths.
     pub alpha_permille: u32,
@@ -92,7 +92,7 @@ impl CongestionPointLaw for Params {
     }
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Share {
     /// Arrived in this window [bytes].

@@ -11,17 +11,17 @@
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
-/// Which buffer of a port.
+/// Buffer of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub enum Side {
-    /// What has come in by the port and not left the switch.
+    /// Frames that have arrived through the port and not left the switch.
     #[default]
     Ingress,
-    /// What waits to leave through the port.
+    /// Frames that wait to leave through the port.
     Egress,
 }
 
-/// What a CNM reports of a congested buffer.
+/// Congestion of a buffer, as a CNM reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion {
     /// Degree in 6 bits, 1 to 63.
@@ -37,7 +37,7 @@ pub struct Congestion {
 pub struct Cnm {
     /// Flow whose source receives it.
     pub flow: u32,
-    /// What it reports.
+    /// Reported congestion.
     pub congestion: Congestion,
 }
 
@@ -54,7 +54,7 @@ pub trait CongestionPoint {
     fn on_stop(&mut self, now: Time);
     /// The flow control of this buffer has sent XON to its peer.
     fn on_release(&mut self, now: Time);
-    /// When to call [`on_wake`](CongestionPoint::on_wake) next.
+    /// Time of the next call of [`on_wake`](CongestionPoint::on_wake).
     fn next_wake(&self) -> Option<Time>;
     /// The clock reaches `now`.
     fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm>;

@@ -24,15 +24,15 @@ pub const ROW: usize = 16;
 /// Reads at random addresses before the array is searched row by row. RZ 3880 says "a number of searches"; ours.
 pub const TRIES: u32 = 64;
 
-/// How a congestion point picks the flow whose source receives the CNM.
+/// Choice of the flow whose source receives the CNM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
-    /// That of the frame that has just arrived (802.1Q, clause 30.2.1).
+    /// Flow of the frame that has just arrived (802.1Q, clause 30.2.1).
     #[default]
     Arrival,
-    /// That with most bytes in the buffer; among equals the lowest number.
+    /// Flow with most bytes in the buffer; among equals the lowest number.
     Largest,
-    /// That of a random occupied buffer unit.
+    /// Flow of a random occupied buffer unit.
     Random,
 }
 
@@ -45,7 +45,7 @@ const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Word {
-    /// Whose unit it is; only where `valid`.
+    /// Flow that owns the unit; only where `valid`.
     flow: u32,
     /// Next word of this flow, taken after it, or next free word.
     next: u32,
@@ -60,7 +60,7 @@ fn chains<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Erro
 /// One word per unit of a buffer: the flow whose frame lies there.
 #[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct CulpritArray {
-    /// Those that have been used; the others are free, and are taken before any that was freed.
+    /// Units used so far. The others are free, and are taken before any freed unit.
     words: Vec<Word>,
     /// Words, those that have never been used included.
     len: usize,
@@ -76,7 +76,7 @@ pub struct CulpritArray {
     tries: u32,
 }
 
-/// What a search has found, and what it cost.
+/// Result of a search, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Flow of the unit.
@@ -283,8 +283,8 @@ impl Culprits {
             Culprits::Random(a) => a.remove(flow, len),
         }
     }
-    /// Which flow's source receives the CNM. `arrived` is the flow of the frame that has just come, already inserted; `None` where a clock asks, at
-    /// which sampling by arrival has no flow to name.
+    /// Flow whose source receives the CNM. `arrived` is the flow of the frame that has just arrived, already inserted. It is `None` for a
+    /// sample of the clock, where sampling by arrival has no flow to name.
     pub fn pick(&self, arrived: Option<u32>, draw: &mut dyn FnMut() -> f64) -> Option<u32> {
         match self {
             Culprits::Arrival => arrived,

@@ -22,7 +22,7 @@ use xoff_units::{Bytes, Time};
 use super::law::{DetectorLaw, Law, reachable};
 use super::{Detector, Mark, Place};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "threshold",
@@ -62,7 +62,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// The queue above which a port counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// This many bytes.
+    /// Fixed number of bytes.
     Bytes(Bytes),
     /// The weight of IBA, 0 to 15.
     Weight(u8),

@@ -87,7 +87,7 @@ macro_rules! detections {
                 }
             }
 
-            /// It sends CNMs to sources; otherwise it marks frames, or does nothing.
+            /// True for a detection that sends CNMs to sources; otherwise the detection marks frames, or does nothing.
             pub fn sends_cnms(&self) -> bool {
                 matches!(self, $(Detection::$N(_))|+)
             }

@@ -19,16 +19,16 @@ pub struct Entry {
     pub read: fn(&mut dyn Values) -> Result<Detection, ParamError>,
 }
 
-/// What the queues of a network share.
+/// Facts that the queues of a network share.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkFacts<'a> {
-    /// Its kinds of links, with the flow control on each.
+    /// Kinds of links, with the flow control on each.
     pub links: &'a [(LinkFacts, FlowControl)],
     /// The most that can ever wait for one egress queue [bytes].
     pub memory: Bytes,
 }
 
-/// What follows from the parameters of a detection, whose module also has `PARAMS` and `Params::read`.
+/// Properties that follow from the parameters of a detection. Its module also has `PARAMS` and `Params::read`.
 pub trait Law {
     /// Refuses what cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
     ///
@@ -53,7 +53,7 @@ pub trait Law {
 
 /// A detection that marks what leaves.
 pub trait DetectorLaw: Law {
-    /// Its detector; boxed if it is large, so that two share a cache line.
+    /// Detector; boxed if large, so that two share a cache line.
     type Detector;
     /// A detector for one queue.
     fn detector(&self, place: &Place) -> Self::Detector;
@@ -61,7 +61,7 @@ pub trait DetectorLaw: Law {
 
 /// A detection that sends CNMs to sources.
 pub trait CongestionPointLaw: Law {
-    /// Its congestion point.
+    /// Congestion point.
     type CongestionPoint: CongestionPoint;
     /// A congestion point for one buffer at the end of this link; `None`: that buffer has none.
     fn congestion_point(&self, place: &Place, side: Side) -> Option<Self::CongestionPoint>;

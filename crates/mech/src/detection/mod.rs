@@ -48,7 +48,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// What a frame carries that had `self` and is given `other`: CE replaces UE, UE never replaces CE (TCD section 4.1).
+    /// Mark of a frame that had `self` and is given `other`: CE replaces UE, UE never replaces CE (TCD section 4.1).
     #[inline]
     pub fn merge(self, other: Mark) -> Mark {
         self.max(other)
@@ -62,7 +62,7 @@ impl Mark {
     }
 }
 
-/// How many frames had each mark.
+/// Number of frames with each mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct MarkCounts {
     ce: u64,
@@ -118,7 +118,7 @@ pub enum PortState {
     Undetermined,
 }
 
-/// Where a detector works.
+/// Place of a detector.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Facts of the link behind the egress queue.

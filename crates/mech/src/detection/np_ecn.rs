@@ -17,7 +17,7 @@ use super::law::{DetectorLaw, Law, NetworkFacts, late_marks, reachable};
 use super::{Detector, Mark, Place};
 use crate::Unmet;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "threshold",
     Kind::Bytes,

@@ -27,7 +27,7 @@ use super::law::{CongestionPointLaw, Law, NetworkFacts};
 use crate::Unmet;
 use crate::flow_control::Pauses;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("setpoint", Kind::Bytes, "26KB", "target queue Q_eq", "802.1Q MIB, cpQueueSizeSetPoint; RZ 3880: 60 KB"),
     ParamSpec::new("weight", Kind::Count, "2", "weight w of the queue's growth Q_delta", "802.1Q MIB, cpFeedbackWeight: 2^1; RZ 3880"),
@@ -72,7 +72,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Levels of the feedback: 6 bits.
 pub const FEEDBACK_MAX: u8 = 63;
 
-/// Where congestion points are.
+/// Positions of congestion points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// At egress queues, as the standard has it.
@@ -103,9 +103,9 @@ pub struct Params {
     pub jitter: bool,
     /// Intervals follow the feedback.
     pub shrinking: bool,
-    /// Where congestion points are.
+    /// Positions of congestion points.
     pub placement: Placement,
-    /// Which flow's source receives the CNM.
+    /// Choice of the flow whose source receives the CNM.
     pub sampling: Sampling,
     /// A clock samples while the ingress has paused its peer.
     pub keep_alive: bool,
@@ -192,7 +192,7 @@ impl Params {
         Ok(())
     }
 
-    /// Where the feedback saturates: (2w + 1) Q_eq [bytes].
+    /// Saturation of the feedback: (2w + 1) Q_eq [bytes].
     pub fn feedback_range(&self) -> Bytes {
         self.setpoint * (2 * self.weight as u64 + 1)
     }
@@ -258,7 +258,7 @@ pub struct Sampler {
     q_old: u64,
     /// Bytes that must arrive before the next sample; while the clock runs, as of its start.
     left: u64,
-    /// When the clock samples next; never: no pause, or no keep-alive.
+    /// Next sample of the clock; never: no pause, or no keep-alive.
     clock: Time,
 }
 
@@ -302,7 +302,7 @@ impl Sampler {
         }
     }
 
-    /// When [`on_clock`](Sampler::on_clock) is to be called.
+    /// Time of the next call of [`on_clock`](Sampler::on_clock).
     pub fn next_clock(&self) -> Option<Time> {
         (self.clock != Time::NEVER).then_some(self.clock)
     }

@@ -13,7 +13,7 @@ use super::law::{DetectorLaw, Law, NetworkFacts, late_marks};
 use super::{Detector, Mark, Place};
 use crate::Unmet;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("kmin", Kind::Bytes, "5KB", "queue up to which no frame is marked", "DCQCN, SIGCOMM'15 (40G)"),
     ParamSpec::new("kmax", Kind::Bytes, "200KB", "queue above which every frame is marked", "DCQCN, SIGCOMM'15 (40G)"),

@@ -23,7 +23,7 @@ use super::law::{DetectorLaw, Law, NetworkFacts, reachable};
 use super::{Detector, Mark, Place, PortState, red};
 use crate::Unmet;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("epsilon", Kind::Float, "0.05", "smallest congestion degree (R_i - R_d)/C that max(T_on) covers", "TCD section 4.2"),
     ParamSpec::optional(
@@ -169,8 +169,8 @@ impl DetectorLaw for Params {
 /// The registers of one queue, with their parameters beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct Tcd {
-    /// When T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, for then T_on is
-    /// infinite; never during an OFF.
+    /// Time at which T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, because T_on is infinite
+    /// then; never during an OFF.
     release: Time,
     /// LAST_STATE.
     last: PortState,
@@ -221,8 +221,8 @@ impl Tcd {
         self.period_end = Time::NEVER;
     }
 
-    /// Where a released port goes. Periods are counted from the time max(T_on) was reached; if several have passed
-    /// since the last departure, the queue of now is compared with that of then, once.
+    /// Next state of a released port. Periods start when max(T_on) is reached. If several have passed since the last departure, the present
+    /// queue is compared with the queue at that departure, once.
     fn judge(&mut self, now: Time, queue: Bytes) -> PortState {
         if queue <= self.low_threshold {
             return PortState::NonCongestion;

@@ -30,7 +30,7 @@ use super::QueueState;
 use super::law::Law;
 use crate::{LinkFacts, Unmet};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "queues",

@@ -23,7 +23,7 @@ use super::repeat::{bears_period, fills_wire};
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{ControlLoop, LinkFacts, Unmet};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "period",
@@ -297,7 +297,7 @@ impl CbfcSender {
         self.grant(self.fccl).unwrap_or(0)
     }
 
-    /// What a limit grants beyond what was sent [blocks]; `None`: it lies below that.
+    /// Blocks that a limit grants beyond the sent ones; `None`: the limit is below the sent blocks.
     #[inline]
     fn grant(&self, fccl: u64) -> Option<u64> {
         if self.conformance {
@@ -481,8 +481,8 @@ mod tests {
         }
     }
 
-    /// What passes without asking the gate (an acknowledgement that no pause stops) leaves no credits, not 2^64 of them. (Kills the
-    /// mutant that subtracts with a wrap.)
+    /// A frame that bypasses the gate (an acknowledgement that no pause stops) leaves no credits, not 2^64 of them. (Kills the mutant that
+    /// subtracts with a wrap.)
     #[test]
     fn credits_end_at_zero() {
         for conformance in [false, true] {

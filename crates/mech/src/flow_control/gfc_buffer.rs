@@ -32,7 +32,7 @@ pub use entry::{EntryTable, entry_range, entry_stages};
 
 use entry::Entry;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "bm",
@@ -86,7 +86,7 @@ pub struct Params {
     pub repeat: Span,
     /// Least time between two messages; zero: none [ps].
     pub spacing: Span,
-    /// How many entry ports share an egress, and from which queue there on they slow down [bytes]; none: all ports are alike.
+    /// Number of entry ports that share an egress, and the egress queue from which they slow down [bytes]; none: all ports are alike.
     pub entry: Option<(u64, Bytes)>,
 }
 
@@ -241,7 +241,7 @@ pub struct StageReceiver {
     stage: u16,
     /// Announced last; the other one where messages keep a distance.
     announced: u16,
-    /// When the next message may go, if they keep a distance, and [`Receiver::on_wake`] has not been called since.
+    /// Earliest time of the next message, if messages keep a distance, and [`Receiver::on_wake`] has not been called since.
     free_at: Time,
     spacing: Span,
     repeat: Repeat,

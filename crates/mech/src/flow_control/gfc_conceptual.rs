@@ -17,7 +17,7 @@ use super::standstill::{self, Standstill};
 use super::{Gate, Message, Occupancy, RateLimiter, Receiver, Sender};
 use crate::{ControlLoop, LinkFacts};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "bm",

@@ -25,7 +25,7 @@ mod sampled;
 
 pub use sampled::{bound, bound_any, bound_ratio, critical_ratio, ratio};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "bm",

@@ -21,7 +21,7 @@ macro_rules! flow_controls {
             $F:ident($f:ident) $f_name:literal $(sends $f_tag:literal $f_message:ident($f_signal:ident))? $(like $f_like:ident)?: $f_about:literal;
         )+}
     ) => {
-        /// What travels from a receiver to its sender.
+        /// Message from a receiver to its sender.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, xoff_units::save::Value)]
         pub enum Message {
             $($(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $c_message(super::$c::$c_signal),)?)+
@@ -112,7 +112,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Its length on the wire, where that is not the one of all messages of its flow control [bytes].
+            /// Length on the wire, if it differs from the length of all messages of its flow control [bytes].
             #[inline]
             pub fn own_len(self) -> Option<Bytes> {
                 match self {
@@ -218,9 +218,9 @@ macro_rules! flow_controls {
                 of_law!(self, Vec::new(), p => p.resolved(); $($C)+ $($F)+)
             }
 
-            /// What a port sends on a real link when it begins, so that what a predecessor of it had set at the neighbour ends. Where
-            /// messages are numbered these are the first three at least, by which a new count is known. Pauses of a priority end by
-            /// themselves, and credits come all the time.
+            /// Messages that a port sends on a real link when it starts. They end every state that its predecessor had set at the
+            /// neighbour. Numbered messages are at least the first three, which announce a new count. Pauses of a priority end on their
+            /// own, and credits are repeated all the time.
             pub fn opening(&self) -> Vec<Message> {
                 of_law!(self, Vec::new(), p => p.opening(); $($C)+ $($F)+)
             }
@@ -252,12 +252,12 @@ macro_rules! flow_controls {
                 of_law!(self, link.control_loop(self.message_len()), p => p.control_loop(link); $($C)+ $($F)+)
             }
 
-            /// What stops a port that it regulates; `None`: it stops no port as a whole, or it is unknown.
+            /// Condition that stops a regulated port; `None`: no port stops as a whole, or it is unknown.
             pub fn stop(&self) -> Option<Stop> {
                 of_law!(self, None, p => p.stop(); $($C)+ $($F)+)
             }
 
-            /// Whether it stops a whole priority outright, and where.
+            /// Place where a whole priority is stopped outright, if any.
             pub fn pauses(&self) -> Pauses {
                 of_law!(self, Pauses::Never, p => p.pauses(); $($C)+ $($F)+)
             }
@@ -270,7 +270,7 @@ macro_rules! flow_controls {
                 of_law!(self, Ok(()), p => p.on_a_wire(); $($C)+ $($F)+)
             }
 
-            /// What one flow may hold behind this link, where single flows are held; `None`: priorities are.
+            /// Bytes that one flow may hold behind this link, if single flows are paused; `None`: priorities are.
             pub fn flow_bytes(&self, link: &LinkFacts) -> Option<Bytes> {
                 of_law!(self, None, p => Law::flow_bytes(p, link); $($C)+ $($F)+)
             }
@@ -307,7 +307,7 @@ macro_rules! flow_controls {
                 of_law!(self, Ok(()), p => Law::messages_fit(p, link, priorities); $($C)+ $($F)+)
             }
 
-            /// What a drain that stops means for the buffers behind such a link; `None`: the sender stops as well, or nothing is promised.
+            /// Effect of a stopped drain on the buffers behind such a link; `None`: the sender stops as well, or there is no guarantee.
             pub fn standstill(&self, link: &LinkFacts) -> Option<Standstill> {
                 of_law!(self, None, p => p.standstill(link); $($C)+ $($F)+)
             }
@@ -327,7 +327,7 @@ macro_rules! flow_controls {
             Custom(Box<dyn Receiver + Send + Sync>),
         }
 
-        /// What a port asks of a receiver half; per-flow ones are given the flow of the frame.
+        /// Calls of a port to a receiver half; per-flow halves get the flow of the frame.
         impl Rx {
             /// A copy, to try several continuations of one state; `None`: a half from outside.
             pub fn copy(&self) -> Option<Rx> {
@@ -612,7 +612,7 @@ macro_rules! flow_controls {
     };
 }
 
-/// What a law answers; `$without` where there is none: no flow control, or one from outside.
+/// Answer of a law; `$without` if there is none: no flow control, or an external one.
 macro_rules! of_law {
     ($self:expr, $without:expr, $p:ident => $answer:expr; $($V:ident)+) => {
         match $self {

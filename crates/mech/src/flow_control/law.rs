@@ -19,7 +19,7 @@ pub struct Entry {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// It is per-flow: its sender half is the egress queue, in an order of its own.
+    /// True for per-flow flow control: the sender half is the egress queue, with its own order.
     pub per_flow: bool,
     /// Declared parameters.
     pub params: &'static [ParamSpec],
@@ -27,10 +27,10 @@ pub struct Entry {
     pub read: fn(&mut dyn Values, &LinkFacts) -> Result<FlowControl, ParamError>,
 }
 
-/// Whether a receiver half stops a whole priority outright, and where.
+/// Place where a receiver half stops a whole priority outright, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pauses {
-    /// It does not: it grants credits, sets rates or stops single flows.
+    /// Nowhere: the half grants credits, sets rates or stops single flows.
     Never,
     /// At this occupancy of the ingress [bytes].
     At(Bytes),
@@ -40,7 +40,8 @@ pub enum Pauses {
     ByProfile,
 }
 
-/// What follows from the parameters of a flow control, whose module also has `PARAMS` and `Params::read`. What most mechanisms answer alike has a default.
+/// Properties that follow from the parameters of a flow control. Its module also has `PARAMS` and `Params::read`. Answers that most
+/// mechanisms share are defaults.
 pub trait Law: Clone + Debug + Sized {
     /// The downstream half: a [`Receiver`] or a boxed [`FlowReceiver`](super::FlowReceiver).
     type Receiver;
@@ -53,7 +54,7 @@ pub trait Law: Clone + Debug + Sized {
     fn resolved(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
-    /// What a port sends on a real link when it begins: [`FlowControl::opening`].
+    /// Messages that a port sends on a real link when it starts: [`FlowControl::opening`].
     fn opening(&self) -> Vec<Message> {
         Vec::new()
     }
@@ -72,11 +73,11 @@ pub trait Law: Clone + Debug + Sized {
     fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
         link.control_loop(self.message_len())
     }
-    /// What stops a port that it regulates; `None`: it stops no port as a whole.
+    /// Condition that stops a regulated port; `None`: no port stops as a whole.
     fn stop(&self) -> Option<Stop> {
         None
     }
-    /// Whether it stops a whole priority outright, and where.
+    /// Place where a whole priority is stopped outright, if any.
     fn pauses(&self) -> Pauses {
         Pauses::Never
     }
@@ -118,26 +119,27 @@ pub trait Law: Clone + Debug + Sized {
     fn messages_fit(&self, _link: &LinkFacts, _priorities: u64) -> Result<(), ParamError> {
         Ok(())
     }
-    /// What a drain that stops means for the buffer behind such a link; `None`: the sender stops as well, or nothing is promised.
+    /// Effect of a stopped drain on the buffer behind such a link; `None`: the sender stops as well, or there is no guarantee.
     fn standstill(&self, _link: &LinkFacts) -> Option<Standstill> {
         None
     }
 }
 
-/// Whether a message takes along how much its port has sent in all ([`Sender::sent_total`]), as it goes on the wire.
+/// Condition under which a message carries the total that its port has sent ([`Sender::sent_total`]), as of its transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Totals {
-    /// It does not.
+    /// Never.
     Never,
-    /// Where the link may lose frames; elsewhere the receiver has counted the same.
+    /// On links that may lose frames; elsewhere the receiver has counted the same.
     OnLossyLinks,
     /// On every link.
     Always,
 }
 
-/// What a message is to all who carry it: nodes, frames, tables, real ports. Its own halves know what it means.
+/// Properties of a message for all carriers: nodes, frames, tables, real ports. Only its own halves know its meaning.
 pub trait Signal: Copy {
-    /// It concerns single flows, so that a decision may take several of them ([`FlowReceiver::more`](super::FlowReceiver::more)).
+    /// True for a message about single flows. A decision may then need several messages
+    /// ([`FlowReceiver::more`](super::FlowReceiver::more)).
     const PER_FLOW: bool = false;
     /// Packed into two words: a frame has no room for more.
     fn to_words(self) -> (u64, u64);
@@ -184,7 +186,7 @@ impl Signal for u64 {
     }
 }
 
-/// What a mechanism from outside this repository implements besides its two halves.
+/// Additional methods of an external mechanism, besides its two halves.
 pub trait Custom: Debug + Send + Sync {
     /// Both halves for one link direction and priority.
     fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>);

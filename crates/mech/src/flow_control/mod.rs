@@ -58,19 +58,19 @@ impl Gate {
     }
 }
 
-/// What stops a sender where something does.
+/// Cause of a stopped sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub enum StoppedBy {
     /// The peer's message: from the time it takes effect to the next one, or until it expires.
     #[default]
     Pause,
-    /// Its own sending: the credits are used up.
+    /// Own sending: the credits are used up.
     Credits,
     /// Pauses of single flows, where no other flow has anything to send.
     Flows,
 }
 
-/// What a receiver sees of its ingress buffer, for one ingress port and one priority, after a change.
+/// State of the ingress buffer after a change, for one ingress port and one priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Everything held from this ingress and priority [bytes].
@@ -84,7 +84,7 @@ pub struct Occupancy {
     pub limit: Bytes,
 }
 
-/// What waits at an egress port for one priority, from all ingresses.
+/// Queue at an egress port for one priority, from all ingresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The egress port.
@@ -114,7 +114,7 @@ pub trait Receiver {
     }
     /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message>;
-    /// When the clock matters next; a pure question.
+    /// Next time at which the clock matters; has no side effect.
     fn next_wake(&self) -> Option<Time>;
     /// Of what `occupancy` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
     /// to send a frame of `len` for ever? Used by the deadlock detector; mechanisms that never stop a peer answer no.
@@ -164,11 +164,11 @@ pub trait Sender {
         let rate = self.rate(now);
         soon && !self.held(now, len) && rate.0 > 0 && rate.time_for(len) < within
     }
-    /// What stops this sender where something does.
+    /// Cause that stops this sender, if it is stopped.
     fn stopped_by(&self) -> StoppedBy {
         StoppedBy::Pause
     }
-    /// What it uses of what all classes of its port share, in a unit of its own; `None`: it shares nothing.
+    /// Used part of the resource that all classes of a port share, in a unit of the mechanism; `None`: nothing is shared.
     fn shared_use(&self) -> Option<u64> {
         None
     }
@@ -183,7 +183,7 @@ pub trait Sender {
 /// A queue of a per-flow sender, as far as it concerns the receiver of the ingress from which a frame comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueState {
-    /// What waits in it [bytes].
+    /// Queued bytes.
     pub bytes: Bytes,
     /// Rate of its port [bit/s].
     pub rate: Rate,
@@ -200,7 +200,7 @@ pub trait FlowReceiver {
     fn on_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
     /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time) -> Option<Message>;
-    /// When the clock matters next; a pure question.
+    /// Next time at which the clock matters; has no side effect.
     fn next_wake(&self) -> Option<Time>;
     /// The next message of the decision made last; each is asked for until there is none.
     fn more(&mut self) -> Option<Message>;
@@ -252,7 +252,7 @@ pub type Observation = (&'static str, f64, &'static str);
 mod tests {
     use super::*;
 
-    /// What a half answers that has nothing but these.
+    /// Half with a fixed gate and rate.
     struct Half(Gate, Rate);
 
     impl Sender for Half {

@@ -31,7 +31,7 @@ pub fn ton_by_period(period: Span, share: f64, epsilon: f64) -> Span {
     Span((period.0 as f64 * share / (share + epsilon)).round() as u64)
 }
 
-/// What ends an ON period of a port that a flow control regulates.
+/// Event that ends an ON period of a regulated port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The queue behind the link, which rises by B_1 - B_0 meanwhile [bytes].

@@ -17,7 +17,7 @@ use super::on_off::Stop;
 use super::{Gate, MESSAGE_LEN, Message, Occupancy, Receiver, Sender, repeat};
 use crate::{ControlLoop, LinkFacts};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "threshold",
@@ -56,7 +56,7 @@ pub const PARAMS: &[ParamSpec] = &[
     repeat::PARAM,
 ];
 
-/// When to pause and when to resume.
+/// Thresholds for pause and resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Threshold {
     /// Pause above `xoff`, resume at or below `xon` [bytes].
@@ -236,8 +236,8 @@ impl Pause {
         quanta.map_or(Pause::STICKY, |q| Pause(q as u32))
     }
 
-    /// When a pause that takes effect now ends without another word; zero for a resume, never if it is sticky.
-    /// 802.3 Annex 31D: a new time overwrites what was left of the old one; 0 clears it.
+    /// End of a pause that takes effect now and gets no further message; zero for a resume, never if it is sticky. 802.3 Annex 31D: a new
+    /// time overwrites the rest of the old one; 0 clears it.
     pub fn ends(self, now: Time, line: Rate) -> Time {
         match self {
             Pause::RESUME => Time::ZERO,
@@ -246,8 +246,8 @@ impl Pause {
         }
     }
 
-    /// When a pause that is sent now has to be repeated: at half life, so that the repeat arrives long before the peer's timer ends,
-    /// whatever the link delay. Never if it is sticky.
+    /// Time at which a pause sent now has to be repeated: at half life, so the repeat arrives long before the peer's timer ends, whatever
+    /// the link delay. Never if it is sticky.
     pub fn repeat_at(self, now: Time, line: Rate) -> Time {
         match self {
             Pause::RESUME | Pause::STICKY => Time::NEVER,
@@ -304,7 +304,7 @@ pub struct PfcReceiver {
     quanta: Option<u16>,
     threshold: Threshold,
     line: Rate,
-    /// When the last message has to be repeated; never: not at all.
+    /// Time of the next repeat of the last message; never: no repeat.
     refresh_at: Time,
     /// Time after which each is; zero: a pause at half its life, a resume never.
     repeat: Span,

@@ -33,7 +33,7 @@ use super::pfc::{self, Pause};
 use super::{MESSAGE_LEN, Message, repeat};
 use crate::{ControlLoop, LinkFacts};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "xoff_s",
@@ -134,9 +134,9 @@ impl Params {
         Ok(())
     }
 
-    /// What arrives of a flow after its counter has passed Xoff_s, if nothing of it waits in the default queue upstream
-    /// [bytes]: C tau (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of
-    /// `flows` flows, four each at most: two that pause and two that resume.
+    /// Bytes of a flow that arrive after its counter has exceeded Xoff_s, if none of its frames waits in the default queue upstream: C tau
+    /// (GFC Eq. 6), a frame that is admitted as a whole, and C times the wait for its messages behind those of `flows` flows, four each at
+    /// most: two that pause and two that resume.
     pub fn headroom(link: &LinkFacts, flows: u64) -> Bytes {
         headroom(&link.control_loop(Bytes::ZERO), MESSAGE_LEN, flows)
     }
@@ -185,7 +185,7 @@ impl Law for Params {
     fn on_a_wire(&self) -> Result<(), ParamError> {
         super::pfc::timed(self.quanta)
     }
-    /// Its messages are counted by flow, above the loop.
+    /// Messages are counted by flow, in addition to the loop.
     fn control_loop(&self, link: &LinkFacts) -> ControlLoop {
         link.control_loop(Bytes::ZERO)
     }
@@ -212,7 +212,7 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
     ((h ^ h >> 16) % slots) as u16
 }
 
-/// What a receiver sends to its sender.
+/// Messages from a receiver to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Order {
     /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.

@@ -20,10 +20,10 @@ pub struct RateLimiter {
     rate: Rate,
     /// Transmission time R_l of the last frame [ps].
     last_tx: Span,
-    /// When the last frame left the port.
+    /// Time at which the last frame left the port.
     #[serde(serialize_with = "state::deadline")]
     last_end: Time,
-    /// When the next frame may start.
+    /// Earliest start of the next frame.
     #[serde(serialize_with = "state::deadline")]
     free_at: Time,
 }

@@ -54,7 +54,7 @@ impl FlowControl {
     }
 }
 
-/// What [`Tx::Released`] holds.
+/// Contents of [`Tx::Released`].
 #[derive(Serialize, Save)]
 pub struct Released {
     #[serde(skip)] // constant
@@ -187,7 +187,7 @@ mod tests {
         assert!(f.flow_bytes(&link).is_none() && f.standstill(&link).is_none() && f.unmet(&link).is_empty() && f.opening().is_empty());
     }
 
-    /// What carries messages needs these four things of them, and nothing else.
+    /// Carriers of messages need these four properties, and no others.
     #[test]
     fn what_each_message_is() {
         let of = |m: Message| (m.stops(), m.release().is_some(), m.is_state(), m.is_per_flow());

@@ -85,7 +85,7 @@ pub(super) fn with_one_lost(l: ControlLoop, every: Span) -> ControlLoop {
     ControlLoop { tau: l.tau + every + l.rate.time_for(MESSAGE_LEN * PRIORITIES), ..l }
 }
 
-/// When the last message is sent again.
+/// Timer for sending the last message again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Repeat {
     every: Span,
@@ -106,13 +106,13 @@ impl Repeat {
     pub fn is_due(&self, now: Time) -> bool {
         self.at <= now
     }
-    /// When it has to.
+    /// Time of the next repeat.
     pub fn next(&self) -> Option<Time> {
         (self.at != Time::NEVER).then_some(self.at)
     }
 }
 
-/// When a message that goes now goes again.
+/// Time of the repeat of a message that is sent now.
 pub(super) fn after(now: Time, every: Span) -> Time {
     if every.0 == 0 { Time::NEVER } else { now + every }
 }

@@ -14,7 +14,7 @@ use xoff_units::{Bytes, Rate, Span};
 use super::gfc_buffer::StageTable;
 use crate::bytes_ceil;
 
-/// What still comes in while the drain of a buffer stands still.
+/// Frames that arrive while the drain of a buffer is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standstill {
     /// The lowest rate that the sender is ever held to, above zero [bit/s].

@@ -32,7 +32,7 @@ use super::{Gate, Message, Occupancy, Receiver, Sender, StoppedBy};
 use crate::{LinkFacts, Unmet};
 use sharing::Shared;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "credit_size",
@@ -87,11 +87,11 @@ pub const CC_UPDATE_LEN: Bytes = Bytes(64);
 /// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// What frames cost.
+    /// Cost of frames.
     pub cost: Cost,
     /// Credits that may be in use.
     pub limit: u64,
-    /// It was given, not derived from the buffer.
+    /// True if the limit was given, not derived from the buffer.
     limit_given: bool,
     /// Least time between two CF_Updates [ps].
     pub cf_min: Span,
@@ -99,11 +99,11 @@ pub struct Params {
     pub cf_max: Span,
     /// Time between two CC_Updates [ps].
     pub cc_period: Span,
-    /// How the priorities of a port share its credits; `None`: each has a limit of its own.
+    /// Sharing of a port's credits among its priorities; `None`: each has its own limit.
     pub sharing: Option<Sharing>,
 }
 
-/// What a frame costs.
+/// Cost of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Binary logarithm of the credit size.
@@ -143,7 +143,7 @@ pub fn buffer_for_full_rate(l: &crate::ControlLoop, cf_min: Span, cost: Cost) ->
 }
 
 impl Params {
-    /// What its credits let wait behind the link at most [bytes].
+    /// Largest number of bytes that its credits allow behind the link.
     pub fn held(&self) -> Bytes {
         Bytes(self.limit.saturating_mul(self.cost.most()))
     }
@@ -284,7 +284,7 @@ impl Law for Params {
     }
 }
 
-/// What travels, either as credits.
+/// Contents of a message, in credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Update {
     /// CF_Update: R_CF, credits freed in all. Halves use the lower 20 bits, which are on the wire.

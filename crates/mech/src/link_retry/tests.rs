@@ -15,7 +15,7 @@ fn params(given: &[(&str, &str)]) -> Params {
     config(given).unwrap().on(C, Span::from_ns(200), MTU).unwrap()
 }
 
-/// What becomes of a frame or a set on the wire.
+/// Fate of a frame or a set on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Good,
@@ -23,11 +23,11 @@ enum Fate {
     Gone,
 }
 
-/// What came out of a link.
+/// Output of a link.
 #[derive(Debug, Default, PartialEq)]
 struct Came {
     delivered: Vec<u64>,
-    /// When the last one came [ps].
+    /// Time of the last arrival [ps].
     at: u64,
     sent: u64,
     flushes: u64,

@@ -25,7 +25,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::Unmet;
 
-/// What the file calls them. Keys without a default take the value of the variant.
+/// Parameters in a file. Keys without a default take the value of the variant.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "variant",
@@ -76,12 +76,12 @@ pub const PARAMS: &[ParamSpec] = &[
     ),
 ];
 
-/// What TCD's 1.2 replaces in [`TcdCut::Factor`]: the 1/2 before alpha.
+/// Factor before alpha that TCD's 1.2 replaces in [`TcdCut::Factor`]: 1/2 otherwise.
 const TCD_FACTOR: f64 = 1.2;
 /// Initial alpha of [`TcdCut::Alpha`].
 const TCD_ALPHA: f64 = 1.2;
 
-/// Which order of steps.
+/// Order of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// SIGCOMM'15.
@@ -92,7 +92,7 @@ pub enum Variant {
     Hpcc,
 }
 
-/// How a cut is deeper with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" can be read as two rules.
+/// Rule for deeper cuts with TCD: "the rate reduction factor alpha from default 0.5 to 1.2" has two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcdCut {
     /// The state alpha begins at 1.2 instead of 0.5, which is ns3-rdma's default: the first cut leaves 0.4 of the rate, and
@@ -118,7 +118,7 @@ pub struct Params {
     pub cnp_interval: Span,
     /// K [ps].
     pub alpha_timer: Span,
-    /// How often a cut is considered (HPCC) [ps].
+    /// Interval between two checks for a cut (HPCC) [ps].
     pub decrease_interval: Span,
     /// T [ps].
     pub increase_timer: Span,
@@ -318,7 +318,7 @@ pub struct Dcqcn {
     byte_stage: u32,
     /// Bytes until the byte counter expires.
     bytes_left: u64,
-    /// When each timer is due; a wake-up for any other time is stale.
+    /// Due time of each timer; a wake-up for any other time is stale.
     due: [Time; 3],
 }
 

@@ -43,7 +43,7 @@ macro_rules! rate_controls {
                 }
             }
 
-            /// How marks come back.
+            /// Return path of marks.
             #[inline]
             pub fn cnp_mode(&self) -> CnpMode {
                 of_kind!(self, CnpMode::Never, p => p.cnp_mode(); $($R)+ Custom)
@@ -61,7 +61,7 @@ macro_rules! rate_controls {
                 of_kind!(self, false, p => p.wants_acks(); $($R)+ Custom)
             }
 
-            /// It treats undetermined marks apart (TCD, section 5.2).
+            /// True if undetermined marks are treated separately (TCD, section 5.2).
             pub fn knows_undetermined(&self) -> bool {
                 match self {
                     RateControlKind::Custom(c) => c.reports_undetermined(),
@@ -74,7 +74,7 @@ macro_rules! rate_controls {
                 of_kind!(self, false, p => p.wants_quantized(); $($R)+ Custom)
             }
 
-            /// Its flows draw random numbers: each needs a [`seed`](FlowFacts::seed). The others are spared the draw.
+            /// True if its flows draw random numbers: each then needs a [`seed`](FlowFacts::seed). Other flows skip the draw.
             #[inline]
             pub fn draws(&self) -> bool {
                 of_kind!(self, false, p => p.draws(); $($R)+ Custom)
@@ -108,7 +108,7 @@ macro_rules! rate_controls {
         }
 
         impl AnyRateControl {
-            /// It will be asked soon.
+            /// Prefetches the state for the next call.
             #[inline]
             pub fn prefetch(&self) {
                 match self {
@@ -156,7 +156,7 @@ macro_rules! rate_controls {
     };
 }
 
-/// What a kind answers; `$without` where it has none.
+/// Answer of a kind; `$without` if it has none.
 macro_rules! of_kind {
     ($self:expr, $without:expr, $p:ident => $answer:expr; $($V:ident)+) => {
         match $self {

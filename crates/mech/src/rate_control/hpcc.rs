@@ -19,7 +19,7 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 
 use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, Law, RateControl, RecordFormat, Wakes};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("eta", Kind::Float, "0.95", "target utilisation", "SIGCOMM'19 section 5.1"),
     ParamSpec::new(
@@ -98,7 +98,7 @@ pub struct Params {
     pub multi_rate: bool,
     /// Within a round trip only hops with a queue count.
     pub sample_feedback: bool,
-    /// How records are kept.
+    /// Format of records.
     pub int: RecordFormat,
 }
 
@@ -192,7 +192,7 @@ impl Law for Params {
     }
 }
 
-/// What is followed on the way as a whole, or at each hop of it.
+/// State that is tracked for the path as a whole, or for each hop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Value)]
 struct Track {
     /// U: utilisation, averaged over T.
@@ -228,7 +228,7 @@ impl Track {
     }
 }
 
-/// What the frames of a path have collected is different each time.
+/// Records of a path differ each time, so they have no recurring state.
 fn telemetry<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Error> {
     state::unwritten("telemetry of paths", s)
 }
@@ -251,7 +251,7 @@ pub struct Hpcc {
     way: Track,
     /// With a reference per hop.
     per_hop: Option<Box<[Track; HOPS_MAX]>>,
-    /// What was sent when R_c last moved; 0: before the first round trip [bytes].
+    /// Bytes sent when R_c last moved; 0: before the first round trip.
     #[serde(serialize_with = "state::sequence")]
     round_ends: u64,
     /// Hops of the records below.

@@ -17,7 +17,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "cct",
@@ -62,7 +62,7 @@ const EIGHTHS: u64 = 8;
 pub enum Cct {
     /// Entry i delays by i packet times.
     Linear,
-    /// These delays [eighths of a packet time].
+    /// Explicit delays [eighths of a packet time].
     Table(Arc<[u32]>),
 }
 
@@ -242,7 +242,7 @@ pub struct IbCc {
     index: u16,
     /// UE was reported since the timer last expired.
     held: bool,
-    /// When the timer is due; a wake-up for any other time is stale.
+    /// Due time of the timer; a wake-up for any other time is stale.
     due: Time,
 }
 

@@ -20,7 +20,7 @@ pub struct Entry {
     pub read: fn(&mut dyn Values) -> Result<RateControlKind, ParamError>,
 }
 
-/// What is known of a flow when it begins.
+/// Facts about a flow at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowFacts {
     /// Line rate of its NIC [bit/s].
@@ -33,10 +33,10 @@ pub struct FlowFacts {
     pub seed: u64,
 }
 
-/// What follows from the parameters of a rate control, whose module also has `PARAMS` and `Params::read`. What most answer alike has
-/// a default.
+/// Properties that follow from the parameters of a rate control. Its module also has `PARAMS` and `Params::read`. Answers that most share
+/// are defaults.
 pub trait Law {
-    /// Its reaction point.
+    /// Reaction point.
     type ReactionPoint: RateControl;
     /// The reaction point of one new flow.
     fn reaction_point(&self, flow: &FlowFacts) -> Self::ReactionPoint;
@@ -83,7 +83,7 @@ pub trait Law {
     }
 }
 
-/// What a rate control from outside this repository implements.
+/// Methods of an external rate control.
 pub trait Custom: Debug + Send + Sync {
     /// The reaction point of one new flow.
     fn reaction_point(&self, flow: &FlowFacts) -> Box<dyn RateControl + Send>;

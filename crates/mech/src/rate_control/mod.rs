@@ -28,7 +28,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::detection::Mark;
 
-/// What comes back from the receiver of a flow.
+/// Feedback from the receiver of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback<'a> {
     /// Congestion was experienced on the way (a CNP, or the CNP bit of an acknowledgement).
@@ -79,12 +79,12 @@ impl Wakes {
     pub fn move_next_frame(&mut self) {
         self.moves_next_frame = true;
     }
-    /// Whether that was sent.
+    /// True if the change also moves a frame that is already scheduled.
     #[inline]
     pub fn moves_next_frame(&self) -> bool {
         self.moves_next_frame
     }
-    /// What was asked for, in order.
+    /// Requested wake-ups, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u8, Time)> + '_ {
         self.armed[..self.len].iter().flatten().copied()
     }

@@ -6,7 +6,7 @@ use xoff_units::{Span, Time, state};
 
 use crate::detection::Mark;
 
-/// How a receiver reports to a sender that frames arrived marked.
+/// Report of marked frames from a receiver to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CnpMode {
     /// Not at all.

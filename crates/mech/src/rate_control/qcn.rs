@@ -26,7 +26,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 use super::{Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::detection::qcn::FEEDBACK_MAX;
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "timer",
@@ -172,7 +172,7 @@ pub struct Qcn {
     time_stage: u32,
     /// Bytes until the byte cycle is complete.
     bytes_left: u64,
-    /// When the time cycle is complete; a wake-up for any other time is stale.
+    /// End of the time cycle; a wake-up for any other time is stale.
     timer_due: Time,
     /// CNMs that have arrived and not taken effect: when each does, and its feedback.
     pending: VecDeque<(Time, u8)>,
@@ -257,7 +257,7 @@ impl Qcn {
         wakes.arm(TIMER, self.timer_due);
     }
 
-    /// What a counter with this many cycles behind it counts to: the whole, or half of it after fast recovery.
+    /// Target of a counter after this many cycles: the whole, or half of it after fast recovery.
     fn cycle(&mut self, whole: u64, stage: u32) -> u64 {
         let cycle = if stage < self.p.fast_recovery { whole } else { whole / 2 };
         self.jittered(cycle).max(1)

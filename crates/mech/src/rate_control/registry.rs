@@ -20,7 +20,7 @@ rate_controls! {
 }
 
 impl RateControlKind {
-    /// What a mark that the receiver reports is to it; `None`: nothing.
+    /// Meaning of a mark that the receiver reports; `None`: the mark has no meaning.
     #[inline]
     pub fn feedback_of(&self, mark: Mark) -> Option<Feedback<'static>> {
         match mark {
@@ -30,7 +30,7 @@ impl RateControlKind {
         }
     }
 
-    /// It learns of congestion by marks.
+    /// True if it learns of congestion by marks.
     pub fn reads_marks(&self) -> bool {
         self.cnp_mode() != CnpMode::Never
     }
@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    /// What the NIC is asked for, kind by kind: acknowledgements, telemetry, CNPs, reports of UE.
+    /// Requirements on the NIC, kind by kind: acknowledgements, telemetry, CNPs, reports of UE.
     #[derive(Debug)]
     struct FromOutside;
 

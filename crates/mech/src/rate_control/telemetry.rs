@@ -18,7 +18,7 @@ pub const HOPS_MAX: usize = 8;
 /// One egress port as a frame found it when its first bit left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct Hop {
-    /// When the frame left.
+    /// Departure time of the frame.
     pub at: Time,
     /// Bytes of all frames of any class and kind that the port began to send before this one [bytes].
     pub tx_bytes: u64,
@@ -28,7 +28,7 @@ pub struct Hop {
     pub rate: Rate,
 }
 
-/// How records are kept.
+/// Format of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordFormat {
     /// As they are.
@@ -43,7 +43,7 @@ pub enum RecordFormat {
     /// | bytes sent | 20 | 128 bytes x multi, cut off | 128 MiB x multi |
     /// | bytes waiting | 17 | 80 bytes x multi, cut off | 10 MiB x multi |
     Packed {
-        /// Its `INT_MULTI`; 1 at 25 Gb/s, 4 at 100 Gb/s in its own configurations.
+        /// `INT_MULTI`; 1 at 25 Gb/s, 4 at 100 Gb/s in the configurations of the HPCC simulator.
         multi: u32,
     },
 }

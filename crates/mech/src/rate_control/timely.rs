@@ -28,7 +28,7 @@ use xoff_units::{Bytes, Rate, Span, Time, state};
 use super::{Ack, Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::detection::Mark;
 
-/// What the file calls them. Keys without a default take the value of the variant.
+/// Parameters in a file. Keys without a default take the value of the variant.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "variant",
@@ -64,7 +64,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// HAI begins after this many (Algorithm 1; HPCC simulator).
 const HAI_AFTER: u32 = 5;
 
-/// When and by which rule.
+/// Time and rule of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// SIGCOMM'15.
@@ -78,7 +78,7 @@ pub enum Variant {
 /// Values of [`PARAMS`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// When and by which rule.
+    /// Time and rule of an update.
     pub variant: Variant,
     /// T_low [ps].
     pub t_low: Span,
@@ -223,7 +223,7 @@ fn weight(gradient: f64) -> f64 {
     (2.0 * gradient + 0.5).clamp(0.0, 1.0)
 }
 
-/// What a completion does to the rate.
+/// Effect of a completion on the rate.
 enum Step {
     Add(Rate),
     /// Multiply, then add.
@@ -246,7 +246,7 @@ pub struct Timely {
     difference: f64,
     /// Completions in a row that count towards HAI.
     run: u32,
-    /// What must be acknowledged for the next completion: as much (segments), or more (HPCC simulator) [bytes].
+    /// Acknowledged bytes that the next completion needs: as many (segments), or more (HPCC simulator).
     #[serde(serialize_with = "state::sequence")]
     next: u64,
     /// Strongest mark since the last completion.
@@ -268,7 +268,7 @@ impl Timely {
         }
     }
 
-    /// Whether a segment is complete; the next one ends at the next multiple.
+    /// True if a segment is complete; the next segment ends at the next multiple.
     fn on_ack_of_segment(&mut self, ack: &Ack<'_>) {
         if ack.acked < self.next {
             return;

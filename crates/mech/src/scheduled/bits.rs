@@ -16,18 +16,18 @@ impl Bits {
         Bits { words: vec![0; bound.div_ceil(64)], len: 0 }
     }
 
-    /// How many numbers are in the set.
+    /// Number of elements in the set.
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether the set is empty.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether `n` is in the set.
+    /// True if `n` is in the set.
     #[inline]
     pub fn contains(&self, n: usize) -> bool {
         self.words[n / 64] >> (n % 64) & 1 == 1

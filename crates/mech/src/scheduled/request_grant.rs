@@ -20,7 +20,7 @@ use xoff_units::{Span, Time};
 
 use super::Bits;
 
-/// What a VOQ may inject now (section 3.2, "eligibility").
+/// Injection that a VOQ may do now (section 3.2, "eligibility").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaySend {
     /// A segment that was granted.
@@ -40,8 +40,7 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// What may go, where `waiting` is whether the VOQ holds bytes that were not requested. Unsolicited segments may be
-    /// forbidden.
+    /// Allowed injection. `waiting` is true if the VOQ holds bytes that were not requested. Unsolicited segments may be forbidden.
     #[inline]
     pub fn may_send(&self, waiting: bool, unsolicited_allowed: bool) -> MaySend {
         if self.granted > 0 {
@@ -124,7 +123,7 @@ pub enum Admission {
     },
 }
 
-/// How an output adapter chooses among inputs that ask.
+/// Choice of an output adapter among requesting inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Service {
     /// In a circle, whatever the size of the grant.
@@ -135,7 +134,7 @@ pub enum Service {
     BySegments,
 }
 
-/// What an output adapter is given.
+/// Settings of an output adapter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GranterParams {
     /// Number of inputs.
@@ -160,7 +159,7 @@ pub struct GranterParams {
     pub grant_max: u32,
 }
 
-/// What an output adapter does next.
+/// Next action of an output adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Grant so much to this input.
@@ -248,7 +247,7 @@ impl Granter {
         debug_assert!(self.output_free <= self.p.output_slots);
     }
 
-    /// What to do now. After a grant the arbiter idles; ask again.
+    /// Action to take now. After a grant the arbiter idles; call this again then.
     pub fn decide(&mut self, now: Time) -> Decision {
         if self.asking.is_empty() {
             return Decision::Nothing;

@@ -18,7 +18,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Alpha, CONGESTED, Sharing, Supply};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = super::ALPHA;
 
 /// Over which the drain is measured [ps].
@@ -35,9 +35,9 @@ pub struct Abm {
     line: Rate,
     /// mu/b, in units of [`Alpha::ONE`].
     drain: Alpha,
-    /// When the present window began.
+    /// Start of the present window.
     began: Time,
-    /// What left in it [bytes].
+    /// Bytes that left in the window.
     left: u64,
 }
 

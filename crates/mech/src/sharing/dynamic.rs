@@ -12,7 +12,7 @@ use xoff_units::save::Value;
 
 use super::{Alpha, Sharing, Supply};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = super::ALPHA;
 
 /// The law, which has no state.

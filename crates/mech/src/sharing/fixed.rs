@@ -7,7 +7,7 @@ use xoff_units::save::Value;
 
 use super::{Sharing, Supply};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "limit",
     Kind::Bytes,
@@ -19,7 +19,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
 /// The law, which has no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Fixed {
-    /// What a member may hold [bytes]; 0: no limit.
+    /// Limit of a member [bytes]; 0: no limit.
     pub limit: Bytes,
 }
 

@@ -26,10 +26,10 @@ use xoff_units::{Bytes, Time};
 /// A queue counts as congested in full from here on, and in proportion below (ABM's and Reverie's simulator: 20 KiB) [bytes].
 pub const CONGESTED: u64 = 20 << 10;
 
-/// What a policy sees of a pool when it sets a limit.
+/// State of a pool, as a policy sees it when it sets a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
-    /// What is free of the shared part [bytes].
+    /// Free bytes of the shared part.
     pub free: Bytes,
     /// Sum over the ports of min([`Sharing::crowding`] of what the port holds in this priority, [`CONGESTED`]) [bytes].
     pub crowd: Bytes,
@@ -48,11 +48,11 @@ impl Supply {
 pub trait Sharing {
     /// The most that the member may hold of the shared part now [bytes].
     fn limit(&self, supply: &Supply) -> Bytes;
-    /// What is compared with the limit, if the member held `shared` of the shared part: that itself, or a smoothed form of it [bytes].
+    /// Quantity to compare with the limit, if the member held `shared` of the shared part: `shared` itself, or a smoothed form [bytes].
     fn measured(&self, shared: Bytes) -> Bytes {
         shared
     }
-    /// What of `held` counts when congested ports are counted [bytes].
+    /// Part of `held` that counts towards congested ports [bytes].
     fn crowding(&self, held: Bytes) -> Bytes {
         held
     }

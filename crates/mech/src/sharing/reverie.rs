@@ -20,7 +20,7 @@ use xoff_units::save::Value;
 
 use super::{Alpha, Sharing, Supply};
 
-/// What the file calls them.
+/// Parameters in a file.
 pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "gain",
     Kind::Float,

@@ -9,20 +9,20 @@
 use xoff_units::save::Value;
 use xoff_units::{Span, Time};
 
-/// What the curve has to know. Bytes where RFC 9438 has segments.
+/// State of the curve. Bytes where RFC 9438 has segments.
 #[derive(Clone, Copy, Debug, Default, Value)]
 pub(super) struct Cubic {
     /// Plateau of the curve [bytes].
     w_max: u64,
-    /// This congestion avoidance began then; `None`: with the next acknowledgement.
+    /// Start of this congestion avoidance; `None`: with the next acknowledgement.
     epoch: Option<Time>,
     /// Of section 4.2 [ns].
     k: u64,
     /// Window of a Reno with the same decrease [bytes].
     w_est: u64,
-    /// What of its growth is no whole byte yet.
+    /// Part of its growth that is not yet a whole byte.
     est_rest: u64,
-    /// What of the window's growth is no whole byte yet.
+    /// Part of the window's growth that is not yet a whole byte.
     rest: u64,
     /// Window before the last loss [bytes].
     prior: u64,
@@ -95,7 +95,7 @@ impl Cubic {
         cwnd + (grown / u128::from(cwnd)) as u64
     }
 
-    /// What a loss leaves of what was in flight: sections 4.6 and 4.7 [bytes].
+    /// Bytes in flight that remain after a loss: sections 4.6 and 4.7.
     pub fn after_loss(&mut self, cwnd: u64, in_flight: u64, mss: u64) -> u64 {
         self.prior = cwnd;
         self.w_max = if cwnd < self.w_max { cwnd * 17 / 20 } else { cwnd };
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(c.grow(Time(0) + Span::from_ms(1_000), cwnd, MSS, MSS, Span::from_ms(1_000)), cwnd + 325);
     }
 
-    /// Where round trips are short Reno's line is above the curve: 9/17 of a segment for each window that is acknowledged.
+    /// For short round trips Reno's line is above the curve: 9/17 of a segment for each acknowledged window.
     #[test]
     fn short_round_trips_are_reno_with_its_decrease() {
         let mut c = Cubic::default();

@@ -75,7 +75,7 @@ pub enum CongestionControl {
     Cubic,
 }
 
-/// What a file gives.
+/// Settings in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     congestion_control: CongestionControl,
@@ -88,7 +88,7 @@ pub struct Config {
     rto_initial: Span,
 }
 
-/// What it comes to with segments of a size.
+/// Values of the settings for one segment size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Law of the congestion window.

@@ -52,7 +52,7 @@ impl Rto {
         self.smoothed.unwrap_or_default()
     }
 
-    /// When a timer that runs since then expires: (2.3), (2.4), (2.5).
+    /// Expiry of a timer that started at `since`: (2.3), (2.4), (2.5).
     pub fn due(&self, since: Time, p: &Params) -> Time {
         let plain = self.smoothed.map_or(p.rto_initial, |s| (s + Span(4 * self.variation.0)).max(p.rto_min));
         let doubled = Span(plain.0.saturating_mul(1 << self.doubled.min(20)));

@@ -5,16 +5,16 @@ use xoff_units::save::Value;
 
 use super::Params;
 
-/// What has not been acknowledged yet.
+/// Data that is not acknowledged yet.
 #[derive(Clone, Copy, Debug, Default, Value)]
 pub struct Sink {
-    /// When the segment that waits left its source, and when it is acknowledged at the latest.
+    /// Departure of the waiting segment from its source, and the latest time of its acknowledgement.
     waits: Option<(Time, Time)>,
     /// A call is due then.
     called: Option<Time>,
 }
 
-/// What a segment is answered with.
+/// Answer to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// An acknowledgement that echoes this time.

@@ -60,7 +60,7 @@ pub struct Source {
     duplicates: u32,
     /// In fast recovery.
     recovers: bool,
-    /// What had been sent at the last loss (`recover` of RFC 6582); `None`: there was none [bytes].
+    /// Highest byte sent at the last loss (`recover` of RFC 6582); `None`: no loss so far.
     recover: Option<u64>,
     /// A partial acknowledgement has restarted the timer in this recovery.
     restarted: bool,
@@ -126,7 +126,7 @@ impl Source {
         self.since.get_or_insert(now);
     }
 
-    /// When the timer expires; `None`: it does not run.
+    /// Expiry of the timer; `None`: the timer does not run.
     pub fn due(&self, p: &Params) -> Option<Time> {
         self.since.map(|since| self.rto.due(since, p))
     }
@@ -200,7 +200,7 @@ impl Source {
         (self.recovers, self.restarted, self.again) = (true, false, true);
     }
 
-    /// What the law leaves. What the first duplicates let go counts as little as RFC 3042 wants.
+    /// Window after a loss. Frames released by the first duplicates count only as much as RFC 3042 wants.
     fn after_loss(&mut self, p: &Params, in_flight: u64) -> u64 {
         let in_flight = in_flight.min(self.cwnd);
         match &mut self.law {

@@ -30,7 +30,7 @@ struct Path {
     /// Segments that the path loses, by number of the transmission from 1.
     lost: BTreeSet<u64>,
     transmissions: u64,
-    /// What the receiver has.
+    /// Data at the receiver.
     arrived: BTreeSet<u64>,
     expected: u64,
     /// Acknowledgements under way, each with the time at which its segment left.

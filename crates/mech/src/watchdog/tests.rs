@@ -77,8 +77,8 @@ fn a_storm_is_over_after_the_restoration_time() {
     assert_eq!(storm(&c, ms(450), Time::NEVER, 1500, ms(5000)).1, None, "a storm that goes on");
 }
 
-/// What a storm without an end of its own shows: one message, and nothing ever after. Only the duration distinguishes it from an idle peer, and it
-/// is not over while the queue is stopped.
+/// A storm without an end of its own shows one message, and no further message. Only the duration distinguishes it from an idle peer. The
+/// storm is not over while the queue is stopped.
 #[test]
 fn a_single_message_that_holds_for_ever() {
     let look = |at: u64, meter: &Meter| meter.look(ms(at), Bytes(1500));

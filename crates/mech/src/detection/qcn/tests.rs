@@ -119,7 +119,7 @@ fn keep_alive_samples_through_a_pause() {
     assert_eq!(off.next_clock(), None);
 }
 
-/// Which sources each sampling notifies, of a fast flow without a backlog and a slow one with it (RZ 3880, Fig. 4).
+/// Sources that each sampling notifies, with a fast flow without a backlog and a slow flow with a backlog (RZ 3880, Fig. 4).
 #[test]
 fn the_culprit_is_notified() {
     for (sampling, want) in [("arrival", 6), ("largest", 1), ("random", 1)] {

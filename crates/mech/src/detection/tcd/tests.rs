@@ -401,7 +401,7 @@ fn without_an_off_it_is_red() {
     }
 }
 
-/// What cannot work is refused at its key.
+/// Errors for impossible values name the key.
 #[test]
 fn impossible_parameters_are_refused() {
     let refused = |given: &[(&str, &str)], facts: LinkFacts, fc: &FlowControl| {

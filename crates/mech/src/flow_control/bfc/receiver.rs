@@ -11,14 +11,14 @@ use super::filter::{Filter, FilterPart};
 use super::{Params, hrtt, threshold};
 use crate::LinkFacts;
 
-/// What an ingress holds of a flow.
+/// State of a flow at an ingress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Held {
     bytes: u64,
     /// The flow that found it empty.
     owner: u32,
     paused: bool,
-    /// It waits for its turn to be resumed.
+    /// True while the flow waits to be resumed.
     leaving: bool,
 }
 

@@ -18,7 +18,7 @@ struct Waiting {
     handle: u32,
     vfid: u32,
     len: u64,
-    /// Its number in the order of arrival.
+    /// Number in the order of arrival.
     #[serde(serialize_with = "state::counter")]
     nth: u64,
 }
@@ -28,12 +28,12 @@ struct Waiting {
 struct Queue {
     frames: VecDeque<Waiting>,
     bytes: u64,
-    /// Its last flow may come back to it until then.
+    /// Time until which its last flow may return.
     #[serde(serialize_with = "state::deadline")]
     kept_until: Time,
 }
 
-/// Where a flow waits.
+/// Queue of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Place {
     queue: usize,
@@ -55,7 +55,7 @@ pub struct BfcSender {
     places: BTreeMap<u32, Place>,
     /// In effect.
     filter: Filter,
-    /// Those that come in, with their numbers. A closing message waits for the frame on the wire, while words of later filters come.
+    /// Arriving filters, with their numbers. A closing message waits for the frame on the wire, while words of later filters arrive.
     coming: VecDeque<(u32, Filter)>,
     /// The queue that sent last.
     last: usize,

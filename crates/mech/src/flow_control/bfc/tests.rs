@@ -21,7 +21,7 @@ fn state(bytes: u64, active: u32) -> Option<QueueState> {
     Some(QueueState { bytes: Bytes(bytes), rate: C, active })
 }
 
-/// What a frame on the wire carries.
+/// Messages of a frame on the wire.
 fn filter_of(r: &mut BfcReceiver, now: Time) -> Vec<Message> {
     let first = r.on_wake(now);
     first.into_iter().chain(std::iter::from_fn(|| r.more())).collect()

@@ -102,7 +102,7 @@ impl EntryTable {
     }
 }
 
-/// What the receiver half of an entry port keeps.
+/// State of the receiver half of an entry port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub(super) struct Entry {
     #[serde(skip)] // constant
@@ -112,7 +112,7 @@ pub(super) struct Entry {
     own: u16,
     /// Stage of what waits at the egress that counts.
     lead: u16,
-    /// That egress: the one with the highest stage when it was looked at.
+    /// Egress with the highest stage at the last check.
     egress: u16,
 }
 

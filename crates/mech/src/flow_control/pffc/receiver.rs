@@ -21,14 +21,14 @@ use super::super::pfc::Pause;
 use super::super::{FlowReceiver, Message, QueueState, repeat};
 use super::{Order, Params};
 
-/// Where a slot stands.
+/// State of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 enum State {
     #[default]
     Sends,
-    /// It keeps its pause queue from being resumed.
+    /// Paused: the slot prevents its pause queue from being resumed.
     Holds,
-    /// It has drained, but shares its pause queue with one that has not.
+    /// Drained, but sharing its pause queue with a slot that has not drained.
     Waits,
 }
 
@@ -49,7 +49,7 @@ struct Queue {
     holders: u32,
     /// Slots whose flows were led into it, in the order in which they were.
     guests: Vec<u16>,
-    /// When its pause, or its resume, has to be repeated; `None`: not at all.
+    /// Time of the next repeat of its pause, or its resume; `None`: no repeat.
     refresh_at: Option<Time>,
 }
 
@@ -77,7 +77,7 @@ impl PffcReceiver {
         PffcReceiver { p: p.clone(), line, slots: Vec::new(), queues, due: VecDeque::new(), collisions: 0 }
     }
 
-    /// What is held of the flows that share this flow's slot [bytes].
+    /// Bytes held of the flows that share this flow's slot.
     pub fn held(&self, flow: u32) -> Bytes {
         self.slots.get(self.p.slot(flow) as usize).map_or(Bytes::ZERO, |s| Bytes(s.bytes))
     }

@@ -26,7 +26,7 @@ use xoff_units::{Bytes, Rate, Time, state};
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
-/// Where the frames of a slot go.
+/// Queue of the frames of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 enum Place {
     #[default]
@@ -40,7 +40,7 @@ enum Place {
 struct Waiting {
     #[serde(serialize_with = "state::frame")]
     handle: u32,
-    /// Its number in the order of arrival.
+    /// Number in the order of arrival.
     #[serde(serialize_with = "state::counter")]
     nth: u64,
 }
@@ -55,7 +55,7 @@ struct Queue {
     behind: u64,
     /// Frames with smaller numbers have the right of way since the last RESUME.
     first: u64,
-    /// How often its detours have ended: its last frame left, or it was empty when its pause ended.
+    /// Number of ended detours: its last frame left, or the queue was empty when its pause ended.
     emptied: u32,
 }
 
@@ -71,7 +71,7 @@ impl Queue {
         self.emptied = self.emptied.wrapping_add(1);
     }
 
-    /// Its pause has ended with its time, and nothing waits in it.
+    /// Ends the pause of an empty queue whose time is over.
     fn settle(&mut self, now: Time) {
         if self.paused_until != Time::ZERO && self.is_idle(now) {
             self.end();
@@ -127,7 +127,7 @@ impl PffcSender {
         })
     }
 
-    /// Which queue goes next: `Some(None)` the default one, `None` none.
+    /// Queue to serve next: `Some(None)` the default queue, `None` no queue.
     fn next(&self, now: Time) -> Option<Option<usize>> {
         let default = self.default.front().map_or(u64::MAX, |f| f.nth);
         let (mut first, mut oldest) = ((u64::MAX, None), (default, None));

@@ -40,7 +40,7 @@ fn obey(s: &mut PffcSender, orders: &[Order]) {
     orders.iter().for_each(|&o| s.on_message(Time::ZERO, Message::Flow(o)));
 }
 
-/// What goes until nothing may.
+/// Frames that leave until none may.
 fn drain(s: &mut PffcSender) -> Vec<u32> {
     std::iter::from_fn(|| s.pop(Time::ZERO)).collect()
 }

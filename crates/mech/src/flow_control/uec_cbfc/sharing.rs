@@ -42,7 +42,7 @@ pub(super) const OWN: [ParamSpec; 4] = [
     ),
 ];
 
-/// How much of the shared part a channel may use.
+/// Limit of a channel in the shared part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Threshold {
     /// So many credits.
@@ -131,13 +131,13 @@ impl Sharing {
     }
 }
 
-/// What a channel knows of the port.
+/// State of the port, as a channel knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub(super) struct Shared {
     #[serde(skip)] // constant
     #[save(built)]
     rule: Sharing,
-    /// What the others use of the shared part.
+    /// Shared credits that the other channels use.
     others: u64,
     /// Channels that share, itself included.
     channels: u64,
@@ -148,7 +148,7 @@ impl Shared {
         Shared { rule, others: 0, channels: 1 }
     }
 
-    /// What a channel with so many credits in use has of the shared part.
+    /// Shared credits of a channel with `in_use` credits in use.
     pub fn used(&self, in_use: u64) -> u64 {
         in_use.saturating_sub(self.rule.reserved)
     }
