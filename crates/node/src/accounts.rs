@@ -17,7 +17,7 @@ pub(crate) enum Accounts {
     Ports(Ports),
 }
 
-/// What the ports hold.
+/// Fill of the ports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
 pub(crate) struct Ports {
     #[serde(skip)] // constant
@@ -72,7 +72,7 @@ impl Accounts {
         matches!(self, Accounts::Pools(pools) if pools.queue_is_full(at, len))
     }
 
-    /// What a receiver sees of an ingress.
+    /// Occupancy of an ingress, as a receiver sees it.
     pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
         match self {
             Accounts::Pools(pools) => pools.occupancy(i, port, class),

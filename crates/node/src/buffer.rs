@@ -11,7 +11,7 @@ use xoff_units::{Bytes, Time};
 use crate::accounts::Accounts;
 use crate::pools::{PoolUse, Pools, PoolsConfig};
 
-/// How the memory is divided.
+/// Division of the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BufferPolicy {
     /// A fixed buffer for every ingress and class (the papers' "input buffer size") [bytes].
@@ -24,7 +24,7 @@ pub enum BufferPolicy {
     Pools(PoolsConfig),
 }
 
-/// Where a frame passes a switch, and when.
+/// Passage of a frame through a switch, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Now.
@@ -37,7 +37,7 @@ pub struct Passage {
     pub class: u8,
 }
 
-/// What had no room for a frame.
+/// Part of the memory that had no room for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// The buffer of its ingress.
@@ -177,7 +177,7 @@ impl Buffer {
         Some(self.of_rule(i))
     }
 
-    /// What has refused a frame.
+    /// Part of the memory that refused a frame.
     #[cold]
     pub fn full(&self, at: &Passage, len: u32) -> Full {
         let queue = self.accounts.as_ref().is_some_and(|a| a.queue_is_full(at, len.into()));
@@ -208,7 +208,7 @@ impl Buffer {
         self.held -= len as u64;
     }
 
-    /// What a receiver sees of the ingress of a port and class.
+    /// Occupancy of the ingress of a port and class, as a receiver sees it.
     #[inline]
     pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
         match &self.accounts {

@@ -23,7 +23,7 @@ use xoff_units::save::Value;
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
 
-/// Which discipline.
+/// Kind of discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisciplineKind {
     /// Arrival order across ingresses.

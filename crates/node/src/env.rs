@@ -15,7 +15,7 @@ use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 pub struct EventKey {
     /// Simulated time.
     pub time: Time,
-    /// Which of equal times; a world without an order of its own leaves it zero.
+    /// Order among equal times; zero in a world without an order of its own.
     pub rank: u64,
 }
 
@@ -116,14 +116,14 @@ pub enum Call {
     },
     /// A clock of the node itself.
     Clock {
-        /// Which one.
+        /// Number of the timer.
         which: u8,
     },
     /// A timer of a flow: of its rate control, or for what it repeats.
     FlowTimer {
         /// The flow's place in its NIC.
         slot: u32,
-        /// Which timer, below [`FLOW_TIMERS`].
+        /// Number of the timer, below [`FLOW_TIMERS`].
         which: u8,
     },
 }
@@ -131,7 +131,7 @@ pub enum Call {
 /// Timers of one flow that can be distinguished.
 pub const FLOW_TIMERS: u8 = 16;
 
-/// Why a frame was dropped. A correctly dimensioned lossless network never does.
+/// Reason for a dropped frame. A correctly dimensioned lossless network drops none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drop {
     /// The ingress buffer had no room.
@@ -140,13 +140,13 @@ pub enum Drop {
     QueueFull(u16),
     /// No route to the destination.
     NoRoute,
-    /// It waited for a link that failed.
+    /// The frame waited for a link that failed.
     LinkFailed,
-    /// It was for the queue of this port, or came in by it, and the watchdog had found a storm there.
+    /// The frame was for the queue of this port, or arrived through it, and the watchdog had found a storm there.
     Stormed(u16),
 }
 
-/// What a port does whose link repeats frames.
+/// Action of a port whose link repeats frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryEvent {
     /// A frame came corrupted, or did not come.
@@ -163,15 +163,15 @@ pub enum RetryEvent {
     SignalLost,
     /// A frame was kept and will not go again. It may have arrived, or arrive yet: that is known at the far end.
     GivenUp {
-        /// What it was for.
+        /// Purpose of the frame.
         kind: FrameKind,
         /// Flow of the frame.
         flow: u32,
-        /// Its number on this link, counted from the first of the run.
+        /// Number of the frame on this link, counted from the first of the run.
         number: u64,
         /// The last bit that the port has sent so far leaves it then.
         sent: Time,
-        /// What for.
+        /// Reason.
         why: Surrender,
     },
     /// The far end began anew: these numbers will not come any more.
@@ -183,16 +183,16 @@ pub enum RetryEvent {
     },
 }
 
-/// Why a link gives up what it keeps.
+/// Reason for a link to give up its kept frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surrender {
     /// More replays in a row without any progress than are allowed.
     NoProgress,
-    /// It has failed.
+    /// The link has failed.
     LinkFailed,
 }
 
-/// What happened inside a node, for probes, checkers and flow accounting.
+/// Event inside a node, for probes, checkers and flow accounting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeEvent {
     /// A frame entered (`arrived`) or left a switch: what its ingress and its egress queue hold now [bytes].
@@ -234,7 +234,7 @@ pub enum NodeEvent {
         class: u8,
         /// Rate; 0 while stopped.
         rate: Rate,
-        /// What stops this port where something does.
+        /// Cause of the stop.
         by: StoppedBy,
         /// If it is stopped and no message is needed to end that: when it ends, and the rate from then on.
         expires: Option<(Time, Rate)>,
@@ -245,9 +245,9 @@ pub enum NodeEvent {
         port: u16,
         /// Number of the class, from 0.
         class: u8,
-        /// It began.
+        /// True at the start.
         on: bool,
-        /// What holds it.
+        /// Cause of the stop.
         by: StoppedBy,
     },
     /// A flow's own rate changed [bit/s].
@@ -274,7 +274,7 @@ pub enum NodeEvent {
         port: u16,
         /// Number of the class, from 0.
         class: u8,
-        /// Which buffer of the port.
+        /// Buffer of the port.
         side: Side,
         /// Flow whose source is notified.
         flow: u32,
@@ -292,7 +292,7 @@ pub enum NodeEvent {
         port: u16,
         /// Number of the class, from 0.
         class: u8,
-        /// Its state.
+        /// New state.
         state: PortState,
     },
     /// The watchdog has found that a class of a port is stormed, or that this is over.
@@ -301,14 +301,14 @@ pub enum NodeEvent {
         port: u16,
         /// Number of the class, from 0.
         class: u8,
-        /// What it has found.
+        /// Finding of the watchdog.
         change: Change,
     },
     /// The link of a port repeats what it corrupts, and did something about that.
     LinkRetry {
         /// Number of the port at its node, from 0.
         port: u16,
-        /// What it did.
+        /// Action of the link.
         what: RetryEvent,
     },
     /// A frame was dropped.
@@ -321,7 +321,7 @@ pub enum NodeEvent {
         flow: u32,
         /// Length [bytes].
         len: u32,
-        /// What it was for. The flow of a control frame means nothing.
+        /// Purpose of the frame. The flow of a control frame has no meaning.
         kind: FrameKind,
         /// Cause of the drop.
         why: Drop,
@@ -380,7 +380,7 @@ pub trait Env {
     /// delay. Returns the time at which the wire is free. A node to which that matters requests a call then
     /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey;
-    /// How long a frame of `len` bytes takes on a wire of this rate.
+    /// Time of a frame of `len` bytes on a wire of this rate.
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
     /// Has this time come?
     fn has_come(&self, key: EventKey) -> bool;

@@ -14,7 +14,7 @@ pub const NIL: FrameId = u32::MAX;
 /// Longest frame that can be distinguished [bytes]: lengths have 16 bits.
 pub const LEN_MAX: u32 = u16::MAX as u32;
 
-/// What a frame is for.
+/// Purpose of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -37,7 +37,7 @@ pub enum FrameKind {
 pub struct Frame {
     /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its value.
     pub seq: u64,
-    /// When its first bit left the source.
+    /// Time at which the first bit left the source.
     pub sent_at: Time,
     /// Next in whatever queue holds it.
     next: FrameId,
@@ -114,7 +114,7 @@ impl Frame {
         (self.in_port, self.out_port) = (total as u16, (total >> 16) as u16);
     }
 
-    /// What [`Frame::set_total`] was given; `None`: the control frame takes none along.
+    /// Value given to [`Frame::set_total`]; `None`: the control frame carries none.
     pub fn total(&self) -> Option<u64> {
         let total = u64::from(self.flow >> 16) << 32 | u64::from(self.out_port) << 16 | u64::from(self.in_port);
         (self.flow & HAS_TOTAL != 0).then_some(total)
@@ -126,7 +126,7 @@ impl Frame {
         Frame { seq: u64::from(number) | u64::from(kind) << 32, flow, ..Frame::new(FrameKind::Control, 0, 0, 8) }
     }
 
-    /// What [`Frame::link_signal`] was given; `None`: it is another frame.
+    /// Values given to [`Frame::link_signal`]; `None`: another kind of frame.
     pub fn as_link_signal(&self) -> Option<(u8, u32)> {
         let is = self.kind() == FrameKind::Control && self.flow & IS_SIGNAL != 0;
         is.then_some(((self.seq >> 32) as u8, self.seq as u32))
@@ -143,7 +143,7 @@ impl Frame {
         (self.bits & NUMBERED != 0).then_some(self.next)
     }
 
-    /// It has come over the link.
+    /// Removes the number after the frame has crossed the link.
     pub fn clear_number(&mut self) {
         self.next = NIL;
         self.bits &= !NUMBERED;
@@ -210,7 +210,7 @@ impl Frame {
     pub fn hops(&self) -> usize {
         (self.bits >> HOPS & 7) as usize
     }
-    /// It came into a switch by one port and is to leave by another.
+    /// Sets the ingress and the egress in a switch, and counts the hop.
     #[inline]
     pub fn pass_through(&mut self, in_port: u16, out_port: u16) {
         (self.in_port, self.out_port) = (in_port, out_port);
@@ -415,7 +415,7 @@ impl Serialize for Frame {
     }
 }
 
-/// How much the port that sent a control frame has sent: a counter of the link in the other direction than the frame's message is about.
+/// Total that the port has sent, in a control frame: a counter of the opposite direction of the link than the message.
 #[derive(Serialize)]
 struct Total(#[serde(serialize_with = "total")] u64);
 
@@ -425,7 +425,7 @@ fn total<S: Serializer>(n: &u64, s: S) -> Result<S::Ok, S::Error> {
     state::feeder(&Counter(*n), s)
 }
 
-/// What a frame of a flow is, apart from where it waits.
+/// Properties of a flow's frame, apart from its place.
 #[derive(Serialize)]
 struct InFlight {
     #[serde(serialize_with = "state::flow")]
@@ -579,7 +579,7 @@ mod tests {
         assert_eq!([q.pop(&store), q.pop(&store), q.pop(&store)], [Some(ids[0]), Some(ids[1]), None], "at the end");
     }
 
-    /// Where doubling would move 32 MiB, and twice as much the next time.
+    /// Growth of a large store: doubling would move 32 MiB, and twice as much the next time.
     #[test]
     fn a_large_store_is_moved_once() {
         let mut store = FrameStore::new();

@@ -48,7 +48,7 @@ impl ClassSet {
     pub fn has(self, class: u8) -> bool {
         class < 8 && self.0 & 1 << class != 0
     }
-    /// How many.
+    /// Number of classes in the set.
     pub fn count(self) -> u64 {
         self.0.count_ones().into()
     }
@@ -80,7 +80,7 @@ impl Classes {
         }
         Classes { priorities, unpaused }
     }
-    /// How many.
+    /// Number of classes.
     pub fn len(&self) -> usize {
         self.priorities.len()
     }

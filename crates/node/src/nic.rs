@@ -58,7 +58,7 @@ pub use state::Left;
 use storm::Storm;
 pub use storm::StormConfig;
 
-/// Whose turn it is, by one of two rules.
+/// Choice of the next flow, by one of two rules.
 #[derive(Serialize, Value)]
 enum Order {
     ByStart(RoundRobin),
@@ -132,9 +132,9 @@ pub struct Nic {
     /// Acknowledgements, CNMs and CNPs that wait.
     feedback: FrameList,
     port: Port,
-    /// Its own memory, where it drains slowly; most do not.
+    /// Memory of a slow NIC; most NICs have none.
     drain: Option<Box<Drain>>,
-    /// What it does where it is broken; most are not.
+    /// Storms of a broken NIC; most NICs have none.
     storms: Vec<Storm>,
     /// Wake-ups that are still to come and no longer count; only where they stay ([`Compat::wakes_stay`](crate::Compat)).
     cancelled_wakes: Vec<Time>,
@@ -237,7 +237,7 @@ impl Nic {
         });
     }
 
-    /// What the rate control of a flow has to know of it.
+    /// Facts about a flow for its rate control.
     fn facts(&self, start: &FlowStart, seed: u64) -> FlowFacts {
         FlowFacts { line: self.line, window: start.window.or(self.c.window), base_rtt: start.base_rtt, seed }
     }
@@ -305,7 +305,7 @@ impl Nic {
         self.port.prefetch_in();
     }
 
-    /// Its flows will be asked soon.
+    /// Prefetches the NIC's flows for the next call.
     #[inline]
     pub fn prefetch_flows(&self) {
         if let Some(turn) = self.round_robin.of_class(0).first() {

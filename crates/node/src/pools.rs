@@ -24,26 +24,26 @@ use crate::buffer::{Ingress, Passage};
 /// A pool at one of its sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// Whether groups or queues draw on this account of it.
+    /// Users of this account: groups or queues.
     pub side: Side,
     /// All of it: reserves, headroom and shared part [bytes].
     pub size: Bytes,
-    /// What all of its members reserve, those of priorities without traffic included [bytes].
+    /// Reserves of all members, including those of priorities without traffic [bytes].
     pub reserves: Bytes,
     /// Headroom that is set aside: that of all groups added up, or what they share [bytes].
     pub headroom: Bytes,
 }
 
 impl PoolConfig {
-    /// What is left for all [bytes].
+    /// Rest that all members share [bytes].
     pub fn shared(&self) -> Bytes {
         self.size.saturating_sub(self.reserves).saturating_sub(self.headroom)
     }
 }
 
-/// What a profile gives to a group or a queue.
+/// Rights of a group or queue, from its profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberConfig {
     /// The pool on which it draws, by number; `None`: nothing limits it at this side.
@@ -52,11 +52,11 @@ pub struct MemberConfig {
     pub reserve: Bytes,
     /// The most headroom that it may use [bytes].
     pub headroom: Bytes,
-    /// Its peer is resumed at or below this [bytes].
+    /// Occupancy at or below which the peer is resumed [bytes].
     pub xon: Bytes,
     /// Or this far below its limit [bytes], if that is more.
     pub xon_offset: Option<Bytes>,
-    /// How much of the shared part it may hold.
+    /// Limit in the shared part.
     pub sharing: AnySharing,
 }
 
@@ -145,7 +145,7 @@ impl Member {
 }
 
 impl Member {
-    /// Its part of how crowded its class is.
+    /// Contribution to the congestion of its class.
     fn crowding(&self) -> u64 {
         self.sharing.crowding(Bytes(self.held)).0.min(CONGESTED)
     }
@@ -305,7 +305,7 @@ impl Pools {
         self.occupancy(i, at.port, at.class)
     }
 
-    /// What a receiver sees of a group.
+    /// Occupancy of a group, as a receiver sees it.
     pub fn occupancy(&self, i: &Ingress, port: u16, class: u8) -> Occupancy {
         let at = self.at(port, class);
         let g = &self.groups.all[at];

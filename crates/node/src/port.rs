@@ -40,14 +40,14 @@ pub struct Hold {
 #[derive(Serialize, Save)]
 #[repr(C)]
 pub(crate) struct ClassState {
-    /// What waits to leave.
+    /// Frames that wait to leave.
     pub egress: Egress,
     /// Obeys the peer. A per-flow one is the queue itself; the egress then only counts.
     #[save(by = saved_tx)]
     pub tx: Tx,
     /// Marks what leaves.
     pub detector: AnyDetector,
-    /// What has come in and not left the switch.
+    /// Frames that have arrived and not left the switch.
     pub ingress: Ingress,
     /// Of the ingress: the downstream half.
     #[serde(serialize_with = "state::feeder")]
@@ -59,12 +59,12 @@ pub(crate) struct ClassState {
     held_since: Time,
 }
 
-/// When the wire is free means nothing once that has passed, and the rank follows from the port.
+/// The time at which the wire becomes free has no meaning once it has passed, and the rank follows from the port.
 fn free_time<S: Serializer>(free: &EventKey, s: S) -> Result<S::Ok, S::Error> {
     state::deadline(&free.time, s)
 }
 
-/// What a class of a port is built from.
+/// Parts of a port's class.
 pub(crate) struct ClassConfig {
     pub flow_control: FlowControl,
     pub ingress: Ingress,
@@ -87,7 +87,7 @@ struct Delays {
 #[derive(Serialize, Save)]
 #[repr(C, align(64))]
 pub struct Port {
-    /// When the wire is free, or was.
+    /// Time at which the wire becomes or became free.
     #[serde(serialize_with = "free_time")]
     free: EventKey,
     /// Control frames waiting; they go before everything else and cannot be paused.
@@ -97,9 +97,9 @@ pub struct Port {
     free_called: bool,
     /// The link has failed: nothing is sent any more.
     failed: bool,
-    /// Classes whose head frame its sender half keeps back, one bit each: OFF, in the words of a detector.
+    /// Classes whose head frame is blocked by its sender half, one bit each: OFF, in the words of a detector.
     off: u8,
-    /// Those of them that the peer's messages keep back.
+    /// Subset of `off` that the peer's messages block, one bit each.
     held: u8,
     /// Classes whose hold has begun or ended since the last report, one bit each.
     hold_changes: u8,
@@ -107,11 +107,11 @@ pub struct Port {
     single: bool,
     /// Data frames that leave record this port, and bytes sent are counted for that.
     records: bool,
-    /// Its link may lose frames to errors.
+    /// True if the link may lose frames to errors.
     lossy: bool,
-    /// Its link repeats what it corrupts: `retry` is there.
+    /// True if the link repeats corrupted frames: `retry` is present.
     repeats: bool,
-    /// Its sender halves share something ([`Sender::shared_use`]).
+    /// True if the sender halves share a resource ([`Sender::shared_use`]).
     shares: bool,
     /// One of both: a frame that starts is noted. One look at a flag for all ports without.
     notes_frames: bool,
@@ -124,7 +124,7 @@ pub struct Port {
     pub rate: Rate,
     /// The first class; most runs have no other.
     class_state: ClassState,
-    /// When the next `Wake` is due; never: none is.
+    /// Time of the next `Wake`; never: none is due.
     #[serde(skip)] // a timer: when the port may send is in the state of its halves and flows
     wake_at: Time,
     /// The other classes.
@@ -138,7 +138,7 @@ pub struct Port {
     message_len: u32,
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
-    /// How records are kept.
+    /// Format of records.
     #[serde(skip)] // constant
     #[save(built)]
     telemetry: RecordFormat,
@@ -183,25 +183,25 @@ impl Port {
         port
     }
 
-    /// What belongs to a class.
+    /// State of a class.
     #[inline]
     pub(crate) fn class_state(&self, class: u8) -> &ClassState {
         if class == 0 { &self.class_state } else { &self.more[class as usize - 1] }
     }
 
-    /// What belongs to a class.
+    /// State of a class.
     #[inline]
     pub(crate) fn class_state_mut(&mut self, class: u8) -> &mut ClassState {
         if class == 0 { &mut self.class_state } else { &mut self.more[class as usize - 1] }
     }
 
-    /// What belongs to a class; the unpaused control class, which travels with the control frames, has nothing.
+    /// State of a class; the unpaused control class, which travels with the control frames, has none.
     #[inline]
     fn class_state_if_any(&mut self, class: u8) -> Option<&mut ClassState> {
         if class == 0 { Some(&mut self.class_state) } else { self.more.get_mut(class as usize - 1) }
     }
 
-    /// What belongs to each class, in class order.
+    /// State of each class, in class order.
     pub(crate) fn class_states(&self) -> impl Iterator<Item = &ClassState> {
         std::iter::once(&self.class_state).chain(&self.more)
     }
@@ -300,7 +300,7 @@ impl Port {
     pub fn put_messages_first(&mut self) {
         self.messages_first = true;
     }
-    /// When a wake-up is still to come.
+    /// Time of a pending wake-up.
     pub fn pending_wake(&self) -> Option<Time> {
         (self.wake_at != Time::NEVER).then_some(self.wake_at)
     }

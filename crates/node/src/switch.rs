@@ -26,18 +26,18 @@ mod watchdog;
 use congestion_points::CongestionPoints;
 use watchdog::Watchdog;
 
-/// How a switch is built.
+/// Settings of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
     /// Flow control of each port, by port number.
     pub flow_control: Vec<FlowControl>,
     /// Facts of each port's link.
     pub links: Vec<LinkFacts>,
-    /// Whether a host is at the other end of each port's link.
+    /// True for each port with a host at the other end of its link.
     pub to_host: Vec<bool>,
     /// Detection at each egress port.
     pub detection: Vec<Detection>,
-    /// How its memory is shared.
+    /// Sharing of the memory.
     pub buffer: BufferPolicy,
     /// Order across ingresses; arrival order where the flow control is per-flow, whose queues are its own.
     pub discipline: DisciplineKind,
@@ -47,7 +47,7 @@ pub struct SwitchConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
-    /// Those that no flow control holds: what finds no room is lost.
+    /// Classes that no flow control pauses: frames without room are lost.
     pub lossy: ClassSet,
     /// Length of control frames [bytes]; `None`: that of the flow control.
     pub message_len: Option<Bytes>,
@@ -73,7 +73,7 @@ pub struct Occupant {
     pub flow: u32,
     /// Number of frames.
     pub frames: u32,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
@@ -110,7 +110,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// What a port with one class takes [bytes], besides what its flow control keeps elsewhere.
+    /// Size of a port with one class [bytes], besides the state that its flow control keeps elsewhere.
     pub const BYTES_PER_PORT: usize = size_of::<Port>() + size_of::<Scheduler>();
 
     /// An empty switch.
@@ -424,7 +424,7 @@ impl Switch {
         message
     }
 
-    /// It is given the queue that the frame has left.
+    /// Reports a departure to a per-flow receiver, with the queue that the frame has left.
     #[cold]
     #[inline(never)]
     fn on_flow_departure(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame) -> Option<Message> {

@@ -25,7 +25,7 @@ const CLASSES_MAX: usize = 8;
 pub struct VlEntry {
     /// Virtual lane: a priority in a model, a class in a switch.
     pub vl: u8,
-    /// What it may send in a turn [64 bytes]; 0: the entry is skipped.
+    /// Weight of a turn [64 bytes]; 0: the entry is skipped.
     pub weight: u8,
 }
 
@@ -36,7 +36,7 @@ pub struct VlArbitration {
     pub high: Vec<VlEntry>,
     /// Round robin of low priority.
     pub low: Vec<VlEntry>,
-    /// What the high table may send before the low one gets an opportunity [4096 bytes]; 0: one packet, 255: no limit.
+    /// Limit of the high table before the low one gets an opportunity [4096 bytes]; 0: one packet, 255: no limit.
     pub high_limit: u8,
 }
 
@@ -60,7 +60,7 @@ impl VlArbitration {
         VlArbitration { high: table(&self.high), low: table(&self.low), high_limit: self.high_limit }
     }
 
-    /// What the high table may send before the low one has an opportunity [bytes]: a packet may go while some of it is left.
+    /// Limit of the high table before the low one has an opportunity [bytes]: a packet may leave while some of it is left.
     fn high_bytes(&self) -> i64 {
         match self.high_limit {
             VlArbitration::NO_LIMIT => i64::MAX,
@@ -69,12 +69,12 @@ impl VlArbitration {
     }
 }
 
-/// Where a port stands in one table.
+/// Position of a port in one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 struct Place {
     /// Entry that has its turn.
     at: usize,
-    /// What is left of its weight [64 bytes]; below zero after a packet that overdrew it.
+    /// Rest of the entry's weight [64 bytes]; below zero after a packet that overdrew it.
     left: i32,
 }
 
@@ -97,12 +97,12 @@ impl Place {
     }
 }
 
-/// Where a port stands. It changes only when a packet goes: a question too many changes nothing.
+/// Position of a port. It changes only when a packet leaves; an extra call changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub(crate) struct VlState {
     high: Place,
     low: Place,
-    /// What the high table may still send [bytes].
+    /// Rest of the high table's limit [bytes].
     high_left: i64,
 }
 

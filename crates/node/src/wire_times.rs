@@ -11,7 +11,7 @@ pub struct WireTimes<const N: usize> {
     clock: WireClock,
 }
 
-/// That of a flow: its full frames.
+/// Transmission times of a flow: those of its full frames.
 pub(crate) type FlowTimes = WireTimes<1>;
 
 impl<const N: usize> WireTimes<N> {

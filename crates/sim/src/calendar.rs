@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::queue::{EventQueue, Pending};
 use crate::windows::Windows;
 
-/// How events are handled. The result, hash included, is the same.
+/// Engine for events. The result, including the hash, is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Window by window where that is possible and pays.
@@ -49,7 +49,7 @@ impl Calendar {
         }
     }
 
-    /// When the next event happens; by window, only between two passes.
+    /// Time of the next event; by window, only between two passes.
     pub fn peek(&mut self) -> Option<EventKey> {
         match self {
             Calendar::Global(q) => q.peek(),

@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::lost::Dropped;
 use crate::pack::{Pack, packed, words};
 
-/// Which promise was broken.
+/// Kind of a violated check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub enum ViolationKind {
     /// A frame was lost in a network that promises not to.
@@ -34,9 +34,9 @@ pub struct Violation {
     pub time: Time,
     /// Rank among equal times, for putting those of several partitions in order.
     pub rank: u64,
-    /// Which promise.
+    /// Kind of the check.
     pub kind: ViolationKind,
-    /// Where and what, one sentence.
+    /// Place and problem, one sentence.
     pub what: String,
 }
 
@@ -55,10 +55,10 @@ pub(crate) struct Checks {
     gaps: BTreeMap<u32, Gaps>,
 }
 
-/// What arrived out of order of one flow.
+/// Frames of one flow that arrived out of order.
 #[derive(Debug, Value)]
 struct Gaps {
-    /// Where the last gap begins [bytes].
+    /// Start of the last gap [bytes].
     expected: u64,
     count: u64,
     first: Violation,

@@ -7,13 +7,13 @@ use xoff_units::{Span, Time};
 /// The present event.
 #[derive(Clone, Copy, Debug, Value)]
 pub(crate) struct Clock {
-    /// When it happens.
+    /// Time of the event.
     pub now: Time,
-    /// Its rank among equal times.
+    /// Rank among equal times.
     rank: u64,
     /// The latest event that has asked for one of its own instant and a lower rank, which then came after it all the same.
     floor: EventKey,
-    /// What fast-forward has skipped: the time of the run is that much later than the one that nodes see.
+    /// Time skipped by fast-forward: the time of the run is later than the nodes' time by this span.
     pub skipped: Span,
 }
 

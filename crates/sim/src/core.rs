@@ -33,7 +33,7 @@ fn flow_timer(slot: u32, which: u8) -> u32 {
     slot * FLOW_TIMERS as u32 + which as u32
 }
 
-/// What [`flow_timer`] put together.
+/// Inverse of [`flow_timer`].
 pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
     (arg / FLOW_TIMERS as u32, (arg % FLOW_TIMERS as u32) as u8)
 }
@@ -41,7 +41,7 @@ pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
 /// The environment of the nodes of one partition of the network (of all of them, if the run is not split).
 #[derive(Save)]
 pub(crate) struct Core {
-    /// Which partition.
+    /// Number of the partition.
     #[save(built)]
     partition: u16,
     pub clock: Clock,
@@ -63,7 +63,7 @@ pub(crate) struct Core {
     /// Frames for other partitions, by partition.
     #[save(built)]
     pub outgoing: Vec<Vec<RemoteArrival>>,
-    /// When the first of them arrives; without a look at all of them.
+    /// Arrival of the first of them, without a search.
     pub first_outgoing: EventKey,
     #[save(built)]
     losses: Option<Box<dyn Losses>>,
@@ -139,7 +139,7 @@ impl Core {
         self.monitor.link_failed || self.losses.is_some() || !self.errors.is_empty()
     }
 
-    /// What the link does to a frame that arrives by a port; `None`: links repeat and corrupt nothing.
+    /// Effect of the link on a frame that arrives by a port; `None`: links neither repeat nor corrupt.
     pub fn over_link(&mut self, port: u32, frame: FrameId) -> Option<Option<Hit>> {
         let frame = &self.frames[frame];
         let directions = self.errors.get_mut(port as usize)?;
@@ -190,7 +190,7 @@ impl Core {
         self.layout.ports.place(self.layout.ports.peer(self.layout.ports.of(node, port)))
     }
 
-    /// What is kept of the flow of a frame will be asked for soon.
+    /// Prefetches the state of the flow of a frame.
     #[inline]
     pub fn prefetch_flow(&self, f: &Frame) {
         if f.kind() != FrameKind::Control {

@@ -40,7 +40,7 @@ pub struct StuckPort {
 pub struct Deadlock {
     /// The time the cycle closed: when the last of its ports was stopped for good.
     pub closed: Time,
-    /// When the detector found it.
+    /// Time at which the detector found the deadlock.
     pub seen: Time,
     /// The cycle; each port waits for the next, the last for the first.
     pub cycle: Vec<StuckPort>,
@@ -57,7 +57,7 @@ pub(crate) struct Waiting {
     pub since: Time,
     pub frames: u32,
     pub bytes: u64,
-    /// Where the bytes of the buffer it waits for are: by egress of the peer.
+    /// Bytes of the buffer that the port waits for, by egress of the peer.
     pub blockers: BTreeMap<Egress, u64>,
 }
 

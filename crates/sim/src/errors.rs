@@ -58,7 +58,7 @@ impl Code {
     }
 }
 
-/// How frames are hit.
+/// Model of the errors.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
     /// By bit errors.
@@ -67,7 +67,7 @@ pub enum ErrorKind {
         ber: f64,
         /// Bytes that count beside the frame.
         overhead: u32,
-        /// What corrects them.
+        /// Code that corrects errors.
         code: Option<Code>,
     },
     /// Frame by frame.
@@ -86,16 +86,16 @@ pub enum ErrorKind {
         /// And in the good one.
         loss_good: f64,
     },
-    /// These, in order, counted from 1.
+    /// Given frames, in order, counted from 1.
     Nth(Vec<u64>),
 }
 
-/// Which frames can be hit.
+/// Frames that can be hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitFrames {
     /// All.
     All,
-    /// Those of flows, and what is sent about them.
+    /// Frames of flows, and messages about them.
     Flows,
     /// Control frames.
     Control,
@@ -106,9 +106,9 @@ pub enum HitFrames {
 pub struct LinkErrors {
     /// The ports that transmit, as node and port.
     pub ports: Vec<(u32, u16)>,
-    /// How.
+    /// Error model.
     pub kind: ErrorKind,
-    /// Which frames.
+    /// Affected frames.
     pub frames: HitFrames,
     /// A hit frame comes, with a wrong check sequence; else nothing comes.
     pub seen: bool,
@@ -154,7 +154,7 @@ impl Direction {
         Direction { errors, rng, bad: false, seen: 0, known: (0, 0.0) }
     }
 
-    /// What it does to a frame.
+    /// Effect on a frame.
     pub fn hit(&mut self, frame: &Frame) -> Option<Hit> {
         let control = frame.kind() == FrameKind::Control;
         let concerned = match self.errors.frames {
@@ -187,7 +187,7 @@ impl Direction {
     }
 }
 
-/// What has happened to the frames of a link.
+/// State of the errors of a link.
 impl Save for Direction {
     fn save(&self, to: &mut Writer) {
         let Direction { errors: _, rng, bad, seen, known: _ } = self;

@@ -7,7 +7,7 @@ use xoff_units::save::{Save, Value};
 
 use crate::queue::Pending;
 
-/// What an event is about. Among equal times lower kinds go first (see [`EventOrder::Entity`]).
+/// Subject of an event. Among equal times lower kinds go first (see [`EventOrder::Entity`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Kind {

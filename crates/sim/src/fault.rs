@@ -21,7 +21,7 @@ use crate::errors::LinkErrors;
 pub struct LinkFailure {
     /// Simulated time.
     pub at: Time,
-    /// Which link, both directions.
+    /// Link, both directions.
     pub link: LinkId,
 }
 
@@ -32,9 +32,9 @@ pub struct PauseStorm {
     pub host: u32,
     /// Priority that it stops, 0 to 7.
     pub priority: u8,
-    /// Its first message.
+    /// Time of the first message.
     pub from: Time,
-    /// It lets go.
+    /// Time of the release.
     pub until: Time,
     /// Time between two messages [ps].
     pub interval: Span,
@@ -45,7 +45,7 @@ pub struct PauseStorm {
 pub struct SlowReceiver {
     /// Number of the host.
     pub host: u32,
-    /// How its NIC drains.
+    /// Drain settings of its NIC.
     pub drain: DrainConfig,
 }
 

@@ -16,7 +16,7 @@ use crate::records::Records;
 pub struct FlowRecord {
     /// The flow as it was started.
     pub flow: Flow,
-    /// How many flows its host had started before it (closed loops number by it).
+    /// Number of flows that its host had started before it (closed loops number by it).
     pub nth: u64,
     /// Payload put on the wire by the source, repetitions included [bytes].
     pub sent: u64,
@@ -30,11 +30,11 @@ pub struct FlowRecord {
     pub cnms: u64,
     /// Of a message of a job: for how long its last frame stood in switches before ports that were stopped [ps].
     pub stopped: u64,
-    /// When its source put its last frame on the wire.
+    /// Time at which the source put the last frame on the wire.
     pub all_sent: Option<Time>,
-    /// When its last byte had arrived in order.
+    /// Time at which the last byte had arrived in order.
     pub received: Option<Time>,
-    /// When it was complete: last acknowledgement at the source, or without acknowledgements last byte at the destination.
+    /// Completion: last acknowledgement at the source, or without acknowledgements last byte at the destination.
     pub end: Option<Time>,
 }
 
@@ -55,7 +55,7 @@ impl FlowRecord {
         }
     }
 
-    /// Its counters will be asked soon.
+    /// Prefetches the counters of the flow.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(&self.sent);
@@ -76,8 +76,8 @@ impl FlowRecord {
         self.end = self.end.or(o.end);
     }
 
-    /// When all was acknowledged at its source: its last acknowledgement. None without acknowledgements, where the flow is complete
-    /// with its delivery; an acknowledgement takes time, so it is always later than that.
+    /// Time of the last acknowledgement at the source. None without acknowledgements, where the flow is complete with its delivery; an
+    /// acknowledgement takes time, so it is always later than that.
     pub fn acked(&self) -> Option<Time> {
         self.end.filter(|_| self.end != self.received)
     }
@@ -93,7 +93,7 @@ impl FlowRecord {
     }
 }
 
-/// What a process has seen of a flow: its record without the flow, which all processes know.
+/// Part of a flow's record that a process has seen, without the flow, which all processes know.
 #[derive(Clone, Default, PartialEq, Value)]
 pub(crate) struct Seen {
     nth: u64,

@@ -45,7 +45,7 @@ packed! {
     Skipped { to, from, until }
 }
 
-/// What both ends of links know.
+/// Given-up frames that both ends of links know.
 #[derive(Default, Value)]
 pub(crate) struct GivenUp {
     runs: Vec<Run>,

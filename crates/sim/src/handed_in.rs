@@ -19,14 +19,14 @@ use crate::model::PathFacts;
 use crate::partition::Partition;
 use crate::world::World;
 
-/// What has become of a flow.
+/// News of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct News {
-    /// When.
+    /// Time of the news.
     pub at: Time,
-    /// Its number.
+    /// Number of the flow.
     pub flow: u32,
-    /// Its last byte has arrived in order; false: it has left its source.
+    /// True if the last byte has arrived in order; false: it has left its source.
     pub delivered: bool,
 }
 
@@ -73,7 +73,7 @@ impl World {
         (FLOWS_MAX - self.listed) as u64
     }
 
-    /// What has become of flows since this was last asked, in the order in which it happened; those of the scenario among them.
+    /// News of flows since the last call, in order; also of flows of the scenario.
     pub fn news(&mut self) -> Vec<News> {
         self.partitions[0].news.as_mut().map_or(Vec::new(), std::mem::take)
     }

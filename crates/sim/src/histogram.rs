@@ -5,7 +5,7 @@
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Span, Time};
 
-/// Which looks are taken, and when the counts are kept.
+/// Chosen polls, and the interval of stored counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
     /// First look.

@@ -26,12 +26,12 @@ pub(crate) const JOB: u8 = 3;
 /// Among the flows that are complete: a rank is at its end.
 pub(crate) const RANK_DONE: u32 = u32::MAX;
 
-/// What a rank did.
+/// Log of a rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankLog {
-    /// When its operations began and ended.
+    /// Start and end of its operations.
     pub log: Log,
-    /// Its messages in order of their flows: what its NIC had put on the wire when each began, and when its last frame did [bytes].
+    /// Messages in order of their flows: bytes that the NIC had put on the wire at the start of each, and at its last frame.
     pub wire: Vec<(u32, u64, u64)>,
     /// Of a streamed job instead: by message of the rank, how much its NIC put on the wire meanwhile [bytes].
     pub carried: Option<Items<u64>>,
@@ -40,7 +40,7 @@ pub struct RankLog {
 }
 
 impl RankLog {
-    /// What the NIC of the rank put on its wire from the beginning of a message until its last frame [bytes].
+    /// Bytes that the rank's NIC put on its wire from the start of a message until its last frame.
     pub fn carried(&self, job: &Job, rank: u32, flow: u32) -> u64 {
         match &self.carried {
             Some(carried) => carried.get(job.nth_of_rank(rank, flow) as usize),
@@ -56,7 +56,7 @@ struct Rank {
     job: usize,
     #[save(built)]
     host: u32,
-    /// Which of the ranks at its host.
+    /// Position among the ranks at its host.
     #[save(built)]
     place: u32,
     machine: Machine,
@@ -231,7 +231,7 @@ impl World {
         home.starts.started.get(&(u32::MAX, host)).copied().unwrap_or(0)
     }
 
-    /// What the NIC of a rank had put on its wire when a message of it began and had left.
+    /// Bytes that a rank's NIC had put on its wire at the start and at the end of a message.
     pub(crate) fn wire_of(&self, job: usize, rank: u32, flow: u32) -> Option<(u64, u64)> {
         let of = |r: &Ranks| r.by_rank.get(&(job, rank)).and_then(|&at| r.here[at as usize].wire.get(&flow).copied());
         self.partitions.iter().filter_map(|p| p.jobs.as_deref()).find_map(of)
@@ -272,7 +272,7 @@ impl World {
         }
     }
 
-    /// What the ranks did, by job and rank.
+    /// Logs of the ranks, by job and rank.
     pub(crate) fn take_ranks(&mut self) -> Vec<Vec<RankLog>> {
         let Some(jobs) = self.partitions.first().and_then(|p| p.jobs.as_ref()).map(|r| r.jobs.clone()) else { return Vec::new() };
         let mut all: Vec<Vec<RankLog>> = jobs.jobs.iter().map(|j| vec![RankLog::default(); j.hosts.len()]).collect();

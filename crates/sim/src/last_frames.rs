@@ -30,7 +30,7 @@ impl LastFrames {
         self.here.insert((flow, node), now);
     }
 
-    /// It is transmitted there. Returns when it arrived.
+    /// Removes a frame that is transmitted there. Returns its arrival time.
     pub fn leaves(&mut self, flow: u32, node: u32) -> Option<Time> {
         self.here.remove(&(flow, node))
     }

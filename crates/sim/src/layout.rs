@@ -8,9 +8,9 @@ use xoff_workload::Flow;
 
 use crate::probe::Probes;
 
-/// What is the same for all partitions of a network and does not change during a run.
+/// Data that all partitions of a network share and that a run does not change.
 pub(crate) struct Layout {
-    /// Where each port stands in the columns by port.
+    /// Position of each port in the columns by port.
     pub ports: PortNumbers,
     /// Partition of each node.
     pub partition_of: Vec<u16>,
@@ -40,7 +40,7 @@ pub(crate) struct Layout {
     pub loops: bool,
     /// Flows may be messages of jobs.
     pub jobs: bool,
-    /// Their messages are not kept in memory.
+    /// True if messages are not kept in memory.
     pub streamed: bool,
     /// Names of the nodes.
     pub names: Vec<Box<str>>,

@@ -75,5 +75,5 @@ pub use queue::{EventQueue, Pending, QueueTrace, Replayed};
 pub use storms::Storm;
 pub use world::{Leaving, NO_PORT, PAYS_WINDOW, PortNow, PortSample, SLICE, UNKNOWN_SOURCE, Waiter, World, classes_in_use};
 pub use xoff_node::{EventKey, PoolUse};
-/// What the rows are made of.
+/// Component types of the rows.
 pub use xoff_rows::{CauseRow, CnmRow, ControlRow, Direction, MarkRow, Port, QueueRow, RateRow, RateSource, Side, StateRow};

@@ -34,7 +34,7 @@ pub(crate) struct Line {
 pub(crate) const TAPPED: u16 = 1 << 15;
 
 impl Line {
-    /// What it transmits is recorded from now on.
+    /// Records the transmissions from now on.
     pub fn tap(&mut self) {
         self.partition |= TAPPED;
     }
@@ -60,6 +60,6 @@ pub(crate) struct RemoteArrival {
     pub frame: Frame,
     /// The handle that it had here.
     pub id: FrameId,
-    /// Its records, in a run whose frames collect any.
+    /// Telemetry of the line, in a run whose frames collect records.
     pub telemetry: Option<Box<Telemetry>>,
 }

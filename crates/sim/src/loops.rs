@@ -11,14 +11,14 @@ use crate::flows::FlowRecord;
 use crate::model::PathFacts;
 use crate::partition::{HOPS, Node, Partition, RECEIVES};
 
-/// How far a flow has come.
+/// Progress of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub(crate) enum Stage {
-    /// Its last frame has left the source.
+    /// The last frame has left the source.
     Sent,
-    /// Its last frame has arrived, without a report.
+    /// The last frame has arrived, without a report.
     Delivered,
-    /// Its last frame has arrived, and that is to be acknowledged.
+    /// The last frame has arrived and is to be acknowledged.
     Arrived,
     /// The news that all has arrived is at its source.
     Acknowledged,

@@ -80,12 +80,11 @@ impl LostFrames {
     pub fn total(&self) -> FrameCount {
         self.dropped() + self.on_links()
     }
-    /// Those that no fault explains. In a network that promises to lose nothing ([`Outcome::lossless`](crate::Outcome::lossless)) each
-    /// of them breaks the promise.
+    /// Losses that no fault explains. In a lossless network ([`Outcome::lossless`](crate::Outcome::lossless)) each of them is a violation.
     pub fn unexcused(&self) -> FrameCount {
         self.buffer_full + self.no_route
     }
-    /// Those that a failed or faulty link, the watchdog, or a lossy class explains.
+    /// Losses that a failed or faulty link, the watchdog, or a lossy class explains.
     pub fn excused(&self) -> FrameCount {
         self.cut_off + self.link_failed + self.by_watchdog + self.on_links() + self.lossy()
     }
@@ -105,7 +104,7 @@ impl LostFrames {
     }
 }
 
-/// What links did that repeat what they corrupt.
+/// Activity of links that repeat corrupted frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct RetryCounts {
     /// Frames that a link corrupted, and kept to send them again.

@@ -25,7 +25,7 @@ pub struct Memory {
     pub frames: Bytes,
 }
 
-/// What each thread keeps of every port: line, counters, pause, random stream.
+/// Memory that each thread keeps for every port: line, counters, pause, random stream.
 const PER_THREAD: u64 = (size_of::<Line>() + size_of::<PortTotals>() + 16) as u64;
 
 /// A frame that is queued or on its way [bytes]: itself and the event of its arrival.
@@ -36,7 +36,7 @@ pub const BYTES_PER_FRAME: u64 = (size_of::<Frame>() + size_of::<Event>()) as u6
 pub const BYTES_PER_IDLE_PORT: u64 = (Switch::BYTES_PER_PORT + size_of::<(u32, u16)>()) as u64 + PER_THREAD;
 
 impl Memory {
-    /// What a run of these flows over this network needs, with frames of `mtu`, so many classes and so many threads.
+    /// Memory for a run of these flows over this network, with frames of `mtu` and the given numbers of classes and threads.
     pub fn estimate(t: &Topology, flows: usize, mtu: Bytes, classes: usize, threads: usize) -> Memory {
         let (classes, threads) = (classes as u64, threads as u64);
         let (mut network, mut frames) = (0, 0);

@@ -55,12 +55,12 @@ pub struct NicModel {
     pub payload_max: u32,
     /// Bytes on the wire around the payload.
     pub header: u32,
-    /// How data are acknowledged.
+    /// Acknowledgement of data.
     pub transport: Transport,
     /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that does; off: with acknowledgements, or
     /// with the data where there are none.
     pub cnps_unpaused: bool,
-    /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
+    /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
     /// Flows that end-to-end control applies to are connections of this transport, the others datagrams that are not acknowledged; `None`:
     /// data are acknowledged as `transport` says, and nothing more.
@@ -71,9 +71,9 @@ pub struct NicModel {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames.
     pub rate_bound: bool,
-    /// Where flow control holds single flows of a host, it holds all flows of their priority.
+    /// True if a host pauses all flows of a priority when flow control pauses single flows.
     pub obeys_priorities: bool,
-    /// How an application's rate is kept.
+    /// Pacing of an application's rate.
     pub pacing: Pacing,
     /// Messages of one source for one receiver and priority share a connection; off: each has its own.
     pub shared_connections: bool,
@@ -116,7 +116,7 @@ pub struct Model<'a> {
     /// The share of the network that this process simulates, if others have the rest, see [`World::join`](crate::World::join); `None`: all
     /// of it. Never changes a result.
     pub share: Option<Share>,
-    /// How events are handled; never changes a result.
+    /// Engine for events; never changes a result.
     pub engine: Engine,
     /// A network whose state recurs is advanced by whole periods; never changes a result.
     pub fast_forward: bool,
@@ -130,7 +130,7 @@ pub struct Model<'a> {
     pub stop_when_done: bool,
     /// Hold the run to its promises.
     pub checks: bool,
-    /// What to record.
+    /// Recordings.
     pub probes: Probes,
     /// Priorities that no flow control holds: what finds no room in a switch is lost, and that is a result.
     pub lossy: Vec<u8>,
@@ -138,7 +138,7 @@ pub struct Model<'a> {
     pub unpaused: Option<u8>,
     /// Replaces our random streams where a detector draws at random.
     pub draws: Option<Box<dyn RngSource>>,
-    /// What breaks during the run.
+    /// Failures during the run.
     pub faults: Faults,
     /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
     /// a network of its own.

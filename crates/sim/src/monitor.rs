@@ -34,7 +34,7 @@ use crate::storms::Storms;
 pub(crate) struct Counts {
     /// Links passed by frames, control frames not counted.
     pub frame_hops: u64,
-    /// Those of data frames.
+    /// Frame-hops of data frames.
     pub data_frame_hops: u64,
     /// Data frames sent by sources.
     pub injected: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Counts {
     pub rate_changes: u64,
     /// Frames lost.
     pub lost: LostFrames,
-    /// What links repeated.
+    /// Repeats of links.
     pub retry: RetryCounts,
     /// Times that the retransmission timer of a flow expired.
     pub retransmission_timeouts: u64,
@@ -83,14 +83,14 @@ pub(crate) struct Monitor {
     pub link_failed: bool,
     /// Links lose frames to errors.
     pub links_lose: bool,
-    /// What the peers stop and hold.
+    /// Stops and blocked times by peers.
     pub stops: Stops,
     /// Last frames of messages in switches, where jobs are accounted for.
     #[save(each)]
     pub last_frames: Option<Box<LastFrames>>,
-    /// What links gave up that repeat.
+    /// Frames that repeating links gave up.
     pub given_up: GivenUp,
-    /// What watchdogs have found.
+    /// Findings of watchdogs.
     pub storms: Storms,
     /// By node and port, where there are any.
     pub cnms: BTreeMap<(u32, u16), PortCnms>,

@@ -18,10 +18,10 @@ use crate::jobs::RankLog;
 use crate::lost::{LostFrames, RetryCounts};
 use crate::storms::Storm;
 
-/// Why a run ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It reached its end time.
+    /// The end time was reached.
     TimeUp,
     /// Nothing was left to happen.
     Quiet,
@@ -31,7 +31,7 @@ pub enum Ended {
     Deadlock,
     /// The caller stopped it.
     Interrupted,
-    /// Its records could not be written.
+    /// The records could not be written.
     RecorderFailed,
 }
 
@@ -58,11 +58,11 @@ pub struct PortTotals {
     pub ingress_bytes_max: u64,
     /// Largest egress queue, any one class [bytes].
     pub egress_bytes_max: u64,
-    /// How often the peer stopped this port.
+    /// Number of stops of this port by its peer.
     pub pauses: u64,
     /// Time during which the peer stopped this port, any class, runs still open included [ps].
     pub pause_ps_total: u64,
-    /// How often a frame at the head of a queue had to wait for a message of the peer: it was paused, or lacked credits.
+    /// Number of waits of a frame at the head of a queue for a message of the peer: it was paused, or lacked credits.
     pub holds: u64,
     /// Time during which such a frame waited, any class, holds still open included [ps].
     pub hold_ps_total: u64,
@@ -82,13 +82,13 @@ pub struct PortCnms {
 /// A finished run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Why it ended.
+    /// Reason for the end.
     pub ended: Ended,
     /// Simulated time reached.
     pub now: Time,
     /// Events, those that fast-forward has skipped included.
     pub events: u64,
-    /// What fast-forward has done, or why it could do nothing.
+    /// Effect of fast-forward, or the reason for none.
     pub fast_forwarded: FastForwarded,
     /// Link traversals of data and feedback frames.
     pub frame_hops: u64,
@@ -100,7 +100,7 @@ pub struct Outcome {
     pub lost_frames: u64,
     /// All frames that did not arrive, by cause; counted whether or not checks are on.
     pub lost: LostFrames,
-    /// What links did that repeat what they corrupt.
+    /// Activity of links that repeat corrupted frames.
     pub retry: RetryCounts,
     /// Times that the retransmission timer of a flow expired.
     pub retransmission_timeouts: u64,
@@ -114,7 +114,7 @@ pub struct Outcome {
     pub flows: Vec<FlowRecord>,
     /// Messages of streamed jobs, whose numbers are those after the flows'.
     pub messages: Option<Box<Paged<FlowRecord>>>,
-    /// What the ranks of each job did.
+    /// Logs of the ranks of each job.
     pub ranks: Vec<Vec<RankLog>>,
     /// Flows in the order in which they were complete.
     pub completions: Vec<u32>,
@@ -122,7 +122,7 @@ pub struct Outcome {
     pub queue_counts: Vec<QueueCounts>,
     /// Deadlocks found, in order of time.
     pub deadlocks: Vec<Deadlock>,
-    /// What watchdogs found, in order of time.
+    /// Findings of watchdogs, in order of time.
     pub storms: Vec<Storm>,
     /// Counters by node and port.
     pub ports: Vec<Vec<PortTotals>>,
@@ -139,7 +139,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// How many flows there are, messages of streamed jobs too.
+    /// Number of flows, including messages of streamed jobs.
     pub fn flows_total(&self) -> u64 {
         self.flows.len() as u64 + self.messages.as_ref().map_or(0, |m| m.len())
     }

@@ -36,7 +36,7 @@ pub(crate) struct Starts {
     /// All flows of the run, by start.
     #[save(built)]
     pub flows: Arc<Vec<Flow>>,
-    /// Those whose source is in this partition.
+    /// Flows whose source is in this partition.
     #[save(built)]
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
@@ -44,7 +44,7 @@ pub(crate) struct Starts {
     /// Path facts of each flow; empty: nothing.
     #[save(built)]
     pub path_facts: Arc<Vec<PathFacts>>,
-    /// Those of messages that are not in the list, by source and destination.
+    /// Flows of messages that are not in the list, by source and destination.
     #[save(built)]
     pub facts_of_ends: Arc<FxHashMap<(u32, u32), PathFacts>>,
     #[save(built)]
@@ -55,7 +55,7 @@ pub(crate) struct Starts {
     pub round_robin: Option<Box<dyn StartOrder>>,
     /// Flows that have begun.
     pub begun: usize,
-    /// What fast-forward has skipped: flows begin that much sooner for the nodes.
+    /// Time skipped by fast-forward: flows begin earlier by this span for the nodes.
     pub skipped: Span,
 }
 
@@ -96,20 +96,20 @@ pub(crate) struct Partition {
     /// Ranks of jobs at the hosts that are here.
     #[save(each)]
     pub jobs: Option<Box<Ranks>>,
-    /// What became of flows that were handed in, since that was last asked; `None`: none are handed in.
+    /// News of flows from outside since the last call; `None`: there are no such flows.
     #[save(built)] // a world that has any is not saved
     pub news: Option<Vec<News>>,
     /// Events prefetch the memory of their ports and nodes.
     #[save(built)]
     large: bool,
-    /// When something last happened, apart from calls that find nothing due.
+    /// Time of the last event, apart from calls that find no work.
     pub acted: Time,
     /// Buckets of events whose frames have been asked for.
     #[save(built)]
     asked: u64,
 }
 
-/// What the start of a flow is about, in the last part of its argument; see [`Partition::start_flows`].
+/// Subject of the start of a flow, in the last part of its argument; see [`Partition::start_flows`].
 pub(crate) const HOPS: u32 = 4;
 /// A source learns that its flow has been delivered, and may start the next one.
 pub(crate) const RECEIVES: u32 = 3;
@@ -536,7 +536,7 @@ impl Partition {
         }
     }
 
-    /// Who fills the buffers for which ports have just begun to wait.
+    /// Records the flows that fill the buffers of newly blocked ports.
     fn record_causes(&mut self) {
         for (node, port, class) in std::mem::take(&mut self.core.monitor.rows.ask_why) {
             let (peer, peer_port) = self.core.peer(node, port);

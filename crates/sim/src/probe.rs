@@ -9,7 +9,7 @@ use xoff_node::Frame;
 use xoff_rows::{CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
 use xoff_units::{Span, Time};
 
-/// Which ports are recorded.
+/// Selection of recorded ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
     /// No port.
@@ -17,7 +17,7 @@ pub enum Selection {
     None,
     /// Every port.
     All,
-    /// These (node, port).
+    /// These (node, port) pairs.
     Some(Vec<(u32, u16)>),
 }
 
@@ -38,17 +38,17 @@ impl Selection {
 
 /// A probe of ports: a key of `[probes]` whose value names ports.
 pub struct PortProbe {
-    /// Its key in a scenario.
+    /// Key in a scenario.
     pub key: &'static str,
-    /// What it records, for help and documentation.
+    /// Description of the recording, for help and documentation.
     pub about: &'static str,
-    /// Its key in earlier versions.
+    /// Key in earlier versions.
     pub renamed_from: &'static [&'static str],
-    /// It is a sample; others record changes.
+    /// True for samples; other probes record changes.
     pub sampled: bool,
-    /// What it records belongs to the ingress too, at the far end of the link direction by which a port is named.
+    /// True if the recording also belongs to the ingress, at the far end of the link direction that names a port.
     pub ingress_too: bool,
-    /// Its ports.
+    /// Ports of the probe.
     pub of: fn(&Probes) -> &Selection,
     /// The same, to set them.
     pub of_mut: fn(&mut Probes) -> &mut Selection,
@@ -57,7 +57,7 @@ pub struct PortProbe {
 /// Declares the probes of ports: fields of [`Probes`], and [`PORT_PROBES`] from which the keys of scenarios and their documentation are.
 macro_rules! port_probes {
     ($($key:ident: $about:literal, sampled $sampled:literal, ingress too $ingress:literal, earlier $renamed_from:expr;)+) => {
-        /// What to record.
+        /// Recordings.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Probes {
             /// Distance between samples; zero: no samples [ps].
@@ -130,7 +130,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// Its time [ps].
+    /// Time of the row [ps].
     pub(crate) fn time(mut self) -> u64 {
         *self.time_mut()
     }
@@ -178,13 +178,13 @@ impl Row {
 pub struct PauseChange {
     /// Simulated time [ps].
     pub time_ps: u64,
-    /// Which port.
+    /// Port.
     pub port: Port,
     /// Priority, 0 to 7.
     pub priority: u8,
     /// True when it stops, false when it ends.
     pub stopped: bool,
-    /// What stops it.
+    /// Cause of the stop.
     pub by: StoppedBy,
 }
 
@@ -193,11 +193,11 @@ pub struct PauseChange {
 pub struct HoldChange {
     /// Simulated time [ps].
     pub time_ps: u64,
-    /// Which port.
+    /// Port.
     pub port: Port,
     /// Priority, 0 to 7.
     pub priority: u8,
-    /// It began.
+    /// True at the start.
     pub on: bool,
 }
 

@@ -27,13 +27,13 @@ mod trace;
 pub(crate) use sort::sort;
 pub use trace::{QueueTrace, Replayed};
 
-/// What can be pending: a small value that knows its place in the order of events.
+/// Pending item: a small value that knows its place in the order of events.
 pub trait Pending: Copy + Ord {
     /// No event, for filling arrays.
     const NONE: Self;
     /// Time of the event [ps].
     fn time(&self) -> u64;
-    /// Its place among equal times.
+    /// Place among equal times.
     fn rank(&self) -> u64;
     /// Both.
     #[inline(always)]
@@ -64,7 +64,7 @@ const COUNT_EVERY: u64 = 16;
 /// Widest bucket, as a power of two [ps]: 1 ms.
 const SHIFT_MAX: u32 = 30;
 
-/// What happened since the width was last checked.
+/// Activity since the last check of the width.
 #[derive(Clone, Copy, Debug, Default)]
 struct Review {
     /// Buckets whose turn came.
@@ -205,7 +205,7 @@ impl<E: Pending> EventQueue<E> {
         }
     }
 
-    /// Where a bucket is in the wheel.
+    /// Position of a bucket in the wheel.
     #[inline]
     fn slot(&self, bucket: u64) -> usize {
         bucket as usize & (self.buckets.len() - 1)
@@ -224,7 +224,7 @@ impl<E: Pending> EventQueue<E> {
         events.push(e);
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     pub fn peek(&mut self) -> Option<EventKey> {
         if self.current.is_empty() && self.added.is_empty() && !self.advance() {
             return None;

@@ -48,7 +48,7 @@ impl Records {
         Records { listed, messages }
     }
 
-    /// That of a flow.
+    /// Record of a flow.
     #[inline(always)]
     pub fn at(&mut self, flow: u32) -> &mut FlowRecord {
         if (flow as usize) < self.listed.len() { &mut self.listed[flow as usize] } else { self.message(flow) }
@@ -85,7 +85,7 @@ impl Records {
         }
     }
 
-    /// Those of the list, and those of messages.
+    /// Records of the list, and records of messages.
     pub fn into_parts(self) -> (Vec<FlowRecord>, Option<Box<Paged<FlowRecord>>>) {
         (self.listed, self.messages)
     }

@@ -29,7 +29,7 @@ pub(crate) struct RowBuffer {
     /// Each row with its place in the order of events.
     #[save(built)]
     pub rows: Vec<(EventKey, Row)>,
-    /// What was on the wires of recorded ports.
+    /// Transmissions on the wires of recorded ports.
     #[save(built)]
     pub frames: Vec<OnWire>,
     /// A row was recorded after its time.

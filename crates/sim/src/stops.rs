@@ -25,7 +25,7 @@ use crate::monitor::Monitor;
 pub(crate) struct Stops {
     /// Since when the peer stops each; never: it does not.
     stopped_since: Vec<Time>,
-    /// When each stop ends without a message, and the rate allowed then; never: only a message ends it. Empty until the first.
+    /// End of each stop without a message, and the rate allowed then; never: only a message ends it. Empty until the first.
     expires: Vec<(Time, Rate)>,
     /// No expiry comes before.
     next: Time,
@@ -33,7 +33,7 @@ pub(crate) struct Stops {
     held_since: BTreeMap<usize, Time>,
 }
 
-/// What a node reports of the rate that its peer allows.
+/// Rate that the peer allows, as a node reports it.
 pub(crate) struct Allowed {
     pub node: u32,
     pub port: u16,

@@ -22,9 +22,9 @@ pub struct Storm {
     pub priority: u8,
     /// Since when the peer had held it.
     pub since: Time,
-    /// When the watchdog found it.
+    /// Time of the detection.
     pub found: Time,
-    /// When it was over; `None`: not before the end of the run.
+    /// End of the storm; `None`: not before the end of the run.
     pub over: Option<Time>,
     /// Frames that were discarded because of it.
     pub discarded: FrameCount,
@@ -34,7 +34,7 @@ pub struct Storm {
 #[derive(Default, Value)]
 pub(crate) struct Storms {
     all: Vec<Storm>,
-    /// Those that go on, by port and class.
+    /// Ongoing storms, by port and class.
     open: BTreeMap<usize, usize>,
 }
 

@@ -24,7 +24,7 @@ impl Partition {
         }
     }
 
-    /// When the next event happens, or the next flow begins.
+    /// Time of the next event, or of the next start of a flow.
     pub(crate) fn peek(&mut self) -> Option<EventKey> {
         let start = match self.core.pending {
             Calendar::Global(_) => None, // it is an event

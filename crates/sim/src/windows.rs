@@ -46,7 +46,7 @@ const LARGE: usize = 1000;
 /// way, and by the time the event is put there both have come. Where one would wait for memory twice, sixteen wait side by side.
 const UNDER_WAY: usize = 16;
 
-/// Which nodes act together, and for how long on their own.
+/// Groups of nodes that act together, and the length of their windows.
 pub(crate) struct Units {
     /// Unit of each node.
     pub of_node: Vec<u32>,
@@ -80,7 +80,7 @@ impl Units {
         })
     }
 
-    /// Why windows would cost more than they save where frames have this length: too few of them pass a unit in one.
+    /// Reason why windows would cost more than they save for frames of this length: too few of them pass a unit in one window.
     pub fn too_sparse(&self, t: &Topology, frame: Bytes) -> Option<String> {
         let window = self.window();
         // As floats: it decides about speed only, and is the same on every machine all the same.
@@ -203,14 +203,14 @@ pub(crate) struct Windows {
     far: EventQueue,
     /// Nothing in it is earlier [ps].
     far_from: u64,
-    /// What the present pass handles: everything of the present window before this time.
+    /// End of the present pass: it handles every event of the present window before this time.
     end: EventKey,
     /// Units of the present pass, and how many have had their turn.
     pass: Vec<u32>,
     turn: usize,
-    /// Whose turn it is.
+    /// Unit that is being served.
     unit: u32,
-    /// Its events, latest first.
+    /// Events of that unit, latest first.
     current: Vec<Event>,
     /// Events that were added to them far from their beginning.
     added: BinaryHeap<Reverse<Event>>,
@@ -258,7 +258,7 @@ impl Windows {
         self.large
     }
 
-    /// Where the present window begins [ps].
+    /// Start of the present window [ps].
     pub fn start(&self) -> u64 {
         self.start
     }
@@ -474,7 +474,7 @@ impl Windows {
 mod tests {
     use super::*;
 
-    /// What a switch needed is not kept by the hosts that have their turn after it.
+    /// Lists that a switch needed are not kept by the hosts that follow it.
     #[test]
     fn a_unit_gets_a_list_of_its_own_size() {
         let mut spare = Spare::new(2);

@@ -69,7 +69,7 @@ use sample::Sampled;
 pub struct World {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) layout: Arc<Layout>,
-    /// How far partitions may go on their own.
+    /// Lookahead of the partitions.
     lookahead: Lookahead,
     /// The other processes, where each has a share of the network, and what they have handled [events].
     others: Others,
@@ -81,25 +81,25 @@ pub struct World {
     busy: usize,
     /// The last stretch had enough work in each window for all threads. Never changes a result.
     threads_pay: bool,
-    /// Why the run is not split although that was asked for.
+    /// Reason why the run is not split although this was requested.
     unsplit: Option<String>,
-    /// Why events are handled in one global order; `None`: nodes act window by window.
+    /// Reason for one global order of events; `None`: nodes act window by window.
     by_events: Option<String>,
-    /// What concerns the whole network, by time.
+    /// Events of the whole network, by time.
     pub(crate) global_events: BinaryHeap<Reverse<Event>>,
     /// As the nodes see it: what was skipped is not in it.
     pub(crate) now: Time,
     /// Global events handled.
     events: u64,
-    /// When the detector last looked, in local time, and found no deadlock that was not known.
+    /// Last run of the detector, in local time, that found no new deadlock.
     pub(crate) looked: Option<Time>,
-    /// When something last concerned the whole network.
+    /// Time of the last event of the whole network.
     acted: Time,
-    /// How often that was.
+    /// Number of such events.
     pub(crate) disturbed: u64,
     /// Rows since an episode began that may be remembered.
     pub(crate) noted: Option<Vec<Row>>,
-    /// What fast-forward has skipped, in time and in events.
+    /// Time and events skipped by fast-forward.
     pub(crate) skipped: Span,
     pub(crate) events_skipped: u64,
     pub(crate) forward: Option<Box<FastForward>>,
@@ -119,7 +119,7 @@ pub struct World {
     /// Ranks of jobs that have not come to their end.
     ranks_left: usize,
     pub(crate) jobs: Option<Arc<Jobs>>,
-    /// What the jobs have leapt over.
+    /// Rounds that jobs skipped.
     pub(crate) leaps: Vec<Leapt>,
     pub(crate) deadlock_interval: Span,
     stop_on_deadlock: bool,
@@ -162,7 +162,7 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 pub(crate) struct DoneLooks {
     /// The next look.
     at: Time,
-    /// What fast-forward has skipped: the microseconds are those of the run.
+    /// Time skipped by fast-forward: the microseconds are those of the run.
     skipped: Span,
 }
 
@@ -215,7 +215,7 @@ impl World {
     pub fn events_handled(&self) -> u64 {
         self.events + self.elsewhere + self.partitions.iter().map(|p| p.core.events).sum::<u64>()
     }
-    /// What fast-forward has done so far.
+    /// Effect of fast-forward so far.
     pub fn fast_forwarded(&self) -> FastForwarded {
         self.forward.as_ref().map_or_else(FastForwarded::default, |f| f.done.clone())
     }
@@ -227,7 +227,7 @@ impl World {
     pub fn deadlocks(&self) -> &[Deadlock] {
         &self.deadlocks
     }
-    /// What watchdogs have found so far, in the order of each partition.
+    /// Findings of watchdogs so far, in the order of each partition.
     pub fn storms(&self) -> impl Iterator<Item = &Storm> {
         self.partitions.iter().flat_map(|p| p.core.monitor.storms.all())
     }
@@ -235,12 +235,12 @@ impl World {
     pub fn threads(&self) -> usize {
         self.partitions.len()
     }
-    /// Why the run has one thread although the model asked for more.
+    /// Reason for one thread although the model requested more.
     pub fn unsplit(&self) -> Option<&str> {
         self.unsplit.as_deref()
     }
 
-    /// Why events are handled in one global order instead of window by window; `None`: they are not. Never changes a result.
+    /// Reason for one global order of events instead of windows; `None`: there are windows. Never changes a result.
     pub fn by_events(&self) -> Option<&str> {
         self.by_events.as_deref()
     }
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// It has ended when something last happened.
+    /// Ends the run at the time of the last event.
     fn ended(&mut self, why: Ended) -> Option<Ended> {
         let is_driven = self.partitions[0].news.is_some();
         if !self.outside && !is_driven {
@@ -489,7 +489,7 @@ impl World {
         }
     }
 
-    /// These flows are complete too, in this order.
+    /// Adds completed flows, in this order.
     pub(crate) fn add_completions(&mut self, flows: impl Iterator<Item = u32>) {
         self.completions.extend(flows);
     }
@@ -499,7 +499,7 @@ impl World {
         &self.completions[n..]
     }
 
-    /// When something happens next; `None` when nothing but our own looks would.
+    /// Time of the next event; `None` if only the simulator's own polls are left.
     fn next_time(&mut self) -> Option<Time> {
         // Calls that will find nothing due are no reason to go on. What is under way outside is not known here.
         let rests = !self.outside && self.partitions.iter().all(Partition::rests);

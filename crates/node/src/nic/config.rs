@@ -11,10 +11,10 @@ use crate::ClassSet;
 use crate::compat::Compat;
 use crate::control::ControlDelay;
 
-/// How a flow learns that its data arrived.
+/// Delivery report to the source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// It does not: a flow is over for its source when its last byte is on the wire.
+    /// None: a flow is complete for its source when its last byte is on the wire.
     None,
     /// Cumulative acknowledgements, go-back-N after a gap.
     Acks {
@@ -22,7 +22,7 @@ pub enum Transport {
         ack_len: u32,
         /// Class of acknowledgements; `None`: that of the data.
         class: Option<u8>,
-        /// Whose pause holds acknowledgements back at their host (in switches it is that of their own class).
+        /// Pause that holds back acknowledgements at their host (in switches it is the pause of their own class).
         paused_with: PausedWith,
         /// Acknowledge from this many bytes on; 1: every frame. 0: every frame too, but sources ignore how far their
         /// data have come, so that no flow ever ends.
@@ -36,16 +36,16 @@ pub enum Transport {
     },
 }
 
-/// What holds back acknowledgements at the host that sends them.
+/// Pause that holds back acknowledgements at their host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PausedWith {
-    /// Their own class.
+    /// Pause of their own class.
     OwnClass,
-    /// This class; `None`: nothing.
+    /// Pause of this class; `None`: no pause.
     Class(Option<u8>),
 }
 
-/// How the NICs of a network are built, whatever their links.
+/// Settings of all NICs of a network, whatever their links.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
     /// Flows that are over are cleared: there may be more of them than memory. Only where none of them loses frames, and none is asked
@@ -55,7 +55,7 @@ pub struct NicConfig {
     pub control_delay: ControlDelay,
     /// Number of classes.
     pub classes: usize,
-    /// Those that no flow control holds.
+    /// Classes that no flow control pauses.
     pub lossy: ClassSet,
     /// Rounding of the times by which flows are paced.
     pub clock: WireClock,
@@ -65,12 +65,12 @@ pub struct NicConfig {
     pub payload_max: u32,
     /// Bytes on the wire around the payload.
     pub header: u32,
-    /// How data are acknowledged.
+    /// Acknowledgement of data.
     pub transport: Transport,
     /// Class of CNPs, which nothing holds back: they wait behind messages of the flow control and go before everything else. `None`: that
     /// of acknowledgements, or of the data where there are none, with which they wait and are held.
     pub cnp_class: Option<u8>,
-    /// How sources recover what is lost; `None`: a Nack lets them go back, and nothing else does.
+    /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
     pub recovery: Option<Recovery>,
     /// Flows that the end-to-end control applies to are connections of such a transport, those that it does not apply to datagrams, which
     /// are not acknowledged; `None`: [`NicConfig::transport`] says how data are acknowledged, and nothing more.
@@ -83,16 +83,15 @@ pub struct NicConfig {
     pub window_follows_rate: bool,
     /// The rate control's rate paces frames; off: only line rate does.
     pub rate_bound: bool,
-    /// Where the peer holds single flows, it holds all flows of their priority.
+    /// True if the host pauses all flows of a priority when the peer pauses single flows.
     pub obeys_priorities: bool,
-    /// How an application's rate is kept.
+    /// Pacing of an application's rate.
     pub pacing: Pacing,
     /// Rules of a simulator that is replayed; default: none.
     pub compat: Compat,
 }
 
-/// How the constant rate of an application is kept where a frame of its flow goes later than it could: because it is not its turn, or
-/// because the peer holds it.
+/// Pacing of an application's constant rate when a frame of its flow is late, because another flow is served or the peer pauses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
     /// The application goes on producing: the n-th byte is due at the start and n times its gap, and what is late goes as soon as it
@@ -116,7 +115,7 @@ pub struct FlowStart {
     pub size: u64,
     /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
     pub app_rate: Option<Rate>,
-    /// Whether the NIC's end-to-end control applies: its rate control, or its connections.
+    /// True if the NIC's end-to-end control applies: its rate control, or its connections.
     pub controlled: bool,
     /// Window of this flow [bytes]; overrides the NIC's.
     pub window: Option<u64>,

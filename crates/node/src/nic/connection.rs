@@ -23,7 +23,7 @@ const RETRANSMISSION: u8 = 0;
 /// Timer of a destination, by number of the flow.
 const DELAYED_ACK: u8 = 1;
 
-/// What a source does about losses.
+/// Loss recovery of a source.
 #[derive(Debug, Value)]
 pub(super) enum Repair {
     /// By the rule of the NIC.

@@ -16,14 +16,14 @@ use super::Nic;
 use crate::env::{Call, Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameList};
 
-/// How a NIC drains.
+/// Drain settings of a NIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrainConfig {
     /// While it does [bit/s]; above zero.
     pub rate: Rate,
     /// Room for the frames of each class [bytes].
     pub buffer: Bytes,
-    /// What is held beyond this is headroom: the buffer, where the flow control has thresholds of its own [bytes].
+    /// Start of headroom: the whole buffer, if the flow control has its own thresholds [bytes].
     pub plain: Bytes,
     /// The limit that a receiver half sees [bytes].
     pub limit: Bytes,
@@ -34,7 +34,7 @@ pub struct DrainConfig {
 }
 
 impl DrainConfig {
-    /// When something is drained that takes so long, stalls not counted, and begins then.
+    /// End of a drain that starts at `begins` and takes `takes`, without stalls.
     fn done(&self, begins: Time, takes: Span) -> Time {
         let mut done = begins + takes;
         for &(from, until) in &self.stalls {
@@ -46,7 +46,7 @@ impl DrainConfig {
     }
 }
 
-/// What has come and not been drained.
+/// Arrived frames that are not yet drained.
 #[derive(Serialize, Save)]
 pub(super) struct Drain {
     #[serde(skip)] // constant
@@ -141,7 +141,7 @@ impl Nic {
         true
     }
 
-    /// What a receiver half sees of a class.
+    /// Occupancy of a class, as a receiver half sees it.
     pub(super) fn occupancy(&self, class: u8) -> Occupancy {
         self.drain.as_ref().map_or(Occupancy { limit: self.memory, ..Occupancy::default() }, |d| d.occupancy(class))
     }

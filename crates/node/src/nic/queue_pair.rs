@@ -18,13 +18,13 @@ use crate::env::Env;
 pub(super) struct InPair {
     /// Bytes of the messages before it.
     before: u64,
-    /// Which queue pair.
+    /// Number of the queue pair.
     number: u32,
     /// The message after it, by place.
     next: Option<u32>,
     /// The message that waits for its last byte to leave, by place.
     behind: Option<u32>,
-    /// It waits itself.
+    /// True if the queue pair itself waits.
     waits: bool,
 }
 

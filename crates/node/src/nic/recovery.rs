@@ -22,7 +22,7 @@ use super::connection::Repair;
 use crate::env::{Call, Env, FLOW_TIMERS, NodeEvent};
 use crate::frame::{Frame, FrameKind};
 
-/// How sources recover.
+/// Recovery settings of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Retransmission timer [ps].
@@ -31,7 +31,7 @@ pub struct Recovery {
     pub timer_of_few: Span,
     /// Send again only what is missing; else everything from there.
     pub selective: bool,
-    /// What arrives ahead of a gap counts as delivered at once; else once it is in order.
+    /// True if frames ahead of a gap count as delivered at once; otherwise they count once they are in order.
     pub any_order: bool,
 }
 
@@ -52,7 +52,7 @@ const _: () = assert!(RETRANSMISSION < FLOW_TIMERS);
 /// The recovery of one flow, at its source.
 #[derive(Debug, Default, Serialize, Value)]
 pub(super) struct Recovering {
-    /// It runs since then; `None`: nothing is outstanding.
+    /// Start of the timer; `None`: nothing is outstanding.
     since: Option<Time>,
     #[serde(skip)] // a timer
     called: Option<Time>,
@@ -73,12 +73,12 @@ impl Recovering {
     }
 }
 
-/// What a receiver keeps of a flow beyond the first missing byte.
+/// Data of a flow beyond the first missing byte, kept by a receiver.
 #[derive(Debug, Default, Value)]
 pub(super) struct Ahead {
     /// From, to.
     ranges: BTreeMap<u64, u64>,
-    /// Where the flow ends, if its last frame is among them.
+    /// End of the flow, if its last frame is among them.
     end: Option<u64>,
 }
 

@@ -14,13 +14,13 @@ use xoff_units::save::Value;
 /// The answer of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Its next frame may go.
+    /// The next frame may be sent.
     Go,
-    /// It has nothing to send now, for a reason of its own; the length of its next frame, [`NOTHING`]: it has none [bytes].
+    /// The flow has nothing to send now; the length of its next frame, or [`NOTHING`] if it has none [bytes].
     Waits(u32),
     /// The peer's flow control holds its next frame, of this length [bytes].
     Held(u32),
-    /// It is over.
+    /// The flow is complete.
     Over,
 }
 
@@ -48,19 +48,19 @@ struct Ring {
     /// By start, that is, by number.
     #[serde(serialize_with = "xoff_units::state::slots")]
     flows: Vec<u32>,
-    /// Where the flow after the one served last stands, unless another ring was served since.
+    /// Position of the flow after the last served one, unless another ring was served since.
     #[serde(skip)] // a cache
     next: usize,
     /// No next frame of its flows is shorter [bytes].
     shortest: u32,
-    /// How many of them are over.
+    /// Number of completed flows.
     over: usize,
 }
 
 impl Ring {
     const EMPTY: Ring = Ring { flows: Vec::new(), next: 0, shortest: NOTHING, over: 0 };
 
-    /// Where the first flow after number `last` stands.
+    /// Position of the first flow after number `last`.
     #[inline]
     fn place_after(&self, last: u32) -> usize {
         let (at, n) = (self.next, self.flows.len());

@@ -29,7 +29,7 @@ pub(super) struct Senders {
 }
 
 impl Senders {
-    /// How many there have been.
+    /// Number of flows so far.
     #[inline]
     pub fn len(&self) -> usize {
         self.from + self.all.len()

@@ -31,7 +31,7 @@ pub(super) struct Sending {
     /// Not before this time.
     #[serde(serialize_with = "state::deadline")]
     pub available: Time,
-    /// What its frames take at its rate.
+    /// Times of the flow's frames at its rate.
     #[serde(skip)] // a cache
     #[save(built)]
     pub times: FlowTimes,
@@ -48,13 +48,13 @@ pub(super) struct Sending {
     #[serde(skip)]
     #[save(built)]
     pub timers: u32,
-    /// Its application, if that produces at a rate ([`Pacing::Schedule`]).
+    /// Application of the flow, if it produces at a rate ([`Pacing::Schedule`]).
     #[save(each)]
     pub production: Option<Box<Production>>,
-    /// Its place in a queue pair, if it has one.
+    /// Position of the flow in its queue pair, if any.
     #[serde(skip)] // its queue pair has the same in another form
     pub pair: Option<Box<InPair>>,
-    /// What is to go again, where losses are recovered, and the window of a connection.
+    /// Data to send again, where losses are recovered, and the window of a connection.
     pub recovery: Option<Box<Repair>>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Sending {
 #[derive(Serialize, Save)]
 pub(super) struct Production {
     rate: Rate,
-    /// When its next frame has been produced.
+    /// Time at which the next frame has been produced.
     pub due: Time,
     #[serde(skip)] // a cache
     #[save(built)]
@@ -167,7 +167,7 @@ struct Asked<'n> {
     line: Rate,
     per_flow: bool,
     now: Time,
-    /// When one of those that were asked may send, if nothing happens before.
+    /// Earliest time at which one of the examined flows may send, if nothing happens before.
     earliest: Time,
 }
 

@@ -20,7 +20,7 @@ struct Received {
     nack_after: Time,
     /// The gap that is known begins here.
     nacked: bool,
-    /// Where in its chunk the next byte lies, if acknowledgements go by that.
+    /// Position of the next byte in its chunk, if acknowledgements are per chunk.
     in_chunk: Option<u64>,
 }
 
@@ -168,7 +168,7 @@ impl Nic {
         self.receiving.keys().copied()
     }
 
-    /// What is kept of flows for a repetition goes where `over`: none comes.
+    /// Removes the received data of flows for which `over` is true, because no repetition can arrive.
     pub fn drop_received(&mut self, over: impl Fn(u32) -> bool) {
         self.receiving.retain(|&flow, _| !over(flow));
         self.ahead.retain(|&flow, _| !over(flow));

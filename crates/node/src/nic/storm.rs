@@ -13,14 +13,14 @@ use xoff_units::{Span, Time};
 use super::Nic;
 use crate::env::{Call, Env};
 
-/// What such a NIC does.
+/// Pause storm of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StormConfig {
     /// Number of the class that it stops, from 0.
     pub class: u8,
-    /// Its first message.
+    /// Time of the first message.
     pub from: Time,
-    /// It lets go.
+    /// Time of the release.
     pub until: Time,
     /// Time between two messages [ps].
     pub interval: Span,
@@ -34,7 +34,7 @@ pub(super) struct Storm {
     c: StormConfig,
     /// Next message; never: it is over.
     next: Time,
-    /// What the receiver half wanted to send last.
+    /// Last message that the receiver half wanted to send.
     withheld: Option<Message>,
 }
 

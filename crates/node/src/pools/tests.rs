@@ -86,7 +86,7 @@ fn reserves_come_before_the_shared_part() {
     assert!(b.admit(0, 0, MTU).is_ok(), "the other queue has its reserve");
 }
 
-/// What the limit refuses goes into headroom; that is freed first, and the peer goes on when it is empty and enough is free.
+/// Frames above the limit go into headroom. Headroom is freed first, and the peer resumes when it is empty and enough memory is free.
 #[test]
 fn a_group_uses_headroom_and_is_resumed() {
     let config = member(Some(0), 0, 4500, AnySharing::UNLIMITED);
@@ -165,7 +165,7 @@ fn reverie_counts_congested_ports_by_their_smoothed_queues() {
     assert_eq!(b.pools.queues.crowd[0], CONGESTED, "one of the two");
 }
 
-/// What the rule does with a queue from which nothing leaves: its smoothed length stays, whatever the gain, and it takes in the whole pool.
+/// Rule for a queue without departures: its smoothed length stays constant, whatever the gain, and it takes the whole pool.
 #[test]
 fn reverie_takes_in_a_queue_that_is_stopped_up_to_the_pool() {
     for gain in ["0.01", "1"] {

@@ -105,7 +105,7 @@ impl Port {
         self.wake_at(node, port, now, env);
     }
 
-    /// What its sender halves use of what they share has changed.
+    /// Updates the shared resource of the sender halves after a change.
     #[cold] // out of line: ports without it pay for a look at a flag
     pub(super) fn note_shared_use(&mut self) {
         let of = |c: &ClassState| c.tx.shared_use();
@@ -152,7 +152,7 @@ impl Port {
     }
 }
 
-/// When a stop ends without a message, and the rate from then on; `None`: only a message ends it.
+/// End of a stop without a message, and the rate after it; `None`: only a message ends it.
 #[cold]
 fn expiry(now: Time, tx: &Tx) -> Option<(Time, Rate)> {
     let Gate::Until(at) = tx.gate(now, Bytes(1)) else { return None };

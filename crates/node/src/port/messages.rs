@@ -23,22 +23,22 @@ impl Port {
         }
     }
 
-    /// What the receiver of a class sends when a frame of a flow was admitted.
+    /// Messages of a class's receiver after the admission of a frame.
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
         if rx.per_flow() { rx.on_flow_arrival(now, flow, None, len) } else { rx.on_arrival(now, occupancy, len) }
     }
 
-    /// What it sends when a frame of a flow left.
+    /// Messages of a class's receiver after the departure of a frame.
     #[inline(always)]
     pub fn on_departure(&mut self, now: Time, class: u8, flow: u32, occupancy: &Occupancy, len: u32) -> Option<Message> {
         let (rx, len) = (&mut self.class_state_if_any(class)?.rx, Bytes(len as u64));
         if rx.per_flow() { rx.on_flow_departure(now, flow, None, len) } else { rx.on_departure(now, occupancy, len) }
     }
 
-    /// What it sends when the clock reaches `now`. A call in whose place an earlier one was requested finds nothing to do: were it taken for
-    /// the one that is due, each of them would request another one, and they would never get fewer.
+    /// Messages of a class's receiver when the clock reaches `now`. A stale call, whose place an earlier request has taken, finds no work.
+    /// If it counted as the due call, each would request another one, and the calls would never become fewer.
     pub fn on_receiver_wake(&mut self, now: Time, class: u8, occupancy: &Occupancy) -> Option<Message> {
         let state = self.class_state_mut(class);
         if now < state.rx_wake {
@@ -59,7 +59,7 @@ impl Port {
         }
     }
 
-    /// What would hold the peer of a class for as long as a message can ([`xoff_mech::flow_control::Receiver::hold`]).
+    /// Message that stops the peer of a class for as long as a message can ([`xoff_mech::flow_control::Receiver::hold`]).
     pub fn hold_message(&self, class: u8) -> Option<Message> {
         self.class_state(class).rx.hold()
     }

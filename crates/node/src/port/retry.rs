@@ -18,23 +18,23 @@ use super::*;
 use crate::env::{RetryEvent, Surrender};
 use crate::frame::Telemetry;
 
-/// What a link did to a frame.
+/// Effect of a link on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// It came, and its check sequence is wrong.
+    /// The frame arrives with a wrong check sequence.
     Corrupted,
-    /// Its start was hit: nothing came.
+    /// The start of the frame was hit: it does not arrive.
     Vanished,
 }
 
-/// What became of a frame that arrived over a link.
+/// Fate of a frame that arrived over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
     /// The node has it.
     Goes,
-    /// It is lost.
+    /// Lost.
     Lost,
-    /// It is gone and nothing is lost by that. The port may have something to send now.
+    /// Removed without a loss. The port may have a frame to send now.
     Taken,
 }
 
@@ -67,12 +67,12 @@ pub(super) fn no_state<S: Serializer>(retry: &Option<Box<Retry>>, s: S) -> Resul
 }
 
 impl Port {
-    /// Its link may lose frames: messages take along what their far end has to know of that.
+    /// Marks the link as lossy: messages then carry the counters that their far end needs.
     pub fn set_lossy(&mut self) {
         self.lossy = true;
     }
 
-    /// Its link repeats what it corrupts.
+    /// Makes the link repeat corrupted frames.
     pub fn repeat_by(&mut self, p: Params) {
         (self.repeats, self.notes_frames) = (true, true);
         self.retry = Some(Box::new(Retry { tx: RetrySender::new(p), rx: RetryReceiver::new(p), kept: VecDeque::new() }));
@@ -133,7 +133,7 @@ impl Port {
         }
     }
 
-    /// What a signal or the timer has changed: frames that have arrived, or are given up.
+    /// Applies the change of a signal or of the timer: frames that have arrived, or are given up.
     fn after(&mut self, now: Time, node: u32, port: u16, change: Change, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
         r.kept.drain(..change.freed);
@@ -152,7 +152,7 @@ impl Port {
         self.control.push(id, env.frames());
     }
 
-    /// What the receiving half has to send now.
+    /// Sends the signals that the receiving half has due.
     fn push_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         while let Some(signal) = self.retry.as_mut().and_then(|r| r.rx.due(now)) {
             if matches!(signal, Signal::Nack(_)) {

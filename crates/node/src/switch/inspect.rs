@@ -14,7 +14,7 @@ impl Switch {
         &self.ports[port as usize]
     }
 
-    /// What flow control sees of an ingress and class.
+    /// Occupancy of an ingress and class, as flow control sees it.
     pub fn occupancy(&self, port: u16, class: u8) -> Occupancy {
         self.buffer.occupancy(&self.ports[port as usize].class_state(class).ingress, port, class)
     }
@@ -76,8 +76,8 @@ impl Switch {
         p.hold(now, port, class, len)
     }
 
-    /// Who occupies the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call
-    /// per frame run; callers add up.
+    /// Occupants of the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call per frame run;
+    /// callers add up.
     pub fn occupants(&self, frames: &FrameStore, mut f: impl FnMut(u16, u8, Occupant)) {
         self.queues.for_each(self.ports.iter().flat_map(Port::class_states), frames, |frame| {
             f(frame.in_port, frame.class(), Occupant { out_port: frame.out_port, flow: frame.flow, frames: 1, bytes: frame.len() as u64 });

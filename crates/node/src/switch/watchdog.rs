@@ -25,7 +25,7 @@ pub(super) struct Watchdog {
     #[serde(skip)] // constant
     #[save(built)]
     config: Config,
-    /// What has to get through: a full frame [bytes].
+    /// Length of the frame that has to pass: a full frame [bytes].
     #[serde(skip)] // constant
     #[save(built)]
     len: Bytes,
@@ -94,7 +94,7 @@ impl Switch {
         self.watchdog.as_ref().is_some_and(|w| stormed(w))
     }
 
-    /// Why a frame that came in by a port, for the queue of another one, is discarded; `None`: it is not.
+    /// Reason to discard a frame that arrived through a port, for the queue of another one; `None`: the frame is kept.
     #[cold]
     pub(super) fn discarded(&self, port: u16, out: u16, class: u8) -> Option<Drop> {
         [out, port].into_iter().find(|&p| self.discards(p, class)).map(Drop::Stormed)

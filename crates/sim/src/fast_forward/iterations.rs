@@ -40,7 +40,7 @@ const FREE_STATES: u64 = 16;
 /// Rows that one leap records at most, unless a round has more: who drives the run looks at its clock and at signals between two leaps.
 const ROWS_AT_ONCE: u64 = 1 << 20;
 
-/// What is remembered of a place.
+/// Memory of a place.
 #[derive(Clone)]
 pub(super) struct Seen {
     /// Places before it.
@@ -49,7 +49,7 @@ pub(super) struct Seen {
     /// Flows of the list that have begun.
     listed: usize,
     completions: usize,
-    /// What each host has put on its wire.
+    /// Bytes that each host has put on its wire.
     on_wire: Arc<Vec<u64>>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Seen {
 pub(super) struct Iterations {
     /// Job and rank whose iterations count.
     first: (usize, u32),
-    /// Its iterations that have been seen to begin.
+    /// Number of its iterations whose start was seen.
     begun: usize,
     /// After the beginning of an iteration.
     after: Span,
@@ -67,7 +67,7 @@ pub(super) struct Iterations {
     /// Places so far, and words written there.
     places: u64,
     written: u64,
-    /// What the network had drawn at random at the last place.
+    /// Random draws of the network up to the last place.
     drawn: Option<u64>,
     handled: u64,
     look: u64,
@@ -85,12 +85,12 @@ impl Iterations {
         rows.clear();
     }
 
-    /// What it compares with.
+    /// Stored states for the comparison.
     pub fn levels(&self) -> &Levels<Seen> {
         &self.levels
     }
 
-    /// Where the next stretch has to end.
+    /// End of the next stretch.
     fn next(&self) -> (EventKey, u64) {
         self.place.map_or((NO_END, self.look), |place| (place, u64::MAX))
     }
@@ -252,7 +252,7 @@ impl World {
         all
     }
 
-    /// What all partitions have recorded of a flow.
+    /// Record of a flow, from all partitions.
     fn record_of(&self, flow: u32) -> FlowRecord {
         let mut seen = self.partitions.iter().map(|p| &p.core.monitor.flows.records[flow as usize]);
         let mut record = seen.next().expect("a world has a partition").clone();
@@ -260,7 +260,7 @@ impl World {
         record
     }
 
-    /// What each node has put on the wire of its first port.
+    /// Bytes that each node has put on the wire of its first port.
     fn on_wire(&self) -> Vec<u64> {
         let ports = &self.layout.ports;
         let bytes = |(node, &home): (usize, &u16)| self.partitions[home as usize].core.lines[ports.of(node as u32, 0) as usize].tx_bytes;
@@ -335,7 +335,7 @@ impl World {
         left.is_some_and(|l| l > times)
     }
 
-    /// How often a round fits before something comes from outside.
+    /// Number of rounds that fit before an external event.
     fn rounds_until(&self, from: Time, at: EventKey, length: Span, until: Time) -> u32 {
         let listed = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time);
         // As for every jump: a look that found no deadlock in these states would find none in those that follow.

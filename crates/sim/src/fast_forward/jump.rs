@@ -62,7 +62,7 @@ impl World {
         times == fit
     }
 
-    /// How many periods pass before a flow has no full frames left.
+    /// Number of periods before a flow has no full frames left.
     fn periods_left(&self, period: &Period) -> u64 {
         let left = |&(flow, advance): &(u32, u64)| {
             let Node::Nic(n) = self.node(self.flow_source(flow)) else { return 0 };

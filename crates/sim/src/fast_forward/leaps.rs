@@ -20,11 +20,11 @@ pub(crate) struct Leapt {
     pub stood: Vec<Vec<Stood>>,
     /// By job and message: iterations of it that were complete, of those gone through.
     pub complete: Vec<Vec<u32>>,
-    /// What each node puts on the wire of its first port in a round [bytes].
+    /// Bytes that each node puts on the wire of its first port in a round.
     pub on_wire: Vec<u64>,
     /// Flows that each node begins in a round.
     pub begins: Vec<u64>,
-    /// How often the round was leapt over.
+    /// Number of skipped rounds.
     pub times: u32,
 }
 
@@ -36,7 +36,7 @@ impl Leapt {
         flow + rounds * jobs.jobs[job].messages.len() as u32
     }
 
-    /// What a node would have put on its wire [bytes].
+    /// Bytes that a node would have put on its wire.
     pub fn skipped_on_wire(&self, node: u32) -> u64 {
         self.on_wire[node as usize] * self.times as u64
     }
@@ -115,7 +115,7 @@ pub(crate) fn unfold_flows(leaps: &[Leapt], jobs: &Jobs, flows: &mut [FlowRecord
     }
 }
 
-/// What the ranks did in the run, from what they have gone through.
+/// Log of the ranks in the run, from their simulated log.
 pub(crate) fn unfold_ranks(leaps: &[Leapt], jobs: &Arc<Jobs>, ranks: &mut [Vec<RankLog>]) {
     for (nth, (job, logs)) in jobs.jobs.iter().zip(ranks).enumerate() {
         let leaps = of_job(leaps, nth);
@@ -127,7 +127,7 @@ pub(crate) fn unfold_ranks(leaps: &[Leapt], jobs: &Arc<Jobs>, ranks: &mut [Vec<R
     }
 }
 
-/// What a host had put on the wire when each message of a rank began and had left, in the run.
+/// Bytes of a host on the wire at the start and at the end of each message of a rank, in the run.
 fn unfold_wire(job: &Job, nth: usize, host: u32, leaps: &[(&Leapt, Leap)], wire: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
     // In order of their flows, so each message's are in order of its iterations.
     let mut by_message: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();

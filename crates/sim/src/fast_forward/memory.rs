@@ -30,7 +30,7 @@ const FLOWS_MAX: usize = 1 << 20;
 pub(super) struct Rest(Words);
 
 impl Rest {
-    /// What was written at a time.
+    /// Words written at `at`: growing numbers relative to the first of their group, and these first numbers.
     pub fn new(mut words: Words, at: Time) -> (Rest, FxHashMap<Group, u64>) {
         let mut first: FxHashMap<Group, u64> = FxHashMap::from_iter([(Group::Time, at.0)]);
         for (group, value) in words.iter_mut().filter(|w| w.0 != Group::Plain) {
@@ -46,9 +46,9 @@ impl Rest {
     }
 }
 
-/// What a flow came to. Times are as of the beginning of the episode.
+/// Outcome of a flow. Times are relative to the start of the episode.
 pub(super) struct Fate {
-    /// What its record says but for the flow itself.
+    /// Record without the flow itself.
     pub record: FlowRecord,
     pub all_sent: Option<Span>,
     pub received: Option<Span>,
@@ -70,9 +70,9 @@ pub(super) struct Episode {
     pub fates: Vec<Fate>,
     /// The flows in the order in which they were complete, counted from the first one.
     pub completions: Vec<u32>,
-    /// What it counts.
+    /// Counters.
     pub counts: Vec<u64>,
-    /// What it records: how long after its beginning, and with flows counted from the first one.
+    /// Rows, with the time since the start and with flows counted from the first one.
     pub rows: Vec<(Span, Row)>,
 }
 
@@ -81,17 +81,17 @@ pub(super) struct Open {
     pub state: usize,
     /// The first of its groups.
     pub group: usize,
-    /// When it began, in the time of the run.
+    /// Start, in the time of the run.
     pub at: Time,
     pub inputs: Inputs,
     pub counts: Vec<u64>,
     /// Numbers that grow, at its beginning.
     pub first: FxHashMap<Group, u64>,
-    /// How often something had concerned the whole network before it.
+    /// Number of earlier events of the whole network.
     pub disturbed: u64,
 }
 
-/// What a run remembers.
+/// Memory of a run.
 #[derive(Default)]
 pub(super) struct Memory {
     pub plan: Plan,

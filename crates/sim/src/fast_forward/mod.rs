@@ -40,25 +40,25 @@ use memory::Memory;
 pub(crate) use plan::{Plan, Routed};
 use search::Search;
 
-/// What fast-forward has done for a run, or why it could do nothing.
+/// Effect of fast-forward on a run, or the reason for none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Value)]
 pub struct FastForwarded {
     /// Periods that were found.
     pub periods: u64,
     /// The longest of them [ps].
     pub longest: Span,
-    /// How often what was remembered was repeated: stretches from a network at rest to the next time that it is.
+    /// Number of repeated episodes: stretches from an idle network to its next idle state.
     pub repeated: u64,
     /// Simulated time that was skipped [ps].
     pub skipped: Span,
     /// Events that the skipped periods would have taken.
     pub events_skipped: u64,
-    /// Why nothing was skipped; `None`: something was.
+    /// Reason why nothing was skipped; `None`: something was.
     pub because: Option<String>,
 }
 
 impl FastForwarded {
-    /// Why nothing has been skipped so far.
+    /// Notes why nothing has been skipped so far.
     fn note(&mut self, because: &str) {
         if self.periods == 0 {
             self.because = Some(because.into());
@@ -69,17 +69,17 @@ impl FastForwarded {
 /// A period that was found.
 struct Period {
     length: Span,
-    /// Where it began, in local time.
+    /// Start, in local time.
     start: EventKey,
-    /// What each flow sends in it [bytes].
+    /// Bytes that each flow sends in it.
     advances: Vec<(u32, u64)>,
-    /// What it counts.
+    /// Counters.
     counts: Vec<u64>,
-    /// What it records, with local times.
+    /// Rows, with local times.
     rows: Vec<(EventKey, Row)>,
 }
 
-/// What a period depends on besides the state: if any of it changes, the period ends.
+/// Conditions of a period besides the state: a change of any of them ends the period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Inputs {
     begun: usize,
@@ -90,7 +90,7 @@ struct Inputs {
     deadlocks: usize,
 }
 
-/// How far a run is with it.
+/// Progress of the search in a run.
 enum Progress {
     /// Nothing is searched before so many events have been handled.
     Waits {

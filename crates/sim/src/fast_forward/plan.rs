@@ -31,7 +31,7 @@ pub(crate) struct Plan {
     pub flows: u32,
 }
 
-/// What the network sees of a flow.
+/// Properties of a flow that matter to the network.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Start {
     /// After the first flow of its group.
@@ -47,7 +47,7 @@ struct Start {
     paths: [u32; 2],
 }
 
-/// Where flows go.
+/// Routes of flows.
 pub(crate) struct Routed<'t> {
     pub topology: &'t Topology,
     pub routes: &'t Routes,

@@ -30,8 +30,8 @@ const CHAIN_MAX: usize = 1 << 12;
 const ROWS_AT_ONCE: usize = 1 << 18;
 
 impl World {
-    /// Where the next stretch has to end so that it can be seen whether the network is at rest; skips what is remembered. `until` is the end of
-    /// the run, in its time.
+    /// End of the next stretch, chosen so that an idle network can be detected; skips stored episodes. `until` is the end of the run, in
+    /// its time.
     pub(super) fn recall(&mut self, f: &mut FastForward, until: Time) -> Option<EventKey> {
         if f.memory.is_over() {
             return None;
@@ -122,7 +122,7 @@ impl World {
         Ok(false)
     }
 
-    /// What has happened since an episode began; `None`: it would not happen again.
+    /// Changes since the start of an episode; `None`: they would not repeat.
     fn episode(
         &self,
         open: Open,

@@ -164,7 +164,7 @@ impl World {
     }
 }
 
-/// What a period counts, from the counters at its beginning and at its end; `None`: it is not one that can be added up.
+/// Counters of a period, from the counters at its start and at its end; `None`: a counter that cannot be added up.
 pub(super) fn per_period(before: &[u64], after: &[u64]) -> Option<Vec<u64>> {
     let same_collisions = before.last() == after.last();
     (before.len() == after.len() && same_collisions).then(|| after.iter().zip(before).map(|(a, b)| a.wrapping_sub(*b)).collect())

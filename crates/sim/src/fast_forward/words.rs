@@ -15,7 +15,7 @@ use xoff_units::state::{Meaning, Visitor};
 
 use crate::layout::Layout;
 
-/// Which numbers grow together.
+/// Group of numbers that grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Group {
     /// None: they have to be equal.
@@ -39,15 +39,15 @@ pub(super) enum Group {
 /// A state.
 pub(super) type Words = Vec<(Group, u64)>;
 
-/// How much each group has grown.
+/// Growth of each group.
 pub(super) type Growth = FxHashMap<Group, u64>;
 
-/// Why no words were written.
+/// Reason why no words were written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The state is another one.
     Differs,
-    /// This cannot be written.
+    /// A part that cannot be written.
     Unwritten(String),
 }
 
@@ -63,11 +63,11 @@ impl ser::Error for Stop {
     }
 }
 
-/// Where words go.
+/// Destination of words.
 pub(super) enum Out<'w> {
-    /// They are kept.
+    /// Store them.
     Keep(&'w mut Words),
-    /// They are compared with those of an earlier time, up to the first that differs.
+    /// Compare them with earlier words, up to the first difference.
     Compare { with: &'w [(Group, u64)], at: usize, growth: Growth },
 }
 

@@ -19,28 +19,28 @@ pub use local::{Local, local};
 
 use crate::pack::Pack;
 
-/// How one process of a run reaches the others.
+/// Mail between one process of a run and the others.
 pub trait Processes: Send {
     /// The number of this one, from 0.
     fn mine(&self) -> usize;
-    /// How many there are.
+    /// Number of processes.
     fn count(&self) -> usize;
     /// Hands each process its mail, by number, and puts what each of them has for this one in its place; this one's own mail stays where it
     /// is. Returns when all others have called it as often. It cannot fail: where another process is gone, this one ends.
     fn exchange(&mut self, mail: &mut [Vec<u8>]);
 }
 
-/// Which share of a network a process simulates.
+/// Share of a network that a process simulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Its number, from 0.
+    /// Number of the process, from 0.
     pub mine: usize,
     /// Processes of the run.
     pub count: usize,
 }
 
 impl Share {
-    /// That of a process among others.
+    /// Share of a process among others.
     pub fn of(processes: &dyn Processes) -> Share {
         Share { mine: processes.mine(), count: processes.count() }
     }
@@ -51,16 +51,16 @@ impl Share {
     }
 }
 
-/// Why not all processes of a run go on.
+/// Reason why a process of a run stops.
 #[derive(Debug)]
 pub enum Stopped<E> {
-    /// This one has failed.
+    /// This process has failed.
     Here(E),
     /// Others have, and this one has not: the first of them, and its reason in words.
     Remote {
-        /// Its number.
+        /// Number of the failed process.
         process: usize,
-        /// Why.
+        /// Reason of the failure.
         why: String,
     },
 }
@@ -88,12 +88,12 @@ pub fn agree<T, E: fmt::Display>(processes: &mut dyn Processes, mine: Result<T, 
     }
 }
 
-/// What all processes answer, by number.
+/// Answers of all processes, by number.
 pub fn texts(processes: &mut dyn Processes, mine: String) -> Vec<String> {
     all(processes, &mut Vec::new(), &mine)
 }
 
-/// What all processes answer, by number. `mail` is memory to be used again.
+/// Answers of all processes, by number. `mail` is memory for reuse.
 fn all<T: Pack>(processes: &mut dyn Processes, mail: &mut Vec<Vec<u8>>, mine: &T) -> Vec<T> {
     mail.resize_with(processes.count(), Vec::new);
     for to in mail.iter_mut() {

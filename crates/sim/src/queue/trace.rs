@@ -21,7 +21,7 @@ pub struct QueueTrace<E: Pending = Event> {
     operations_max: usize,
 }
 
-/// What the queue alone made of a trace.
+/// Result of the queue alone for a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Replayed {
     /// Events taken.

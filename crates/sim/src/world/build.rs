@@ -25,7 +25,7 @@ const WORTH_A_WINDOW: Span = Span::from_ns(100);
 /// The largest number that a frame can carry for a class.
 const CLASS_MAX: u8 = 7;
 
-/// Why a run has to stay on one thread, if it has to.
+/// Reason why a run has to stay on one thread, if any.
 fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     let f = &m.faults;
     Some(match () {
@@ -271,7 +271,7 @@ fn node(
     Ok((made, lossless))
 }
 
-/// What a host's NIC does where it is broken. A priority that is not in use has nothing to stop.
+/// Storms of a host's broken NIC. A priority that is not in use has nothing to stop.
 fn storms_of<'a>(host: u32, m: &'a Model, classes: &'a Classes) -> impl Iterator<Item = StormConfig> + 'a {
     let of = move |s: &PauseStorm| {
         let class = classes.class(s.priority).filter(|&c| (c as usize) < classes.len())?;
@@ -326,7 +326,7 @@ fn classes(flows: &Flows, m: &Model) -> Result<(Classes, SchedulerKind, Transpor
     Ok((classes, scheduler, transport))
 }
 
-/// What all NICs have in common.
+/// Common settings of all NICs.
 fn nic_config(m: &Model, classes: &Classes, transport: Transport, clears_flows: bool) -> NicConfig {
     NicConfig {
         clears_flows,
@@ -585,7 +585,7 @@ impl World {
     }
 }
 
-/// Why a state is not even searched that recurs.
+/// Reason why no recurring state is searched.
 fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     let reasons = [
         (!m.fast_forward, "it was not asked for"),

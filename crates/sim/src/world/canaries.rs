@@ -103,7 +103,7 @@ fn world_with(fc: FlowControl, buffer: Bytes) -> World {
     World::build(&t, flows, &mut m).unwrap()
 }
 
-/// What the checks report of a run that is spoilt after 100 us: kinds and words.
+/// Report of the checks for a run that is spoilt after 100 us: kinds and words.
 fn broken(spoil: impl FnOnce(&mut Partition)) -> Vec<(ViolationKind, String)> {
     let mut w = world();
     w.run(Time::from_us(100), u64::MAX);
@@ -222,7 +222,7 @@ fn accounting_that_differs_from_the_queues_is_seen() {
     }
 }
 
-/// What a run comes to that another world continues after 100 us, from its state, in which something is spoilt.
+/// Outcome of a run that another world continues after 100 us, from its state, with a spoilt part.
 fn continued(spoil: impl FnOnce(&mut World)) -> String {
     let mut w = world();
     w.run(Time::from_us(100), u64::MAX);

@@ -16,7 +16,7 @@ pub struct PortSample {
     pub stopped_ps: u64,
     /// Waits in the node to leave through it; 0 at a host, whose queue has no bound [bytes].
     pub egress_bytes: u32,
-    /// What the buffer at its far end holds of its frames [bytes].
+    /// Bytes of its frames in the buffer at its far end.
     pub ingress_bytes: u32,
     /// Frames marked when leaving.
     pub marked: u32,
@@ -27,14 +27,14 @@ pub struct PortSample {
 /// A port that flow control keeps from sending at full rate while its far end holds frames of it, or stops although that holds none.
 #[derive(Clone, Debug, PartialEq, Value)]
 pub struct Waiter {
-    /// Its number.
+    /// Port number.
     pub port: Port,
     /// The priority that waits.
     pub priority: u8,
     /// Since when it is stopped; `None`: it is not stopped, but slowed down [time of the run].
     pub since: Option<Time>,
-    /// What the buffer at the far end holds of its frames: the egress they wait for, their flow, bytes; most first. Empty: nothing, so that
-    /// the far end itself is the cause, a host that stops its switch for instance.
+    /// Contents of the buffer at the far end: the egress that the frames wait for, their flow, bytes; most first. Empty: the far end itself
+    /// is the cause, for instance a host that pauses its switch.
     pub behind: Vec<(Port, u32, u64)>,
 }
 

@@ -114,7 +114,7 @@ impl World {
         (outcome, self.recorder)
     }
 
-    /// Where each port of this process whose link repeats would go on: what has been given up from there on does not come any more.
+    /// Next expected numbers on repeating links of this process: frames given up from there on do not arrive any more.
     fn expected_numbers(&self) -> GivenUp {
         let mut open = GivenUp::default();
         if self.partitions.iter().any(|p| p.core.links_act()) {

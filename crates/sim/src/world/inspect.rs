@@ -15,20 +15,20 @@ pub struct PortNow {
     pub port: u16,
     /// Priority, 0 to 7.
     pub priority: u8,
-    /// What its detector thinks of it; `None`: a host, or a detector without states.
+    /// State of its detector; `None`: a host, or a detector without states.
     pub state: Option<PortState>,
-    /// What waits to leave through it, at a switch [bytes].
+    /// Queue at a switch [bytes].
     pub queue: Bytes,
-    /// Its far end's flow control holds a frame that waits.
+    /// True if the far end's flow control blocks a waiting frame.
     pub held: bool,
-    /// What the far end holds of its frames, by the egress that they wait for (node, port) there.
+    /// Frames of this port at the far end, by the egress that they wait for (node, port) there.
     pub behind: Vec<((u32, u16), Bytes)>,
 }
 
-/// Where a frame is in a switch: ingress, class, egress.
+/// Position of a frame in a switch: ingress, class, egress.
 type Kept = (u16, u8, u16);
 
-/// What a switch holds, by ingress and class, then by the egress it waits for: bytes and frames.
+/// Contents of a switch, by ingress and class, then by the awaited egress: bytes and frames.
 type Inside = BTreeMap<(u16, u8), BTreeMap<u16, (u64, u32)>>;
 
 impl World {
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// What a switch holds; `None` for a NIC.
+    /// Contents of a switch; `None` for a NIC.
     fn inside(&self, node: u32) -> Option<Inside> {
         let partition = self.home(node);
         let Node::Switch(s) = &partition.nodes[node as usize] else { return None };

@@ -16,7 +16,7 @@
 use super::*;
 use crate::pack::packed;
 
-/// Where a partition stands after a window. Joined, they are where all stand.
+/// State of a partition after a window. Joined, the states are the global state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     /// Time of the next event before the bound, frames that are on their way to other partitions included; [`u64::MAX`]: none [ps].
@@ -36,7 +36,7 @@ pub(super) struct Standing {
 packed! { Standing { next, events, completions, full, busy, reached } }
 
 impl Standing {
-    /// That of no partition.
+    /// State of no partition.
     pub const NOWHERE: Standing = Standing { next: u64::MAX, events: 0, completions: 0, full: false, busy: false, reached: Time::ZERO };
 
     fn of(partition: &mut Partition, task: &Task) -> Standing {
@@ -70,14 +70,14 @@ impl Standing {
     }
 }
 
-/// How one partition meets the others.
+/// Meeting of one partition with the others.
 pub(super) trait Meeting {
     /// Publishes where this partition stands and hands over its outgoing frames; takes in those that are for it, and returns where all
     /// stand. No frame is on its way between partitions once all have met.
     fn meet(&mut self, mine: Standing, core: &mut Core) -> Standing;
 }
 
-/// How far partitions may go on their own.
+/// Lookahead of partitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Lookahead {
     /// Shortest delay between two of them.
@@ -96,7 +96,7 @@ impl Lookahead {
     }
 }
 
-/// What a stretch is to do.
+/// Task of a stretch.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
     /// Everything before this time.
@@ -110,12 +110,12 @@ pub(super) struct Task {
     pub looks: Option<(DoneLooks, usize)>,
 }
 
-/// How a stretch went.
+/// Result of a stretch.
 pub(super) struct Stretch {
     /// Windows it took.
     pub windows: u64,
     pub looks: Option<DoneLooks>,
-    /// Where all stand at its end.
+    /// Global state at its end.
     pub standing: Standing,
 }
 

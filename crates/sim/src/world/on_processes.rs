@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// What a run comes to, as far as this process has seen it.
+/// Totals of a run, as far as this process has seen them.
 pub(super) struct Sums<'a> {
     pub ports: &'a mut [Vec<PortTotals>],
     pub begun: &'a mut usize,

@@ -28,7 +28,7 @@ pub const NO_PORT: u16 = u16::MAX;
 /// A frame that a node has put on the wire of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving {
-    /// When the far end is to have it: all of it has been sent by then, and the link's delay has passed.
+    /// Arrival at the far end: all of the frame has been sent by then, and the link's delay has passed.
     pub at: Time,
     /// Node that sends.
     pub node: u32,
@@ -41,8 +41,7 @@ pub struct Leaving {
 }
 
 impl World {
-    /// What has left since the last time, in the order in which it was sent. Only of a world built with
-    /// [`Model::outside`](crate::Model::outside).
+    /// Transmissions since the last call, in order. Only for a world built with [`Model::outside`](crate::Model::outside).
     pub fn leaving(&mut self) -> impl Iterator<Item = Leaving> + use<> {
         let core = &mut self.partitions[0].core;
         let left = if self.outside { std::mem::take(&mut core.outgoing[OUTSIDE as usize]) } else { Vec::new() };
@@ -103,7 +102,7 @@ impl World {
         }
     }
 
-    /// What a switch holds from an ingress port, all classes [bytes]; 0 at a host.
+    /// Bytes that a switch holds from an ingress port, all classes; 0 at a host.
     pub fn held_from(&self, node: u32, port: u16) -> u64 {
         match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.occupancy(port, class).bytes.0).sum(),
@@ -111,7 +110,7 @@ impl World {
         }
     }
 
-    /// What waits in a switch to leave by a port, all classes [bytes]; 0 at a host.
+    /// Bytes that wait in a switch to leave by a port, all classes; 0 at a host.
     pub fn waiting_at(&self, node: u32, port: u16) -> u64 {
         match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum(),

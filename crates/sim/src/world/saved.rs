@@ -12,7 +12,7 @@ use xoff_units::save::{Broken, Reader, Value, Writer};
 use super::*;
 
 impl World {
-    /// Why its state cannot be saved.
+    /// Reason why its state cannot be saved.
     fn unsaved(&self) -> Option<&'static str> {
         let first = &self.partitions[0].core;
         let rows = |p: &Partition| !p.core.monitor.rows.rows.is_empty() || p.core.outgoing.iter().any(|o| !o.is_empty());
@@ -30,7 +30,7 @@ impl World {
         reasons.into_iter().find(|r| r.0).map(|r| r.1)
     }
 
-    /// Its state, between two calls of [`World::run`].
+    /// State of the world, between two calls of [`World::run`].
     ///
     /// # Errors
     /// What in it cannot be written: a part that comes from outside, or time that is not simulated.
@@ -108,8 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// What is planned for the whole network: looks and samples as they were saved, where this world has any; failures those of this
-    /// world that are still to come.
+    /// Planned events of the whole network: polls and samples as saved, if this world has any, and the pending failures of this world.
     fn planned_from(&self, built: BinaryHeap<Reverse<Event>>, saved: BinaryHeap<Reverse<Event>>) -> BinaryHeap<Reverse<Event>> {
         let (reached, skipped) = (self.now(), self.skipped);
         let (failures, looks): (Vec<Event>, Vec<Event>) = built.into_iter().map(|Reverse(e)| e).partition(|e| e.kind() == Kind::LinkFails);

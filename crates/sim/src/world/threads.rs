@@ -101,7 +101,7 @@ impl Barrier {
     }
 }
 
-/// What is published and sent for one meeting.
+/// Published values and mail of one meeting.
 struct Board {
     posted: Vec<Posted>,
     /// Frames on their way, by sending and receiving partition.
@@ -115,7 +115,7 @@ impl Board {
     }
 }
 
-/// What all threads see.
+/// State that all threads see.
 struct Shared {
     /// For this meeting and for the next one, in turn.
     boards: [Board; 2],
