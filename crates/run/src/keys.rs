@@ -64,7 +64,7 @@ fn heading(s: &SectionSpec) -> String {
     if s.path.is_empty() { "At the top".into() } else { format!("`{}`", s.header()) }
 }
 
-/// What a heading is called in a link.
+/// Name of a heading in a link.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>();
     kept.trim().replace(' ', "-")

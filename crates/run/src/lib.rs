@@ -36,8 +36,8 @@ pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Wa
 /// Version of this program, as in manifests and tables.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What decides results beside the input: the version, and a fingerprint of the sources that compute them. What is kept to go on with
-/// carries it, so that a changed mechanism does not go on with results of before.
+/// Version and fingerprint of the sources that compute results. Stored results carry it, so a changed mechanism does not continue with
+/// previous results.
 pub const ENGINE: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("XOFF_ENGINE"));
 
 #[cfg(test)]

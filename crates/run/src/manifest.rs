@@ -10,7 +10,7 @@ use xoff_scenario::Problems;
 use xoff_scenario::document::Resolved;
 use xoff_units::Time;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Simulated time reached.
@@ -23,7 +23,7 @@ pub struct Progress {
     pub deadlocks: usize,
 }
 
-/// Why there is no result.
+/// Reason for a missing result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunError {
     /// The scenario cannot be built.
@@ -47,38 +47,38 @@ pub const RESOLVED: &str = "resolved.toml";
 
 /// The clocks of a run, for its manifest only.
 pub(crate) struct Clocks {
-    /// When the run began, as text.
+    /// Start of the run, as text.
     begun: String,
     started: Instant,
     cpu: ProcessTime,
-    /// What it had taken before this process went on with it, on the clock and on the processors [s].
+    /// Time that the run had taken before this process continued it, on the clock and on the processors [s].
     before: (f64, f64),
 }
 
 impl Clocks {
-    /// They run from now on.
+    /// Clocks that start now.
     pub fn start() -> Clocks {
         let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Clocks { begun, started: Instant::now(), cpu: ProcessTime::now(), before: (0.0, 0.0) }
     }
 
-    /// They go on from those of a run that began then and had taken so much [s].
+    /// Continues the clocks of a run that started at `begun` and had taken this time [s].
     pub fn go_on(&mut self, begun: &str, wall: f64, cpu: f64) {
         (self.begun, self.before) = (begun.to_owned(), (wall, cpu));
     }
 
-    /// When the run began, as text.
+    /// Start of the run, as text.
     pub fn started(&self) -> String {
         self.begun.clone()
     }
 
-    /// What it has taken so far, on the clock and on the processors [s].
+    /// Time that the run has taken so far, on the clock and on the processors [s].
     pub fn elapsed(&self) -> (f64, f64) {
         (self.before.0 + self.started.elapsed().as_secs_f64(), self.before.1 + self.cpu.elapsed().as_secs_f64())
     }
 }
 
-/// What a manifest takes from a scenario.
+/// Parts of a scenario that enter a manifest.
 pub(crate) struct Source<'s> {
     pub resolved: &'s str,
     pub parameters: &'s [Parameter],
@@ -117,7 +117,7 @@ pub(crate) fn parameters(resolved: &Resolved) -> Vec<Parameter> {
     resolved.rows().iter().map(parameter).collect()
 }
 
-/// What every table says about its run.
+/// Information about the run in every table.
 pub(crate) fn run_info(resolved: &str) -> RunInfo {
     let mut hasher = TableHasher::new();
     hasher.text(resolved);
@@ -127,9 +127,9 @@ pub(crate) fn run_info(resolved: &str) -> RunInfo {
 /// A further file beside the tables of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraFile {
-    /// Its name.
+    /// Name of the file.
     pub name: &'static str,
-    /// What it holds.
+    /// Contents of the file.
     pub bytes: Vec<u8>,
 }
 

@@ -8,7 +8,7 @@ use xoff_scenario::document::{Document, Override};
 use crate::fabric::{self, FabricScenario};
 use crate::network::{self, NetworkScenario};
 
-/// What a scenario file describes.
+/// Contents of a scenario file.
 pub enum Scenario {
     /// A network of switches and hosts.
     Network(Box<NetworkScenario>),

@@ -12,13 +12,13 @@ use crate::manifest::{Clocks, ExtraFile, Progress, RunError, Source, add_file, m
 
 /// A run of a fabric that has ended.
 pub struct FabricFinished {
-    /// What it has seen.
+    /// Report of the simulator.
     pub report: Report,
     /// The tables, closed.
     pub tables: Closed,
     /// The manifest, written if the run had a folder.
     pub manifest: Manifest,
-    /// Whether the user stopped it.
+    /// True if the user stopped the run.
     pub interrupted: bool,
 }
 

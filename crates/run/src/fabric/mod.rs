@@ -28,7 +28,7 @@ pub struct FabricScenario {
     pub resolved: String,
     /// Every parameter with its origin.
     pub parameters: Vec<xoff_record::Parameter>,
-    /// What the user should know; each with its place.
+    /// Warnings for the user, each with its place.
     pub warnings: Problems,
 }
 

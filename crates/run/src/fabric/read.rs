@@ -243,7 +243,7 @@ fn read_flow(s: &mut Section, line: Rate, duration: Span) -> Result<HostFlow, Pa
     })
 }
 
-/// What a kind of fabric has unless the file says otherwise.
+/// Defaults of a kind of fabric.
 fn defaults(core: Core, line: Rate, traffic: Option<Traffic>, hosts: Option<Hosts>) -> Config {
     let quiet = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(1_500)), burst_packets: 1.0 };
     let without_hosts = || Hosts::unbiased_qcn(Vec::new(), None);

@@ -219,7 +219,7 @@ fn kind(name: &'static str, doc: &'static str, specs: &'static [ParamSpec]) -> K
 pub(super) fn run() -> SectionSpec {
     SectionSpec::once("run", "The run itself.", vec![RUN])
 }
-/// What makes a document the scenario of a fabric.
+/// Section that makes a document the scenario of a fabric.
 pub(crate) fn fabric() -> SectionSpec {
     SectionSpec::once("fabric", "A scheduled switching fabric, instead of [topology].", vec![COMMON]).kinds(
         "kind",

@@ -6,7 +6,7 @@ use xoff_workload::Flow;
 
 use crate::network::NetworkScenario;
 
-/// What surrounds a scenario's nodes where its frames are real. Nothing, in a simulation.
+/// Surroundings of a scenario's nodes where its frames are real. Empty in a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Boundary {
     /// Links to neighbours without flow control, see [`xoff_sim::Model::links_without_flow_control`].

@@ -19,7 +19,7 @@ const CELLS_MAX: usize = 1_000_000;
 const LOOKS_MAX: usize = 600;
 /// Steps into which a run is divided at most: shorter ones would show single frames.
 const STEPS_MAX: u64 = 1200;
-/// How often the time up to which looks are planned doubles, until it is that of the whole run.
+/// Doublings of the planned time of polls until it is the time of the whole run.
 const HORIZONS: u32 = 20;
 /// Networks in which fewer looks would fit have no course.
 const LOOKS_MIN: usize = 16;
@@ -61,7 +61,7 @@ pub struct Course {
     step: u64,
     /// The least time between two looks.
     apart: Span,
-    /// When the run ends at the latest.
+    /// Latest end of the run.
     until: Time,
     /// The least time between two looks is that of a run that ends here: a run that is stopped early has a course too.
     horizon: Time,
@@ -69,7 +69,7 @@ pub struct Course {
     visited: u64,
     /// Parts of buffers in all looks.
     shares: usize,
-    /// This is the last look.
+    /// Marks the last poll.
     ends: bool,
 }
 
@@ -94,7 +94,7 @@ impl Course {
         }
     }
 
-    /// Why there is none; `None`: there is.
+    /// Reason for a missing time series; `None`: there is one.
     pub fn absent_because(&self) -> Option<String> {
         (self.looks_max() == 0)
             .then(|| format!("{} ports are too many for a course of all: the page has totals, and what [probes] recorded", self.ports))

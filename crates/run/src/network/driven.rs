@@ -42,7 +42,7 @@ pub struct Message {
     pub tag: u64,
 }
 
-/// What has happened.
+/// Event of a driven network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The source has begun to put the last frame of a message on its wire: the next one of its queue pair follows.
@@ -58,9 +58,9 @@ pub enum What {
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Happened {
-    /// What.
+    /// Kind of the event.
     pub what: What,
-    /// When.
+    /// Time of the event.
     pub at: Time,
     /// Number of the message, or of the timer, as [`Driven::send`] or [`Driven::schedule`] returned it.
     pub id: u64,
@@ -81,7 +81,7 @@ pub struct Driven {
     messages_made: u64,
     /// Queue pairs by source, destination and number: each counted at its source in the order of first use.
     pairs: HashMap<(u32, u32, u16), u32>,
-    /// How many each source has.
+    /// Number of pairs of each source.
     pairs_of: HashMap<u32, u32>,
     /// By queue pair in use: the messages that wait for it.
     behind: HashMap<(u32, u32, u16), VecDeque<(u64, Message)>>,
@@ -130,7 +130,7 @@ impl Driven {
         })
     }
 
-    /// What the user should know of the scenario.
+    /// Warnings about the scenario for the user.
     pub fn warnings(&self) -> &Problems {
         &self.scenario.warnings
     }
@@ -152,7 +152,7 @@ impl Driven {
         self.scenario.topology.nodes.get(node as usize).map(|n| n.name.as_str())
     }
 
-    /// How far time has come: that of the last [`Self::next`].
+    /// Present time: the time of the last [`Self::next`].
     pub fn now(&self) -> Time {
         self.now
     }
@@ -248,8 +248,8 @@ impl Driven {
         id
     }
 
-    /// What happens next; `None`: nothing until `until`, which is now then, or, if that is [`Time::NEVER`], nothing ever. At equal times
-    /// the network comes first, then timers in the order in which they were made.
+    /// Next event; `None`: no event until `until`, which is then the present time, or, if that is [`Time::NEVER`], no event ever. At equal
+    /// times the network comes first, then timers in the order of their creation.
     pub fn next(&mut self, until: Time) -> Option<Happened> {
         loop {
             if let Some(next) = self.waiting.pop_front() {

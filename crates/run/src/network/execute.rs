@@ -38,7 +38,7 @@ pub struct Running<'s> {
     course: Option<Course>,
 }
 
-/// Where a run's nodes are simulated.
+/// Place where a run's nodes are simulated.
 pub(super) struct Whereabouts {
     /// Threads of this process.
     pub threads: usize,
@@ -56,19 +56,19 @@ pub type Page<'s> = Box<dyn FnOnce(&Finished) -> Option<ExtraFile> + 's>;
 
 /// A run that has ended.
 pub struct Finished {
-    /// What happened.
+    /// Outcome of the simulation.
     pub outcome: Outcome,
     /// The tables, closed.
     pub tables: Closed,
     /// The manifest, written if the run had a folder.
     pub manifest: Manifest,
-    /// What took effect and what did not, in words.
+    /// Active and inactive mechanisms, in words.
     pub summary: Summary,
     /// By flow: its completion time alone in the network; `None`: it has no end or no route, or its route changed.
     pub ideals: Vec<Option<Span>>,
-    /// What the jobs came to.
+    /// Outcomes of the jobs.
     pub jobs: Vec<JobSummary>,
-    /// What each port did in the course of time; only of a run that ends with a page.
+    /// Time series of each port; only for a run that ends with a report.
     pub course: Option<Course>,
 }
 
@@ -195,12 +195,12 @@ impl<'s> Running<'s> {
         self.world.threads()
     }
 
-    /// Why its events are handled in one global order instead of window by window; `None`: they are not.
+    /// Reason for one global order of events instead of windows; `None`: there are windows.
     pub fn by_events(&self) -> Option<&str> {
         self.world.by_events()
     }
 
-    /// Why it runs on one thread although more were asked for.
+    /// Reason for one thread although more were requested.
     pub fn unsplit(&self) -> Option<&str> {
         self.world.unsplit()
     }
@@ -270,7 +270,7 @@ impl<'s> Running<'s> {
         self.checkpoints = Some(checkpoints);
     }
 
-    /// What the command that began the run is to find in its checkpoints.
+    /// Sets the note that the command that started the run finds in its checkpoints.
     pub fn noting(mut self, note: &str) -> Self {
         self.checkpoints.iter_mut().for_each(|c| c.note(note));
         self
@@ -376,7 +376,7 @@ impl<'s> Running<'s> {
     }
 }
 
-/// What the manifest holds of fast-forward.
+/// Entry of the manifest about fast-forward.
 fn fast_forward(outcome: &Outcome) -> FastForward {
     let f = &outcome.fast_forwarded;
     FastForward {

@@ -33,12 +33,12 @@ pub use message::{MessageExplanation, explain_message};
 /// A directed port.
 type PortId = (u32, u16);
 
-/// How a port was restrained.
+/// Kind of a restraint on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It could not send.
+    /// The port could not send.
     Stopped,
-    /// It could send at this rate only.
+    /// The port could send at this rate only.
     Slowed(Rate),
 }
 
@@ -47,21 +47,21 @@ pub enum How {
 pub struct Step {
     /// The port that waits, `S1->S2`.
     pub port: String,
-    /// Its priority.
+    /// Priority.
     pub priority: u8,
     /// Since when.
     pub since: Time,
-    /// How it was restrained.
+    /// Kind of the restraint.
     pub how: How,
-    /// What the buffer at its far end held of its frames at that instant.
+    /// Bytes of its frames in the buffer at its far end at that instant.
     pub held: Bytes,
-    /// Where that was waiting to go, most first: port and bytes.
+    /// Egresses that these frames waited for, most first: port and bytes.
     pub waiting_for: Vec<(String, Bytes)>,
-    /// Whose it was, most first: flow number, source, destination, bytes.
+    /// Flows of these frames, most first: flow number, source, destination, bytes.
     pub flows: Vec<(u32, String, String, Bytes)>,
 }
 
-/// Where the chain ends.
+/// End of the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// The port was neither held nor slowed down at that time.
@@ -70,16 +70,16 @@ pub enum Root {
     Cycle {
         /// Number of that step.
         step: usize,
-        /// What that means for its ports.
+        /// Consequence for its ports.
         circle: Circle,
     },
-    /// This port was free to send: it is asked for more than it can carry. With the flows that it served, by bytes.
+    /// A free port that gets more traffic than its link can carry. With the flows that it served, by bytes.
     Bottleneck {
         /// The port.
         port: String,
-        /// Its rate.
+        /// Rate of the port.
         rate: Rate,
-        /// How many ports feed it at this switch.
+        /// Number of ports that feed it at this switch.
         ingresses: usize,
     },
     /// The far end of the last step is a host, or held nothing: only its own flow control shows why.
@@ -93,7 +93,7 @@ pub enum Circle {
     Deadlock,
     /// None could send then; the detector found no deadlock among them, or is off.
     Stopped,
-    /// They slow each other down, and still send.
+    /// The ports slow each other down, and still send.
     Slowed,
 }
 
@@ -104,7 +104,7 @@ pub struct Explanation {
     pub at: Time,
     /// The chain, from the port asked about.
     pub steps: Vec<Step>,
-    /// Its end.
+    /// End of the chain.
     pub root: Root,
 }
 
@@ -121,7 +121,7 @@ struct Log {
     incomplete: Cell<bool>,
     /// Changes by port and priority, in order of time.
     states: BTreeMap<(PortId, u8), Vec<Change>>,
-    /// What filled the buffer waited for, by port, priority and time.
+    /// Awaited egresses of the frames that filled the buffer, by port, priority and time.
     causes: BTreeMap<(PortId, u8, Time), Vec<Share>>,
 }
 
@@ -167,7 +167,7 @@ impl Recorder for Collector {
 }
 
 impl Log {
-    /// How a port was restrained at `at`, and since when it has been so without a break.
+    /// Restraint of a port at `at`, and the start of its unbroken duration.
     fn state(&self, port: PortId, priority: u8, at: Time) -> Option<(Time, How)> {
         let changes = self.states.get(&(port, priority))?;
         let until = changes.partition_point(|(t, _)| *t <= at);

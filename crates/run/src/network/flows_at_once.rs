@@ -17,7 +17,7 @@ use xoff_workload::{Flow, Flows, UNLIMITED};
 /// The most that is under way at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Peak {
-    /// What the flows may hold together [bytes].
+    /// Bytes that the flows may hold together.
     held: u64,
     flows: u64,
 }

@@ -165,7 +165,8 @@ pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flow
     }
 }
 
-/// What nothing pauses cannot be lossless, and CNPs alone are few enough for that. Acknowledgements, which are few too, may join them.
+/// Checks that only CNPs are unpaused: traffic that nothing pauses cannot be lossless, and CNPs are few enough. Acknowledgements, which are
+/// few too, may join them.
 pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
     let Some(priority) = host.cnp_priority else { return Ok(()) };
     let data = classes_in_use(flows, &Transport::None, None);

@@ -27,7 +27,7 @@ pub(crate) struct Ideals<'s> {
     scenario: &'s NetworkScenario,
     /// Found when a flow first needs them: in a large network that takes seconds, and flows without an end have no ideal.
     routes: OnceCell<Vec<(Time, Routes)>>,
-    /// When the run ended.
+    /// End of the run.
     end: Time,
 }
 
@@ -49,7 +49,7 @@ impl<'s> Ideals<'s> {
         routes
     }
 
-    /// Which of the routes hold at a time.
+    /// Routes that are valid at a time.
     pub fn epoch(&self, at: Time) -> usize {
         let all = self.routes.get_or_init(|| self.routes());
         all.partition_point(|r| r.0 <= at).saturating_sub(1)
@@ -61,7 +61,7 @@ impl<'s> Ideals<'s> {
         self.scenario.path(&all[epoch].1, flow)
     }
 
-    /// That of a flow; `None` also if its way changed while it lasted: then it took no one way.
+    /// Ideal time of a flow; `None` also if its path changed during its life, because it had no single path.
     pub fn of(&self, f: &FlowRecord) -> Option<Span> {
         let (flow, s) = (&f.flow, self.scenario);
         if flow.size == UNLIMITED {

@@ -68,11 +68,11 @@ use switch::{Memory, SwitchParts};
 pub struct NetworkScenario {
     /// One line about it.
     pub title: String,
-    /// Where files that it names are looked up.
+    /// Folder in which its files are looked up.
     pub folder: PathBuf,
     /// The network, failed links marked.
     pub topology: Topology,
-    /// Its flows.
+    /// Flows of the scenario.
     pub flows: Flows,
     /// Simulated time.
     pub until: Time,
@@ -88,22 +88,22 @@ pub struct NetworkScenario {
     pub resolved: String,
     /// Every parameter with its origin.
     pub parameters: Vec<xoff_record::Parameter>,
-    /// What the user should know; each with its place.
+    /// Warnings for the user, each with its place.
     pub warnings: Problems,
-    /// What surrounds it where its frames are real.
+    /// Surroundings where its frames are real.
     pub boundary: Boundary,
-    /// How its events are handled; never changes a result.
+    /// Engine for events; never changes a result.
     pub engine: Engine,
     /// Time on the clock between two checkpoints; `None`: none are written.
     pub checkpoint: Option<Duration>,
     /// As it was given: the text, and what was laid over it.
     pub source: Arc<Source>,
-    /// What was laid over the text.
+    /// Settings laid over the text.
     pub settings: Vec<Override>,
     pub(crate) model: ModelParts,
 }
 
-/// What [`NetworkScenario::model`] assembles a fresh model from.
+/// Parts from which [`NetworkScenario::model`] assembles a new model.
 pub(crate) struct ModelParts {
     pub flow_control: Vec<(LinkFacts, FlowControl)>,
     pub detection: Detection,
@@ -241,7 +241,7 @@ impl NetworkScenario {
         BufferPolicy::Pools(made.in_classes(at.links.len() as u16, at.classes))
     }
 
-    /// What pools have to know of a switch.
+    /// Facts about a switch for its pools.
     fn with_links<T>(&self, node: u32, f: impl FnOnce(&SwitchLinks<'_>) -> T) -> T {
         let m = &self.model;
         let lossy = buffers::lossy(self.flow_control, &m.lossy);

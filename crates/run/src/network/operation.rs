@@ -23,7 +23,7 @@ pub(super) fn read_watchdog(s: &mut Section<'_>, duration: Span) -> Result<Optio
     Ok(config)
 }
 
-/// What cannot happen before the run ends.
+/// Warnings about times after the end of the run.
 fn warn_of_times(s: &Section<'_>, c: &watchdog::Config, duration: Span) {
     let longer = "shorter times, or a longer run.duration";
     let restored = Span(c.detect.0.saturating_add(c.restore.0));

@@ -71,7 +71,7 @@ pub(super) fn read_topology(doc: &Document, run_seed: u64, folder: &Path) -> Opt
     Some(topology)
 }
 
-/// What goes with memory in pools.
+/// Hint for memory in pools.
 const BY_PROFILE: &str = "set kind = \"pfc\" and threshold = \"profile\", or kind = \"none\"";
 
 pub(super) fn read_flow_control(

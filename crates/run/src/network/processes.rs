@@ -18,7 +18,8 @@ use super::execute::{ALONE, Running, Whereabouts};
 use crate::manifest::RunError;
 
 impl NetworkScenario {
-    /// Whether all processes have read the same scenario with the same build of xoff, files that it names included; each of them asks.
+    /// Checks that all processes have read the same scenario with the same build of xoff, including the files that it names; each of them
+    /// calls this.
     ///
     /// # Errors
     /// What is different where, in words; the same ones at all of them.
@@ -93,10 +94,10 @@ impl NetworkScenario {
     }
 }
 
-/// What the digest of the network and the flows stands behind.
+/// Text before the digest of the network and the flows.
 const DIGEST: &str = "network and flows ";
 
-/// Where the scenario of a process differs from that of the first one.
+/// Difference between the scenarios of a process and the first one.
 fn difference(first: &str, process: usize, other: &str) -> String {
     let mut pairs = first.lines().zip(other.lines());
     let what = match pairs.find(|(a, b)| a != b) {

@@ -109,7 +109,7 @@ pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) ->
 /// A mechanism and its name.
 type Named<T> = (&'static str, T);
 
-/// What was read from each section. `None`: the section has a mistake, which the document knows.
+/// Contents of each section. `None`: the section has an error, which the document knows.
 struct Sections<'d> {
     topology: &'d Topology,
     switch_section: Section<'d>,
@@ -328,7 +328,7 @@ impl<'d> Sections<'d> {
         }
     }
 
-    /// What parts have to agree on: memory with headrooms, detection with flow control, rate control with acknowledgements.
+    /// Checks that parts agree: memory with headrooms, detection with flow control, rate control with acknowledgements.
     fn agree(&mut self) {
         if let (Some(switch), Some((_, links))) = (&self.switch, &self.flow_control) {
             let (topology, classes) = (self.topology, self.class_count());
@@ -516,7 +516,7 @@ struct Complete {
 }
 
 impl Complete {
-    /// What the user should know: of the document, then of conditions that the parts do not meet.
+    /// Warnings for the user: from the document, then about conditions that the parts do not meet.
     fn warnings(&self, doc: &Document, topology: &Topology, duration: Span) -> Problems {
         let mut warnings = doc.warnings();
         for w in self.flows.notes.iter() {

@@ -18,7 +18,7 @@ pub(crate) struct TableRecorder {
     failed: bool,
     /// Pauses that have ended, where jobs are accounted for.
     pub kept: Option<Pauses>,
-    /// Where they are, if jobs are streamed.
+    /// Pages of the rows, if jobs are streamed.
     pages: Option<Pages>,
     /// Takes the frames of recorded ports; false: it failed, and the run stops.
     tap: Option<FrameTap>,

@@ -29,7 +29,7 @@ impl NetworkScenario {
         cores().min((per_window / PAYS_WINDOW) as usize).max(1)
     }
 
-    /// What a run on so many threads will need at least.
+    /// Least memory for a run on this number of threads.
     pub fn memory(&self, threads: usize) -> Memory {
         let (payload, header) = self.frame();
         let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();

@@ -24,7 +24,7 @@ impl Slowdowns {
         Slowdowns { values: Sorted::new(pages), censored: 0 }
     }
 
-    /// That of a flow, or a lower bound of one that has not ended.
+    /// Adds the slowdown of a flow, or a lower bound for a flow that has not ended.
     fn add(&mut self, slowdown: f64, is_bound: bool) {
         self.values.push(key(slowdown));
         self.censored += u64::from(is_bound);

@@ -14,7 +14,7 @@ pub(super) struct Sorted {
     pages: Option<Pages>,
     /// The stretch at hand, or all of them.
     here: Vec<u64>,
-    /// Those before it, in order.
+    /// Earlier values, in order.
     stretches: Vec<Items<u64>>,
     many: u64,
 }
@@ -36,7 +36,7 @@ impl Sorted {
         Sorted { pages: pages.cloned(), here: Vec::new(), stretches: Vec::new(), many: 0 }
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> u64 {
         self.many
     }

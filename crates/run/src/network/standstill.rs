@@ -15,7 +15,7 @@ use xoff_workload::Flows;
 /// Flows and links up to which the routes are examined for a cycle before the run.
 const SMALL: usize = 2_000;
 
-/// What of a scenario decides whether a drain can stop.
+/// Parts of a scenario that decide whether a drain can stop.
 pub(crate) struct Drains<'a> {
     pub topology: &'a Topology,
     pub flows: &'a Flows,
@@ -53,7 +53,7 @@ pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowCon
 }
 
 impl Drains<'_> {
-    /// Why a buffer of this network may not drain for long; `None`: nothing here stops one.
+    /// Reason why a buffer of this network may not drain for long; `None`: nothing here stops one.
     fn may_stop(&self, links: &[(LinkFacts, FlowControl)]) -> Option<String> {
         self.starved().or_else(|| self.slow_egress(links)).or_else(|| self.cycle())
     }

@@ -12,9 +12,9 @@ use crate::network::NetworkScenario;
 /// A run in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Why it ended, one clause.
+    /// Reason for the end, one clause.
     pub ended: String,
-    /// What has an end and did not reach it: `4 of 4 flows`.
+    /// Items that have an end and did not reach it: `4 of 4 flows`.
     pub incomplete: Option<String>,
     /// What took effect, one sentence each.
     pub took_effect: Vec<String>,
@@ -102,7 +102,7 @@ impl Summary {
         sum
     }
 
-    /// What was dropped of lossy priorities, and how full the pools were.
+    /// Drops of lossy priorities, and the fill of the pools.
     fn memory(&mut self, s: &NetworkScenario, o: &Outcome) {
         if !s.model.lossy.is_empty() {
             let (at_ingress, at_egress) = (o.lost.lossy_ingress.total(), o.lost.lossy_egress.total());
@@ -150,7 +150,7 @@ impl Summary {
         }
     }
 
-    /// What the watchdog found, the first few storms by name.
+    /// Findings of the watchdog, the first few storms by name.
     fn watchdog(&mut self, s: &NetworkScenario, o: &Outcome) {
         const NAMED: usize = 4;
         let Some(c) = s.watchdog() else { return };
@@ -178,7 +178,7 @@ impl Summary {
         }
     }
 
-    /// What links corrupted and repeated.
+    /// Corrupted and repeated frames of links.
     fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
         let (r, lost) = (&o.retry, o.lost.on_faulty_link + o.lost.given_up);
         if !s.model.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {

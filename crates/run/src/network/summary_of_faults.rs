@@ -35,7 +35,7 @@ impl Summary {
     }
 }
 
-/// How a port was held up; `None`: not at all. A queue that the watchdog freed waits no longer, whatever its peer does.
+/// Restraint of a port; `None`: none. A queue that the watchdog released waits no longer, whatever its peer does.
 fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
     let frames = match t.holds {

@@ -10,7 +10,7 @@ use xoff_units::Bytes;
 
 use super::host::Host;
 
-/// How the memory of a switch is shared out.
+/// Division of the memory of a switch.
 pub(crate) enum Memory {
     PerIngress,
     Shared {

@@ -21,10 +21,10 @@ use crate::network::NetworkScenario;
 /// A directed port.
 type PortId = (u32, u16);
 
-/// What a port is in the tree.
+/// Role of a port in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It is congested itself.
+    /// Congested itself.
     Root,
     /// Flow control switches it off and on; the cause lies further on.
     Leaf,
@@ -39,11 +39,11 @@ pub struct Branch {
     pub port: String,
     /// Priority, 0 to 7.
     pub priority: u8,
-    /// What it is.
+    /// Role of the port.
     pub role: Role,
-    /// What waits to leave through it [bytes].
+    /// Queue of the port [bytes].
     pub queue: Bytes,
-    /// Its far end holds a frame that waits, just now.
+    /// True if its far end blocks a waiting frame at present.
     pub held: bool,
     /// The branches that its frames wait for at its far end, most first: place in [`Tree::branches`], bytes.
     pub waits_for: Vec<(usize, Bytes)>,

@@ -52,7 +52,7 @@ pub fn deadlock(topology: &Topology, o: &Outcome, unchecked: Option<String>) -> 
     }
 }
 
-/// What a scenario's run came to; `here`: the nodes that this process runs, if some are elsewhere.
+/// Verdict about a scenario's run; `here`: the nodes that this process runs, if some are elsewhere.
 pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> Parts {
     let is_here = |node: u32| here.is_none_or(|h| h[node as usize]);
     let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));

@@ -123,12 +123,12 @@ fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &To
     Some((Of::Profile(profile), ParamError::new("kind", what, "kind = \"static\" without a limit, or a larger pool")))
 }
 
-/// What a member takes in of a shared part at most while nothing leaves it: what is compared with the limit may not grow with what it holds.
+/// Largest fill of a shared part by a member from which nothing leaves. The compared quantity may not grow with the fill.
 fn taken_in(member: &MemberConfig, shared: Bytes) -> Bytes {
     if member.sharing.measured(shared) == Bytes::ZERO { shared } else { alone(member, shared) }
 }
 
-/// What a member may hold of a shared part if no other member holds any.
+/// Limit of a member in a shared part if no other member holds any of it.
 fn alone(member: &MemberConfig, shared: Bytes) -> Bytes {
     // The limit falls as it fills the pool: it stops where both are equal.
     let (mut low, mut high) = (0, shared.0);

@@ -33,7 +33,7 @@ const PRIORITIES: usize = 8;
 pub(crate) struct PoolKeys {
     pub name: String,
     pub size: Bytes,
-    /// What its groups share; zero: each has its own.
+    /// Headroom that its groups share; zero: each has its own.
     pub headroom: Bytes,
     /// `None`: all.
     pub switches: Option<Vec<u32>>,
@@ -41,7 +41,7 @@ pub(crate) struct PoolKeys {
 
 /// A `[[buffer_profile]]`.
 pub(crate) struct ProfileKeys {
-    /// Its name, or its pool's.
+    /// Name of the profile, or of its pool.
     pub name: String,
     pub pool: String,
     pub side: Side,
@@ -58,7 +58,7 @@ pub(crate) struct ProfileKeys {
 }
 
 impl ProfileKeys {
-    /// How closely it names a port: 2 by its own name, 1 by its switch, 0 as any; `None`: it does not concern it.
+    /// Precision with which the profile names a port: 2 by its own name, 1 by its switch, 0 as any; `None`: not at all.
     fn rank(&self, node: u32, port: u16) -> Option<u8> {
         match (&self.ports, &self.switches) {
             (Some(ports), _) => ports.contains(&(node, port)).then_some(2),
@@ -91,7 +91,7 @@ pub(crate) struct Buffers {
 pub(crate) struct SwitchLinks<'a> {
     pub node: u32,
     pub ports: u16,
-    /// What arrives after a pause on the link of a port [bytes].
+    /// Bytes that arrive after a pause on the link of a port.
     pub headroom: &'a dyn Fn(u16) -> Bytes,
     /// Rate of the link of a port.
     pub line: &'a dyn Fn(u16) -> Rate,
@@ -131,7 +131,7 @@ pub(super) fn lossy(flow_control: &str, listed: &[u8]) -> Vec<u8> {
     if flow_control == "none" { (0..PRIORITIES as u8).collect() } else { listed.to_vec() }
 }
 
-/// What pools have to know of a switch, whose links have these facts.
+/// Facts about a switch for its pools, with the facts of its links.
 pub(super) fn with_links<T>(
     topology: &Topology,
     links: &[(LinkFacts, FlowControl)],

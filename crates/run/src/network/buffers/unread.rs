@@ -7,7 +7,7 @@ use xoff_units::Bytes;
 
 use super::{Buffers, Of, PRIORITIES, Refused, SwitchPools};
 
-/// Which groups read a pool or a profile.
+/// Groups that read a pool or a profile.
 #[derive(Clone, Copy, Default)]
 struct Use {
     any: bool,
@@ -17,7 +17,7 @@ struct Use {
     most: Bytes,
 }
 
-/// What has no effect at any of these switches, given with the number of their ports: the key, and why.
+/// Keys without effect at any of these switches, given with their numbers of ports: the key, and the reason.
 pub fn unread(b: &Buffers, switches: &[(u16, SwitchPools)], lossy: &[u8]) -> Vec<Refused> {
     let (mut pools, mut profiles) = (vec![Use::default(); b.pools.len()], vec![Use::default(); b.profiles.len()]);
     for (ports, made) in switches {

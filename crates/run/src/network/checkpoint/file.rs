@@ -20,9 +20,9 @@ use xxhash_rust::xxh3::xxh3_128;
 const MAGIC: &[u8; 16] = b"xoff checkpoint\n";
 /// Grows when the file or a state in it means something else.
 pub(super) const FORMAT: u32 = 1;
-/// What stands before the header [bytes].
+/// Bytes before the header.
 const HEAD: usize = 16 + 4 + 8 + 8;
-/// What stands behind the state [bytes].
+/// Bytes after the state.
 const CHECKSUM: usize = 16;
 /// The longest header that is read [bytes]: it repeats a scenario, whose reader takes 16 MB.
 const HEADER_MAX: u64 = 64 << 20;
@@ -30,28 +30,28 @@ const HEADER_MAX: u64 = 64 << 20;
 /// The scenario of a run as it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Given {
-    /// Its name in messages: the path of the file.
+    /// Name in messages: the path of the file.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
-    /// What was laid over it: where each came from, and the setting.
+    /// Settings laid over the text: the origin of each, and the setting.
     pub settings: Vec<(String, String)>,
     /// Folder in which the files that it names are looked up.
     pub folder: PathBuf,
 }
 
-/// How far the rows of a run were recorded.
+/// Extent of the recorded rows of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     /// Rows.
     pub rows: u64,
-    /// Their bytes in the file of rows.
+    /// Bytes of the rows in their file.
     pub bytes: u64,
     /// Hash of these bytes, block by block.
     pub hash: u64,
 }
 
-/// What stands in a checkpoint before the state.
+/// Header of a checkpoint, before the state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     /// Version of xoff.
@@ -63,7 +63,7 @@ pub(super) struct Header {
     pub resolved: String,
     /// Of the network and the flows, files that the scenario names included.
     pub digest: u64,
-    /// When the run began, as in its manifest.
+    /// Start of the run, as in its manifest.
     pub started: String,
     /// Simulated time [ps].
     pub time_ps: u64,
@@ -72,7 +72,7 @@ pub(super) struct Header {
     /// Time taken so far on the clock and on the processors [s].
     pub wall_seconds: f64,
     pub cpu_seconds: f64,
-    /// How far the rows go.
+    /// Extent of the rows.
     pub rows: Mark,
     /// Threads, and how events are handled.
     pub threads: usize,
@@ -81,11 +81,11 @@ pub(super) struct Header {
     pub format: String,
     /// The run ends with a page.
     pub page: bool,
-    /// What the command that began the run wants back.
+    /// Note of the command that started the run, for itself.
     pub note: String,
 }
 
-/// Why a file is no checkpoint that can be used.
+/// Reason why a file is no usable checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unusable {
     Io(String),

@@ -30,7 +30,7 @@ pub struct Fork {
     at: Time,
     scenario: NetworkScenario,
     saved: Option<Saved>,
-    /// Why it does not begin at a checkpoint although there is one.
+    /// Reasons not to start at an existing checkpoint.
     notes: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Fork {
         &mut self.scenario
     }
 
-    /// What the user should know of where it begins.
+    /// Notes for the user about the starting point.
     pub fn notes(&self) -> Vec<String> {
         let begins = match &self.saved {
             Some(s) => format!("it continues from the checkpoint at {}", s.time()),
@@ -123,7 +123,7 @@ struct Base {
     /// Of its inputs; `None`: a version that did not say, or another one.
     digest: Option<String>,
     reached: Time,
-    /// Why no further.
+    /// Reason for the end of the search.
     stopped: String,
 }
 
@@ -224,7 +224,7 @@ fn flows(s: &NetworkScenario) -> Vec<(&Flow, Option<&[(u32, u16)]>)> {
     all.into_iter().map(|f| (f, f.path.map(|p| s.flows.paths.hops(p)))).collect()
 }
 
-/// Those that begin before a time.
+/// Flows that begin before a time.
 fn begun<'f, P>(flows: &'f [(&'f Flow, P)], at: Time) -> &'f [(&'f Flow, P)] {
     &flows[..flows.partition_point(|(f, _)| f.start < at)]
 }

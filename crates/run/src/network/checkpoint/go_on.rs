@@ -112,7 +112,7 @@ impl Saved {
         (same && saved.header.digest == s.digest()).then_some(saved)
     }
 
-    /// Why newer checkpoints were passed over.
+    /// Reasons why newer checkpoints were skipped.
     pub fn passed_over(&self) -> &[String] {
         &self.passed_over
     }
@@ -122,7 +122,7 @@ impl Saved {
         Time(self.header.time_ps)
     }
 
-    /// What the command that began the run left for itself.
+    /// Note of the command that started the run, for itself.
     pub fn note(&self) -> &str {
         &self.header.note
     }

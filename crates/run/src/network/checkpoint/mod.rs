@@ -102,9 +102,9 @@ pub(crate) struct Checkpoints {
     header: Header,
     log: Arc<Mutex<RowLog>>,
     kept: Vec<Kept>,
-    /// What went wrong, each once.
+    /// Problems, each once.
     warnings: BTreeSet<String>,
-    /// Those that were not written.
+    /// Number of checkpoints that were not written.
     missed: u64,
 }
 
@@ -138,7 +138,7 @@ impl Checkpoints {
         self.log.clone()
     }
 
-    /// What the command that began the run wants back with a checkpoint.
+    /// Stores a note of the command that started the run, for its return with a checkpoint.
     pub fn note(&mut self, note: &str) {
         self.header.note = note.to_owned();
     }
@@ -207,7 +207,7 @@ impl Checkpoints {
         let _ = std::fs::remove_file(self.folder.path().join(name(gone.slot)));
     }
 
-    /// What the user should know of them.
+    /// Warning about them for the user.
     pub fn warning(&self) -> Option<String> {
         let why = self.warnings.iter().next()?;
         let last = match self.kept.last() {
@@ -217,7 +217,7 @@ impl Checkpoints {
         Some(format!("{}: {why}; {last}", self.missed_words()?))
     }
 
-    /// How many of them are missing, for the headline; `None`: none.
+    /// Number of missing checkpoints, for the headline; `None`: none is missing.
     pub fn missed_words(&self) -> Option<String> {
         let n = self.missed;
         (n > 0).then(|| format!("{n} checkpoint{} could not be written", if n == 1 { "" } else { "s" }))

@@ -17,15 +17,15 @@ const LISTED_MAX: usize = 4;
 /// An explanation of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageExplanation {
-    /// Its flow.
+    /// Flow of the message.
     pub flow: u32,
-    /// Its source.
+    /// Source of the message.
     pub src: String,
-    /// Its destination.
+    /// Destination of the message.
     pub dst: String,
     /// Since when it was under way.
     pub from: Time,
-    /// When it was there.
+    /// Time of its arrival.
     pub to: Time,
     /// The egress ports that it went through; empty: it took no one path.
     pub path: Vec<String>,

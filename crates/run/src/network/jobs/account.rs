@@ -36,11 +36,11 @@ pub struct Stretch {
     pub from: u64,
     /// End [ps].
     pub to: u64,
-    /// What the time went to.
+    /// Cause of the time.
     pub cause: Cause,
     /// Rank at which it did.
     pub rank: u32,
-    /// Its operation.
+    /// Operation.
     pub op: u32,
     /// The message; `None`: it is about none that goes through the network.
     pub flow: Option<u32>,
@@ -76,7 +76,7 @@ pub(super) struct Accounts<'s> {
     ideals: Ideals<'s>,
     /// By source, destination, source port and epoch of the routes.
     paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
-    /// When streams computed, by rank and stream, in the iteration of a job that was asked about last [ps].
+    /// Computation times of streams, by rank and stream, in the last requested iteration of a job [ps].
     computed: RefCell<((usize, u32), HashMap<(u32, u16), Computed>)>,
     /// Rate control or a window may hold flows back.
     limited: bool,
@@ -146,7 +146,7 @@ impl<'s> Accounts<'s> {
         Accounts { scenario, outcome, ports, pauses, ideals, paths: RefCell::default(), computed: RefCell::default(), limited }
     }
 
-    /// When an operation was done.
+    /// Start and end of an operation.
     pub fn times(&self, at: usize, job: &Job, rank: u32, iteration: u32, op: u32) -> OpTimes {
         let ops = job.graph.programs[rank as usize].len() as usize;
         self.outcome.ranks[at][rank as usize].log.ops.get(iteration as usize * ops + op as usize)

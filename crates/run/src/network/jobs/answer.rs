@@ -17,13 +17,13 @@ use super::straggler::{Straggler, Stragglers};
 use super::wrong::{mismatches, stuck};
 use crate::network::NetworkScenario;
 
-/// What an iteration of a job came to.
+/// Outcome of an iteration of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iteration {
     /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. So those
     /// of all iterations add up to the time of the job, however far its ranks drift apart [ps].
     pub time_ps: u64,
-    /// When the last rank ended it [ps].
+    /// End of the last rank [ps].
     pub end_ps: u64,
     /// Longest exposed communication of a rank [ps].
     pub exposed_ps: u64,
@@ -37,22 +37,22 @@ pub struct Iteration {
     pub path_ps: [u64; 8],
 }
 
-/// What a job came to.
+/// Outcome of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSummary {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
     /// The host of each rank.
     pub hosts: Vec<u32>,
     /// Iterations that it was to do.
     pub planned: u32,
-    /// Those that all ranks have done.
+    /// Iterations that all ranks have done.
     pub iterations: Vec<Iteration>,
     /// The critical path of the longest of these, in the order of time; of a streamed job the table alone has it.
     pub path: Vec<Stretch>,
     /// By collective: its name, and its lowest and highest bus bandwidth [bit/s].
     pub bus: Vec<(String, u64, u64)>,
-    /// Where it waits for itself.
+    /// Place where the job waits for itself.
     pub stuck: Option<StuckAnswer>,
     /// Receives that took a message of another size.
     pub mismatches: u64,
@@ -361,7 +361,7 @@ impl JobSummary {
         }
     }
 
-    /// What makes the answer of the run a "no", for its headline.
+    /// Problems that make the answer of the run a "no", for its headline.
     pub(in crate::network) fn failures(&self) -> Vec<String> {
         let mut all = Vec::new();
         all.extend(self.stuck.as_ref().map(|x| format!("job {} waits for itself: {}", self.name, x.words())));
@@ -369,14 +369,15 @@ impl JobSummary {
         all
     }
 
-    /// That it did not come to its end, for the headline where no flow says so; `None`: it did, or why not is a failure.
+    /// Statement that the job did not finish, for the headline if no flow states it; `None`: the job finished, or a failure gives the
+    /// reason.
     pub(in crate::network) fn unfinished(&self) -> Option<String> {
         let done = self.iterations.len();
         let unfinished = done < self.planned as usize && self.stuck.is_none();
         unfinished.then(|| format!("job {}: {done} of {} iterations complete", self.name, self.planned))
     }
 
-    /// What the application does wrong, in sentences.
+    /// Errors of the application, in sentences.
     fn wrong(&self) -> Vec<String> {
         let mut all = Vec::new();
         all.extend(self.stuck.as_ref().map(|x| {

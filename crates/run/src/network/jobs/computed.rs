@@ -33,7 +33,7 @@ impl Computed {
         Computed { all, at: 0 }
     }
 
-    /// What of them lies between two times.
+    /// Parts of them between two times.
     pub fn between(&mut self, from: u64, to: u64) -> Vec<(u64, u64)> {
         while self.at > 0 && self.all.get(self.at - 1).1 > from {
             self.at -= 1;

@@ -25,7 +25,7 @@ const FLOWS_MAX: u64 = 1 << 28;
 /// Defaults of the way within a node.
 const NODE_RATE: Rate = Rate(3_200_000_000_000);
 const NODE_LATENCY: Span = Span(936_250);
-/// What computes, and what is busy with messages; no stream of a trace has that number (a `cpu` of GOAL is at most 255).
+/// Streams that compute, and streams that are busy with messages; no stream of a trace has this number (a `cpu` of GOAL is at most 255).
 const COMPUTING: u16 = 0;
 const MESSAGING: u16 = 256;
 
@@ -39,7 +39,7 @@ struct Draft {
     comm: Vec<u32>,
     node_ranks: u32,
     collectives: u32,
-    /// Its operations come from a file, and have been checked.
+    /// True for operations from a file, which have been checked.
     from_trace: bool,
 }
 

@@ -5,12 +5,12 @@ use xoff_units::Time;
 
 use super::account::joined;
 
-/// What a rank does; what is none of these is idle.
+/// State of a rank; any other time is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankState {
-    /// It computes, and no message is under way for it.
+    /// Computation without messages in transit for the rank.
     Compute,
-    /// It computes while messages are under way for it.
+    /// Computation with messages in transit for the rank.
     Overlap,
     /// Messages are under way for it, and it does not compute: exposed communication.
     Exposed,

@@ -14,21 +14,21 @@ use crate::network::ideal::Ideals;
 /// The message of a critical path that lost most time to pauses, rate control and queues; where none lost any, the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Straggler {
-    /// Its flow.
+    /// Flow of the message.
     pub flow: u32,
     /// Rank that sent it.
     pub from_rank: u32,
     /// Rank that received it.
     pub to_rank: u32,
-    /// When its sender took it up, or the iteration before ended, whichever was later [ps].
+    /// Start: its sender took it up, or the previous iteration ended, whichever was later [ps].
     pub from_ps: u64,
-    /// When it was there [ps].
+    /// Time of its arrival [ps].
     pub to_ps: u64,
     /// Of that, ports on its path were not allowed to transmit [ps].
     pub pause_ps: u64,
     /// Rate control, or a window, held it back at its source [ps].
     pub rate_limit_ps: u64,
-    /// It stood behind other frames [ps].
+    /// Wait behind other frames [ps].
     pub queueing_ps: u64,
     /// The port of its path that was not allowed to transmit longest meanwhile, and for how long [ps]; `None`: all were, all the time.
     pub paused: Option<((u32, u16), u64)>,
@@ -75,7 +75,7 @@ impl Stragglers {
 }
 
 impl Accounts<'_> {
-    /// That of a critical path.
+    /// Slowest message of a critical path.
     pub fn straggler(&self, job: &Job, OnPath { flow, from: from_ps, to: to_ps, lost }: OnPath) -> Straggler {
         let m = job.message(job.of_flow(flow).1);
         let f = &self.outcome.flow(flow);
@@ -98,7 +98,7 @@ impl Accounts<'_> {
     }
 }
 
-/// What finds the cause.
+/// Command that finds the cause.
 const WHY: &str = ". Why: xoff explain DIR --straggler";
 
 impl Straggler {

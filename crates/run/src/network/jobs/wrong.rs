@@ -7,8 +7,8 @@ use xoff_units::Time;
 
 use crate::network::NetworkScenario;
 
-/// Whether the application waits for itself, and not for the network: every message that was sent is there, no rank computes or sends, and one
-/// waits for a message. Before a run that is found out for all jobs but those whose receives take any source or tag.
+/// Finds a job that waits for itself, and not for the network: every sent message has arrived, no rank computes or sends, and one waits for
+/// a message. Before a run this is known for all jobs except those whose receives take any source or tag.
 pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) -> Option<StuckAnswer> {
     let mut mine = job.first_flow as usize..job.first_flow as usize + job.flows() as usize;
     let under_way = mine.any(|flow| {

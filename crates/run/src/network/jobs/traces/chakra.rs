@@ -39,7 +39,7 @@ const FILE_MAX: Bytes = Bytes(4 << 30);
 /// The ranks that a trace can have.
 const RANKS_MAX: u32 = 1 << 20;
 
-/// How a trace is to be taken.
+/// Interpretation of a trace.
 pub(in crate::network::jobs) struct Options {
     /// Process groups by name: a file.
     pub groups: Option<std::path::PathBuf>,
@@ -47,7 +47,7 @@ pub(in crate::network::jobs) struct Options {
     pub dimensions: Vec<u32>,
     /// `ctrl_deps` count as well as `data_deps`.
     pub control_dependencies: bool,
-    /// How an all-reduce is done.
+    /// Algorithm of an all-reduce.
     pub all_reduce: Algorithm,
     /// The size of an all-gather is that of one rank's share, not of the whole.
     pub all_gather_of_shares: bool,
@@ -61,7 +61,7 @@ pub(in crate::network::jobs) struct Chakra {
     pub warnings: Vec<(String, String)>,
 }
 
-/// What the accelerator computes, and what the processor does: each of them one after the other.
+/// Streams of the accelerator and of the processor: each does one operation at a time.
 const ACCELERATOR: u16 = 0;
 const PROCESSOR: u16 = 1;
 
@@ -82,7 +82,7 @@ struct Rank {
     ids: Stretches,
     /// By node, where they are in memory.
     names: Vec<Box<str>>,
-    /// What it waits for: a node, and the identity of another one.
+    /// Dependencies: a node, and the identity of another one.
     dependencies: Items<(u32, u64)>,
     /// By operation of the graph: its node.
     owner: Items<u32>,
@@ -96,7 +96,7 @@ struct Rank {
 const DESCRIBE: [&str; 3] = ["comm_type", "comm_size", "root_rank"];
 
 impl Rank {
-    /// What a node is called; where names are not kept, by its identity alone.
+    /// Name of a node; if names are not kept, its identity alone.
     fn called(&self, node: u32) -> String {
         let name = self.names.get(node as usize).map_or("", |n| n);
         called(self.nodes.get(node as usize).id, name)
@@ -233,7 +233,7 @@ struct Trace<'o> {
 }
 
 impl Trace<'_> {
-    /// What the node is called that an operation belongs to.
+    /// Name of the node of an operation.
     fn of_op(&self, rank: u32, op: u32) -> Option<String> {
         let r = self.ranks.get(rank as usize)?;
         ((op as usize) < r.owner.len()).then(|| r.called(r.owner.get(op as usize)))

@@ -122,7 +122,7 @@ impl<'t> Words<'t> {
 struct Block {
     rank: u32,
     labels: Labels,
-    /// Where it began, with the number of its line.
+    /// Start of the block, with its line number.
     opened: (u64, Range<usize>),
 }
 

@@ -39,13 +39,13 @@ impl Stretches {
 /// Operations by label.
 #[derive(Default)]
 pub(super) struct Labels {
-    /// Those that end in a number, by what stands before it.
+    /// Labels that end in a number, by the text before it.
     counted: HashMap<String, Stretches>,
     others: HashMap<String, u32>,
 }
 
-/// What stands before the number at the end of a label, and the number; `None`: it does not end in one, or in one that could be written in
-/// another way.
+/// Text before the number at the end of a label, and the number; `None`: the label does not end in a number, or the number has another
+/// spelling.
 fn counted(label: &str) -> Option<(&str, u64)> {
     let name = label.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = &label[name.len()..];

@@ -26,7 +26,7 @@ impl Whole {
         Ok(Whole { path: path.to_owned(), file, before })
     }
 
-    /// Its bytes, from its beginning. To be called once.
+    /// Bytes of the file, from its beginning. To be called once.
     pub fn reader(&self) -> Result<BufReader<File>, Problem> {
         let unread = |e: std::io::Error| Problem::new(format!("'{}' cannot be read: {e}", self.path.display()), "");
         Ok(BufReader::with_capacity(1 << 16, self.file.try_clone().map_err(unread)?))
@@ -106,18 +106,18 @@ impl Lines {
         self.number
     }
 
-    /// What is wrong where the file ends.
+    /// Problem at the end of the file.
     pub fn problem_at_end(&self, what: impl Into<String>, hint: impl Into<String>) -> Problems {
         self.problem(self.line.len()..self.line.len(), what, hint)
     }
 
-    /// What is wrong with a part of the line at hand.
+    /// Problem in a part of the present line.
     pub fn problem(&self, part: std::ops::Range<usize>, what: impl Into<String>, hint: impl Into<String>) -> Problems {
         problem_in(&self.whole.path, self.number, &String::from_utf8_lossy(&self.line), part, what, hint)
     }
 }
 
-/// What is wrong with a part of a line, whose number is known.
+/// Problem in a part of a line with a known number.
 pub(super) fn problem_in(
     path: &Path,
     number: u64,

@@ -23,7 +23,7 @@ use xoff_units::paged::{Items, PageFile};
 /// Ranks of a file at most: it says how many there are before it says anything of them.
 const RANKS_MAX: u64 = 1 << 24;
 
-/// Where operations stand in their file.
+/// Positions of operations in their file.
 pub(super) enum Places {
     /// A text in memory, with a part of it by rank and operation.
     Text(Arc<Source>, Vec<Vec<Range<usize>>>),

@@ -36,7 +36,7 @@ fn number(node: &Node<'_, '_>, name: &str) -> Result<i64, Bad> {
     }
 }
 
-/// What a step does.
+/// Action of a step.
 fn work(kind: &str) -> Option<(bool, bool)> {
     Some(match kind {
         "s" => (false, true),

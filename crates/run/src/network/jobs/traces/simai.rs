@@ -40,7 +40,7 @@ struct Shape {
     expert: u32,
 }
 
-/// Which ranks a collective is among.
+/// Ranks of a collective.
 #[derive(Clone, Copy, PartialEq)]
 enum Among {
     Tensor,

@@ -90,7 +90,7 @@ pub(super) const SEND: i32 = 5;
 pub(super) const RECEIVE: i32 = 6;
 pub(super) const COLLECTIVE: i32 = 7;
 
-/// What is wrong, and what would be right.
+/// Problem, and remedy.
 pub(super) type Bad = (String, String);
 
 pub(super) fn bad<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Bad> {
@@ -98,7 +98,7 @@ pub(super) fn bad<T>(what: impl Into<String>, hint: impl Into<String>) -> Result
 }
 
 impl Attribute {
-    /// Its value as a whole number, whatever type of number it was written as.
+    /// Value as a whole number, whatever type of number it was written as.
     pub fn integer(&self) -> Option<i128> {
         let signed = [self.int64, self.sint64, self.sfixed64].into_iter().flatten().next().map(i128::from);
         let unsigned = [self.uint64, self.fixed64].into_iter().flatten().next().map(i128::from);
@@ -160,12 +160,12 @@ impl Node {
     }
 }
 
-/// What a node is called in messages.
+/// Name of a node in messages.
 pub(super) fn called(id: u64, name: &str) -> String {
     if name.is_empty() { format!("node {id}") } else { format!("node {id} '{name}'") }
 }
 
-/// What a collective computes, by its `comm_type`.
+/// Kind of a collective, by its `comm_type`.
 pub(super) fn kind_of(number: i128) -> Result<Kind, Bad> {
     Ok(match number {
         0 => Kind::AllReduce,
