@@ -36,10 +36,10 @@ pub struct ShortLink {
     pub delay: Option<Span>,
 }
 
-/// What a line must look like.
+/// Expected form of a line.
 const EXPECTED: &str = "expected two nodes, a rate and a length or delay, such as \"leaf1 spine1 400Gbps 300m\"";
 
-/// What is wrong, and what would be right.
+/// Problem, and remedy.
 type Refusal = (String, String);
 
 /// Reads one line.
@@ -139,7 +139,7 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
     problems.or(links)
 }
 
-/// Where the record begins that was read from `position`: the reader counts the line feed of the line before, empty lines and comments to it.
+/// Start of the record read from `position`: the reader adds the line feed of the previous line, empty lines and comments to it.
 fn record_start(text: &str, position: &csv::Position) -> usize {
     let mut at = (position.byte() as usize).min(text.len());
     loop {
@@ -180,7 +180,7 @@ pub fn file(path: &Path) -> Result<(Arc<Source>, Rows), Problems> {
     Ok((source, links))
 }
 
-/// What short links contain about nodes and ports, collected.
+/// Nodes and ports of short links, collected.
 pub struct Ends<'n> {
     known: HashSet<&'n str>,
     /// Nodes that no list names, in the order in which links name them: switches.

@@ -97,7 +97,7 @@ impl Source {
     pub fn text(&self) -> &str {
         &self.text
     }
-    /// Whether this is a setting, not a file.
+    /// True for a setting, false for a file.
     pub fn is_setting(&self) -> bool {
         self.setting
     }
@@ -156,23 +156,23 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether a problem stops the run.
+/// Effect of a problem on the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It does.
+    /// The run stops.
     Error,
     /// The run goes on; the user is warned.
     Warning,
 }
 
-/// What problems are drawn on.
+/// Capabilities of the output for problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canvas {
-    /// It shows colours.
+    /// True if it shows colours.
     pub color: bool,
-    /// It shows more than ASCII.
+    /// True if it shows more than ASCII.
     pub unicode: bool,
-    /// Its width.
+    /// Width in columns.
     pub columns: usize,
 }
 
@@ -185,13 +185,13 @@ impl Default for Canvas {
 /// One thing wrong with an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, one clause.
+    /// Problem, one clause.
     pub message: String,
-    /// What would be right, one clause; may be empty.
+    /// Remedy, one clause; may be empty.
     pub hint: String,
     /// Place in the input; `None`: the problem has none.
     pub place: Option<Place>,
-    /// Whether it stops the run.
+    /// Effect on the run.
     pub severity: Severity,
 }
 
@@ -244,7 +244,7 @@ impl Problem {
         text
     }
 
-    /// Whether a line that would be drawn is too long for it: the lines concerned, and those before and after them.
+    /// True if a line that would be drawn is too long: the affected lines, and those before and after them.
     fn on_endless_line(&self) -> bool {
         let Some(place) = &self.place else { return false };
         let (first, last) = (place.source.position(place.span.start).0, place.source.position(place.span.end).0);
@@ -283,7 +283,7 @@ impl Diagnostic for Problem {
     }
 }
 
-/// What is wrong with an input; at least one problem when it stands for a failure.
+/// Problems of an input; at least one for a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -304,11 +304,11 @@ impl Problems {
         self.more += other.more;
         other.list.into_iter().for_each(|p| self.push(p));
     }
-    /// Whether there is none.
+    /// True if there is no problem.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
-    /// How many there are.
+    /// Number of problems.
     pub fn len(&self) -> usize {
         self.list.len() + self.more
     }

@@ -22,7 +22,7 @@ use crate::Problem;
 pub const TEXT_MAX: Bytes = Bytes(1 << 30);
 /// Largest TOML document: parsed, with the place of every value, it takes some hundred times its size. Half a million lines fit.
 pub const DOCUMENT_MAX: Bytes = Bytes(16 << 20);
-/// How long the other end of a named pipe may take to be opened.
+/// Time limit for opening the other end of a named pipe.
 const WRITER_WAIT: Duration = Duration::from_secs(10);
 
 /// The bytes of `path`, at most `max`.
@@ -86,7 +86,7 @@ fn unread(path: &Path, hint: String) -> Problem {
     Problem::new(format!("cannot read '{}'", path.display()), hint)
 }
 
-/// What a file is, if it is one that can be read to its end: no folder and no device.
+/// Metadata of a file that can be read to its end: no folder and no device.
 ///
 /// # Errors
 /// There is no such file, or it is neither a regular file nor a pipe.
@@ -98,7 +98,7 @@ pub fn is_readable(path: &Path) -> Result<Metadata, Problem> {
     }
 }
 
-/// Why nothing of this type is read; `None`: it is.
+/// Reason why files of this type are not read; `None`: they are.
 fn unreadable(kind: FileType) -> Option<&'static str> {
     #[cfg(unix)]
     {

@@ -257,7 +257,7 @@ fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Sect
 struct Short {
     /// The links of the list, then those of the file with their bytes there.
     items: Vec<(ShortLink, std::ops::Range<usize>)>,
-    /// How many are in the list.
+    /// Number of entries in the list.
     in_list: usize,
     file: Option<Arc<Source>>,
 }

@@ -22,7 +22,7 @@ pub fn link_name(t: &Topology, link: LinkId) -> String {
     if parallel { format!("{base}#{}", l.a_port) } else { base }
 }
 
-/// Whether both ends are switches.
+/// True if both ends are switches.
 pub fn is_fabric_link(t: &Topology, link: LinkId) -> bool {
     let l = &t.links[link as usize];
     [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch)
@@ -78,7 +78,7 @@ fn draw(seed: u64, name: &str) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Whether every host reaches every other over links that are up; hosts do not forward.
+/// True if every host reaches every other over links that are up; hosts do not forward.
 pub fn is_connected_hosts(t: &Topology) -> bool {
     let component = switch_components(t);
     let up = |h: NodeId| t.nodes[h as usize].ports.iter().filter(|p| t.links[p.link as usize].up);

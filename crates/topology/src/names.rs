@@ -15,7 +15,7 @@ use crate::graph::{NodeId, Topology};
 /// Between the two ends, the clearest first: a node's own name may hold a dash or a colon.
 const BETWEEN: [&str; 3] = ["->", ":", "-"];
 
-/// What a name is expected to be, for messages.
+/// Expected kind of a name, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Both directions.
@@ -84,7 +84,7 @@ fn nodes(t: &Topology, ends: &str) -> Option<(NodeId, NodeId)> {
     splits(ends).find_map(|(a, b)| Some((t.find(a.trim())?, t.find(b.trim())?)))
 }
 
-/// What is wrong with a name that gives no two nodes, and a hint.
+/// Problem of a name that gives no two nodes, and a hint.
 fn why_not(t: &Topology, name: &str, ends: &str, what: What) -> (String, String) {
     if let Some(first) = ends.strip_suffix('-').or_else(|| ends.strip_suffix("->")).filter(|first| t.find(first.trim()).is_some()) {
         let hint = format!("the shell takes '>' and what follows for a file: quote it, '{first}->...', or write {first}:...");

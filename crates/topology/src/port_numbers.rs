@@ -48,7 +48,7 @@ impl PortNumbers {
     pub fn first(&self) -> &[u32] {
         &self.first
     }
-    /// How many ports there are.
+    /// Number of ports.
     pub fn len(&self) -> usize {
         self.places.len()
     }

@@ -16,7 +16,7 @@ pub(crate) const FLOWS_MAX: f64 = 100e6;
 pub(crate) struct Poisson {
     /// Mean gap [ps].
     mean: f64,
-    /// Where the gaps come from.
+    /// Random stream of the gaps.
     rng: ChaCha8Rng,
     /// The latest arrival [ps].
     at: u64,
@@ -39,7 +39,7 @@ impl Iterator for Poisson {
     }
 }
 
-/// Where arrivals end.
+/// End of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct End {
     /// Nothing arrives from here on.

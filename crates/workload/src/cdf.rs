@@ -13,12 +13,12 @@ use rand_core::Rng;
 
 use crate::random::uniform;
 
-/// Why a list of points is not a distribution.
+/// Reason why a list of points is not a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdfError {
     /// Index of the point at fault, from 0.
     pub point: usize,
-    /// What is wrong and what would be right, one clause.
+    /// Problem and remedy, one clause.
     pub what: String,
 }
 
@@ -73,7 +73,7 @@ impl SizeCdf {
         SizeCdf { points: vec![(size, 0.0), (size, 100.0)] }
     }
 
-    /// These sizes [bytes] and no others, each as likely as its weight says: a staircase of vertical steps. Sizes must
+    /// Distribution of exactly these sizes [bytes], each with the probability of its weight: a staircase of vertical steps. Sizes must
     /// grow; weights must not be negative, nor all zero.
     pub fn weighted(sizes: &[(u64, f64)]) -> Result<SizeCdf, CdfError> {
         let all: f64 = sizes.iter().map(|s| s.1).sum();

@@ -8,13 +8,13 @@ use xoff_topology::{NodeId, Topology};
 
 use crate::random::below;
 
-/// Where each of a set of hosts may send, with constant-time choice.
+/// Possible destinations of each of a set of hosts, with constant-time choice.
 ///
 /// Hosts are kept in order of their group (rack, or the host alone), so those a host may not choose are one
 /// contiguous stretch to step over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Destinations {
-    /// Those who may be chosen, by group.
+    /// Possible destinations, by group.
     order: Vec<NodeId>,
     /// First and one past the last index in `order` of those of a source's own group; empty for all other nodes, and for a
     /// source none of whose group can be chosen.
@@ -51,7 +51,7 @@ impl Destinations {
         Ok(Destinations { order, group })
     }
 
-    /// Whether `host` may send, and to be chosen by others.
+    /// True if `host` may send, and be chosen by others.
     pub(crate) fn has(&self, host: NodeId) -> bool {
         self.group.get(host as usize).is_some_and(|&(first, past)| past > first)
     }

@@ -32,11 +32,11 @@ pub struct Flow {
     pub priority: u8,
     /// Payload [bytes], at least 1; [`UNLIMITED`]: never ends.
     pub size: u64,
-    /// When the application hands it over [ps].
+    /// Start at the application [ps].
     pub start: Time,
     /// Constant rate the application does not exceed [bit/s]; `None`: as fast as the NIC lets it.
     pub rate: Option<Rate>,
-    /// Whether the run's rate control applies to it.
+    /// True if the run's rate control applies to the flow.
     pub controlled: bool,
     /// Source port: what distinguishes the flows of a pair in an ECMP hash. From a generator, 0 means "the next free
     /// one of the pair", which [`Flows::new`] fills in.
@@ -80,7 +80,7 @@ impl GivenPath {
     }
 }
 
-/// What one generator hands over.
+/// Output of one generator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {
     /// Flows in the generator's order; `path` counts within `paths` of this part.
@@ -91,7 +91,7 @@ pub struct Generated {
     pub closed_loop: Option<ClosedLoop>,
     /// All flows come so often; `None`: once.
     pub repeat: Option<Repeat>,
-    /// What the user should know: one sentence each.
+    /// Notes for the user: one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct Flows {
     pub jobs: Option<Arc<Jobs>>,
     /// Names of the workloads.
     pub labels: Vec<String>,
-    /// What the user should know, with the workload's name in front.
+    /// Notes for the user, with the workload's name in front.
     pub notes: Vec<String>,
 }
 
@@ -175,7 +175,7 @@ impl Flows {
         self.jobs = Some(Arc::new(all));
     }
 
-    /// How many there are, messages of streamed jobs too.
+    /// Number of flows, including messages of streamed jobs.
     pub fn len(&self) -> u64 {
         let streamed = self.jobs.as_ref().filter(|j| j.are_streamed());
         self.flows.len() as u64 + streamed.map_or(0, |j| j.flows())

@@ -14,7 +14,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// What a stream is for. The number is part of the key and never changes; other crates count from 1000.
+/// Purpose of a stream. The number is part of the key and never changes; other crates count from 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
@@ -34,12 +34,12 @@ pub enum Purpose {
     ClosedLoop = 7,
     /// Kind of a message, where a host sends several.
     Kind = 8,
-    /// Which hosts the ranks of a job have.
+    /// Hosts of the ranks of a job.
     Placement = 9,
 }
 
 impl Purpose {
-    /// This purpose within the workload of label `label`, so that two workloads of one kind draw apart.
+    /// This purpose within the workload of label `label`, so that two workloads of one kind draw separately.
     pub const fn of(self, label: u32) -> u64 {
         (label as u64) << 32 | self as u64
     }

@@ -17,7 +17,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional("every", Kind::Span, "Time between two repetitions. Needed with `repeat`.", ""),
 ];
 
-/// How often flows come.
+/// Repetitions of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeat {
     times: u64,
@@ -52,7 +52,7 @@ impl Repeat {
         Ok(Some(Repeat { times, every }))
     }
 
-    /// These flows, each so often; what would begin after the end of time never does.
+    /// Repetitions of these flows; a start after the end of time never happens.
     pub(crate) fn of(self, flows: Vec<Flow>) -> Vec<Flow> {
         let mut all = Vec::with_capacity(flows.len() * self.times as usize);
         for nth in 0..self.times {

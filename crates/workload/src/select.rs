@@ -164,7 +164,7 @@ pub(crate) fn no_destination(key: &str, topo: &Topology, source: NodeId) -> Para
     ParamError::new(key, format!("'{}' would have no destination", topo.name(source)), "name another host, or leave the source out")
 }
 
-/// What a host can send at most [bit/s]: the sum of its working links.
+/// Largest rate of a host [bit/s]: the sum of its working links.
 pub(crate) fn link_rate(topo: &Topology, host: NodeId) -> Rate {
     let ports = 0..topo.nodes[host as usize].ports.len() as u16;
     ports.map(|p| topo.link_at(host, p)).filter(|l| l.up).fold(Rate::ZERO, |sum, l| sum + l.rate)

@@ -49,7 +49,7 @@ pub struct Document {
     log: RefCell<Log>,
 }
 
-/// What opening and reading left behind.
+/// State left by opening and reading.
 #[derive(Debug, Default)]
 struct Log {
     problems: Problems,
@@ -59,7 +59,7 @@ struct Log {
     opened: HashSet<String>,
     /// The same in order, and whether the document has them.
     order: Vec<(String, bool)>,
-    /// What was given, with another value than its default: section, key and place.
+    /// Keys given with another value than their default: section, key and place.
     given: Vec<(String, &'static str, Place)>,
     /// Sections whose content cannot be judged.
     suppressed: HashSet<String>,
@@ -67,7 +67,7 @@ struct Log {
     known: BTreeSet<String>,
 }
 
-/// What a scenario has at least.
+/// Least contents of a scenario.
 const SCENARIO: &str = "a scenario has at least [topology] and a [[flow]] or [[workload]]; scenarios/tutorial/ring.toml is a small one";
 
 impl Document {
@@ -128,7 +128,7 @@ impl Document {
         }
     }
 
-    /// What was laid over the file.
+    /// Settings laid over the file.
     pub fn settings(&self) -> &[Override] {
         &self.settings
     }
@@ -144,7 +144,7 @@ impl Document {
         self.log.borrow_mut().known.extend(sections.iter().map(|s| s.path.to_owned()));
     }
 
-    /// Whether the document has a section of this path.
+    /// True if the document has a section of this path.
     pub fn has(&self, spec: &SectionSpec) -> bool {
         !self.find(spec).is_empty() || spec.path.is_empty()
     }
@@ -265,7 +265,7 @@ impl Document {
         self.check()
     }
 
-    /// What was given, and no owner read beside the other values. Who knows why has said so (`Values::without_effect`).
+    /// Warns about given keys that no owner read. The reason, where known, comes from `Values::without_effect`.
     fn warn_of_unread(&self) {
         let mut log = self.log.borrow_mut();
         let Log { given, rows, warnings, .. } = &mut *log;
@@ -341,7 +341,7 @@ impl Document {
         suggest::hint(word, "known sections", &known)
     }
 
-    /// What the user should know although the run goes on.
+    /// Warnings for the user; the run continues.
     pub fn warnings(&self) -> Problems {
         self.log.borrow().warnings.clone()
     }
@@ -387,7 +387,7 @@ impl Document {
         log.opened.insert(path.to_owned());
         log.order.push((path.to_owned(), present));
     }
-    /// Whether some owner knows a section of this path, given without indices.
+    /// True if some owner knows a section of this path, given without indices.
     fn knows(&self, plain: &str) -> bool {
         self.log.borrow().known.contains(plain)
     }

@@ -7,7 +7,7 @@ use xoff_params::Kind;
 
 use super::value::to_toml;
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The file, at `file:line:column`.
@@ -39,7 +39,7 @@ pub struct Row {
     pub key: String,
     /// The value in text form, as used.
     pub value: String,
-    /// Where it came from.
+    /// Origin of the value.
     pub origin: Origin,
     /// The authority behind a default, or the rule behind a derived value; may be empty.
     pub source: String,
@@ -111,7 +111,7 @@ struct Node<'r> {
     present: bool,
     rows: Vec<&'r Row>,
     children: Vec<(String, Node<'r>)>,
-    /// Where a child stands; there may be a hundred thousand flows.
+    /// Position of each child; there may be a hundred thousand flows.
     index: HashMap<String, usize>,
 }
 

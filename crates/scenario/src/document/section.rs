@@ -259,7 +259,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// What is given for `key`, under its name or an old one. A setting goes before the file, whatever the name.
+    /// Value given for `key`, under its name or an old one. A setting goes before the file, whatever the name.
     fn entry(&self, key: &str) -> Option<&'d Entry> {
         let now = self.entry_named(key);
         let old = self.specs.iter().find(|s| s.key == key).and_then(|s| s.renamed_from.iter().find_map(|old| self.entry_named(old)));
@@ -313,17 +313,17 @@ impl<'d> Section<'d> {
         &self.path
     }
 
-    /// Whether the document contains the section.
+    /// True if the document contains the section.
     pub fn present(&self) -> bool {
         self.table.is_some()
     }
 
-    /// Whether `key` is one of the section's.
+    /// True if `key` belongs to the section.
     pub fn declares(&self, key: &str) -> bool {
         self.specs.iter().any(|s| s.key == key)
     }
 
-    /// Whether the file or a setting gives `key`.
+    /// True if the file or a setting gives `key`.
     pub fn given(&self, key: &str) -> bool {
         self.entry(key).is_some()
     }

@@ -11,7 +11,7 @@ pub struct SectionSpec {
     pub path: &'static str,
     /// `[[path]]`, any number of times, instead of `[path]`, once.
     pub repeat: bool,
-    /// Whether a document without it is refused.
+    /// True if a document without the section is an error.
     pub required: bool,
     /// Meaning, one sentence.
     pub doc: &'static str,

@@ -34,9 +34,9 @@ pub enum Item {
 /// A value with its places.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where the key stands; in a list, where the item stands.
+    /// Place of the key; in a list, place of the item.
     pub key: Place,
-    /// Where the value stands.
+    /// Place of the value.
     pub place: Place,
     /// The value.
     pub item: Item,
@@ -54,14 +54,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// What stands at this key.
+    /// Entry at this key.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|(k, _)| k == key).map(|(_, e)| e)
     }
 }
 
 impl Entry {
-    /// What it is, for "found ...".
+    /// Description for "found ...".
     pub fn describe(&self) -> String {
         match &self.item {
             Item::Text(s) => format!("text \"{}\"", crate::suggest::clip(s)),
@@ -226,7 +226,7 @@ impl Override {
         }
     }
 
-    /// Where it came from, such as `--set`, and the setting: what [`Override::option`] makes it from again.
+    /// Origin, such as `--set`, and the setting: [`Override::option`] makes it from these again.
     pub fn origin(&self) -> (&str, &str) {
         (self.source.name(), self.source.text())
     }

@@ -6,7 +6,7 @@ use xoff_units::{Bytes, Length, Rate, Span, UnitError};
 use super::tree::{Entry, Item};
 use crate::suggest;
 
-/// Why a value does not fit its key: what is wrong, what would be right.
+/// Reason why a value does not fit its key: problem, remedy.
 pub(super) type Refusal = (String, String);
 
 /// Parses `text` as the quantity of `kind`; `None` if the kind is not a quantity.
@@ -20,7 +20,7 @@ fn quantity(kind: Kind, text: &str) -> Option<Result<(), UnitError>> {
     })
 }
 
-/// What a key of this kind takes, one clause.
+/// Values that a key of this kind takes, one clause.
 pub(super) fn expected(kind: Kind) -> String {
     // Every quantity refuses the empty text, and says what it expected.
     if let Some(Err(e)) = quantity(kind, "") {

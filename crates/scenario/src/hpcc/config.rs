@@ -41,9 +41,9 @@ pub struct LinkDown {
 pub struct Ignored {
     /// The key.
     pub key: &'static str,
-    /// Why it has none.
+    /// Reason for the absence.
     pub why: &'static str,
-    /// Whether the user misses something there that the original delivers.
+    /// True if the user misses something that the original delivers.
     pub missed: bool,
 }
 
@@ -138,15 +138,15 @@ pub struct HpccConfig {
     pub buffer_mib: u32,
     /// Keys in the file that have no effect, in its order.
     pub ignored: Vec<Ignored>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Problems,
-    /// Where the congestion control is named.
+    /// Place that names the congestion control.
     pub cc_mode_place: Option<Place>,
-    /// Where the topology file is named.
+    /// Place that names the topology file.
     pub topology_place: Option<Place>,
-    /// Where the flow file is named.
+    /// Place that names the flow file.
     pub flow_place: Option<Place>,
-    /// Where the link failure is asked for.
+    /// Place that requests the link failure.
     pub link_down_place: Option<Place>,
 }
 
@@ -268,7 +268,7 @@ impl HpccConfig {
         words.problems.or(out)
     }
 
-    /// What only the whole file shows.
+    /// Checks that need the whole file.
     fn check(&mut self, seen: &[(&'static Key, Range<usize>)], w: &mut Words<'_>) {
         let place = |key: &str| seen.iter().rev().find(|(k, _)| k.name == key).map(|(_, at)| at);
         for key in ["TOPOLOGY_FILE", "FLOW_FILE"] {

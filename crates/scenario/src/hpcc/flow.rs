@@ -33,7 +33,7 @@ pub struct HpccFlow {
 pub struct HpccFlows {
     /// The flows in the order of the file, sorted by start.
     pub flows: Vec<HpccFlow>,
-    /// What the original would do otherwise.
+    /// Differences from the original, for the user.
     pub warnings: Problems,
 }
 

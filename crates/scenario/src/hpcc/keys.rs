@@ -9,13 +9,13 @@ use crate::words::Word;
 /// One key.
 pub(super) struct Key {
     pub name: &'static str,
-    /// When it has an effect.
+    /// Effect of the key.
     pub effect: Effect,
     /// Reads its values; `None` if they are refused.
     pub read: Read,
 }
 
-/// When a key has an effect here, or why not.
+/// Effect of a key, or the reason for none.
 pub(super) enum Effect {
     Always,
     /// In this mode; elsewhere it has none because of this.

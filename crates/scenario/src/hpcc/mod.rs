@@ -28,9 +28,9 @@ use crate::{Place, Problem, Problems, Source};
 pub struct HpccCase {
     /// The configuration.
     pub config: HpccConfig,
-    /// Its topology.
+    /// Topology of the case.
     pub topology: HpccTopology,
-    /// Its flows.
+    /// Flows of the case.
     pub flows: Vec<HpccFlow>,
     /// Everything the user should know, of all files.
     pub warnings: Problems,
@@ -76,7 +76,7 @@ pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     problems.or(HpccCase { config, topology, flows: flows.flows, warnings })
 }
 
-/// Where the file of this name is.
+/// Path of the file with this name.
 fn locate(config: &Path, name: &str, place: &Option<Place>) -> Result<PathBuf, Problems> {
     let folder = config.parent().unwrap_or(Path::new(""));
     let mut tried = vec![folder.join(name), PathBuf::from(name)];

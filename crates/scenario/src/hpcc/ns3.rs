@@ -20,7 +20,7 @@ pub fn seconds_to_ns(seconds: f64) -> Option<u64> {
     time_to_ns(seconds, 1_000_000_000)
 }
 
-/// Why a text is not a quantity: what is wrong, what would be right.
+/// Reason why a text is not a quantity: problem, remedy.
 type Refusal = (String, &'static str);
 
 const RATES: &[(&str, f64)] = &[

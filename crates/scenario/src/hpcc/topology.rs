@@ -34,7 +34,7 @@ pub struct HpccLink {
     pub delay_ns: u64,
     /// Share of the frames that are lost on it, each direction; 0: the configuration's `ERROR_RATE_PER_LINK`.
     pub error_rate: f64,
-    /// Where the rate stands.
+    /// Place of the rate.
     pub rate_place: Place,
 }
 

@@ -11,7 +11,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, HOST_DELAY, HOST_RATE, PORTS_MAX, RATE, Wire, count, host_limit};
 use crate::graph::{NodeId, NodeKind, Topology};
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "switches S1, S2, ... in a row, hosts H1, H2, ... numbered along it";
 
 /// Declared keys, with defaults and sources.

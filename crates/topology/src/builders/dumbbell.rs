@@ -11,7 +11,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, HOST_DELAY, HOST_RATE, PORTS_MAX, RATE, Wire, count};
 use crate::graph::{NodeKind, Topology};
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "senders H0.. on switch S1, receivers numbered after them on S2, one link S1-S2";
 
 /// Declared keys, with defaults and sources.

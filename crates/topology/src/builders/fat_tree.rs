@@ -12,7 +12,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, HOST_DELAY, HOST_RATE, NO_RACK, RATE, Wire, count};
 use crate::graph::{NodeId, NodeKind, Topology};
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "three-level fat-tree of k-port switches: hosts H0.., edge E1.., aggregation A1.., core C1.. (GFC Fig. 11)";
 
 /// Declared keys, with defaults and sources.

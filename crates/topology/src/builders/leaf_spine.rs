@@ -12,7 +12,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, HOST_DELAY, HOST_RATE, NO_RACK, PORTS_MAX, RATE, Wire, count, host_limit, link_limit};
 use crate::graph::{NodeKind, Topology};
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "leaves L1.. with hosts H0.., each leaf joined to every spine S1..";
 
 /// Declared keys, with defaults and sources.

@@ -19,9 +19,9 @@ use crate::graph::{NodeId, Topology};
 pub struct Builder {
     /// Name in a scenario, `kebab-case`.
     pub name: &'static str,
-    /// What it is, one sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
-    /// Its parameters.
+    /// Parameters.
     pub params: &'static [ParamSpec],
     /// Builds it.
     pub build: fn(&mut dyn Values) -> Result<Topology, ParamError>,

@@ -13,7 +13,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, HOST_DELAY, HOST_RATE, RATE, chain};
 use crate::graph::Topology;
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "switches S1, S2, ... in a circle, hosts H1, H2, ... numbered along it (GFC Fig. 1)";
 
 /// Declared keys, with defaults and sources.

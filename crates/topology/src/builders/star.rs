@@ -11,7 +11,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, PORTS_MAX, RATE, Wire, count};
 use crate::graph::{NodeKind, Topology};
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "one switch S1 with hosts H0, H1, ...";
 
 /// Declared keys, with defaults and sources.

@@ -16,7 +16,7 @@ use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use super::{DELAY, NO_RACK, PORTS_MAX, RATE, Wire, count, positive};
 use crate::graph::{NodeId, NodeKind, Topology};
 
-/// What it is.
+/// Description.
 pub const DOC: &str = "senders S0, S1 on T0 and S2 on T1, receivers R0, R1 and bursts A0.. on T2, all three on L0 (TCD Fig. 2)";
 
 const SOURCE: &str = "TCD section 3.1.1";

@@ -20,12 +20,12 @@ use xoff_params::ParamError;
 use super::groups::is_switch;
 use crate::graph::{NodeId, Topology};
 
-/// What the rule needs to know of every node.
+/// Facts about every node that the rule needs.
 #[derive(Clone, Debug)]
 pub(super) struct Digits {
     /// Place of each host among the hosts; 0 for switches.
     number: Vec<u32>,
-    /// What each node divides a number by.
+    /// Divisor of each node.
     divisor: Vec<u32>,
 }
 
@@ -63,8 +63,8 @@ impl Digits {
     }
 }
 
-/// Whether the rule means anything here: every link leads from one level to the next, and the nodes of a level have
-/// equally many links upwards. The error's key is `routing`.
+/// Checks that the rule applies: every link leads from one level to the next, and the nodes of a level have equally many links upwards. The
+/// error's key is `routing`.
 pub(super) fn check(t: &Topology) -> Result<(), ParamError> {
     let refuse = |what: String| {
         let hint = "d-mod-k needs a tree of levels, such as a fat-tree or leaf-spine; elsewhere use ecmp, lowest-id or per-destination";

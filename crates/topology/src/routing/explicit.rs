@@ -106,7 +106,7 @@ impl ExplicitPaths {
         &self.paths[path as usize].forward
     }
 
-    /// Whether the path never arrives.
+    /// True if the path never arrives.
     pub fn is_loop(&self, path: PathId) -> bool {
         self.paths[path as usize].is_loop
     }
@@ -116,7 +116,7 @@ impl ExplicitPaths {
         self.paths.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }

@@ -67,7 +67,7 @@ pub(super) fn up_ports(t: &Topology, node: NodeId) -> impl Iterator<Item = (u16,
     ports.filter(|(_, p)| t.links[p.link as usize].up).map(|(i, p)| (i as u16, p.peer))
 }
 
-/// Whether a node is a switch.
+/// True for a switch.
 pub(super) fn is_switch(t: &Topology, node: NodeId) -> bool {
     t.nodes[node as usize].kind == NodeKind::Switch
 }

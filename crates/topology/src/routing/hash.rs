@@ -2,7 +2,7 @@
 
 use crate::graph::NodeId;
 
-/// What routing sees of a frame.
+/// Fields of a frame that routing reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     /// Sending host.
@@ -22,7 +22,7 @@ impl FlowKey {
     }
 }
 
-/// How a flow is spread over equal-cost candidates.
+/// Distribution of flows over equal-cost candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcmpHash {
     /// Our own: [`native_hash`], scaled to the number of candidates without a division.
@@ -82,7 +82,7 @@ impl Choice {
         }
     }
 
-    /// Whether the choice depends on nothing but the node and the destination.
+    /// True if the choice depends only on the node and the destination.
     pub fn is_per_destination(&self) -> bool {
         !matches!(self, Choice::Hashed(_))
     }

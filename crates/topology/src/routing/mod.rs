@@ -26,11 +26,11 @@ use xoff_params::{Kind, ParamError, ParamSpec};
 /// A routing rule: which paths count, how the candidates of a node are ordered, which one a flow takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routing {
-    /// Which paths count.
+    /// Paths that count.
     pub paths: Paths,
     /// Order of the candidates.
     pub order: Order,
-    /// Which candidate a flow takes.
+    /// Candidate of a flow.
     pub choice: Choice,
 }
 

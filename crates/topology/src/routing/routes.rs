@@ -20,7 +20,7 @@ use super::twins::Twins;
 use crate::graph::{NodeId, Topology};
 use xoff_params::ParamError;
 
-/// Which paths count.
+/// Paths that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Paths {
     /// All paths of the fewest hops.
@@ -65,11 +65,11 @@ pub enum Order {
     DescendingPeerId,
 }
 
-/// What leads from a node towards a destination group.
+/// Next hops from a node towards a destination group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards<'a> {
-    /// These ports, for every host of the group; empty when there is no route. Under [`Paths::DModK`] each host of the
-    /// group has one of them, ask [`Routes::candidates`].
+    /// These ports, for every host of the group; empty when there is no route. Under [`Paths::DModK`] each host of the group has one of
+    /// them, see [`Routes::candidates`].
     Ports(&'a [u16]),
     /// The node is next to the group: the port depends on the host, ask [`Routes::candidates`].
     Host,
@@ -196,7 +196,7 @@ impl Routes {
         }
     }
 
-    /// Whether the hosts of a group may have different candidates at one node.
+    /// True if the hosts of a group may have different candidates at one node.
     pub fn is_per_host(&self) -> bool {
         self.digits.is_some()
     }
@@ -229,7 +229,7 @@ impl Routes {
         (column < self.members.len()).then_some(column)
     }
 
-    /// What leads from `node` towards the hosts of `group`.
+    /// Next hops from `node` towards the hosts of `group`.
     #[inline]
     pub fn towards(&self, node: NodeId, group: usize) -> Towards<'_> {
         match self.table[self.rows[node as usize] as usize * self.width + group] {
@@ -303,7 +303,7 @@ impl Sets {
         Sets { arena: vec![0], known: HashMap::from([(Box::default(), 0)]) }
     }
 
-    /// Where this set starts.
+    /// Start of this set.
     fn intern(&mut self, ports: &[u16]) -> u32 {
         if let Some(&start) = self.known.get(ports) {
             return start;

@@ -179,7 +179,7 @@ impl Search {
         self.neighbours(node).map(|(_, port)| port).collect()
     }
 
-    /// Those of them that lead to one switch.
+    /// Ports that lead to one switch.
     pub fn ports_to(&self, node: NodeId, peer: NodeId) -> Vec<u16> {
         self.neighbours(node).filter(|e| e.0 == peer).map(|(_, port)| port).collect()
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::graph::NodeId;
 
-/// What the tables route to: a host under one of its addresses.
+/// Destination of the tables: a host under one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The host.
@@ -73,7 +73,7 @@ impl Tables {
         self.sets_of.get(&switch).map_or(&[], |row| &self.sets[row[destination as usize] as usize])
     }
 
-    /// Whether a switch has a table.
+    /// True if a switch has a table.
     pub fn has(&self, switch: NodeId) -> bool {
         self.sets_of.contains_key(&switch)
     }

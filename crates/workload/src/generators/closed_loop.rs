@@ -47,10 +47,10 @@ pub const PARAMS: &[ParamSpec] = &[
     select::PRIORITY,
 ];
 
-/// What a host waits for before its next flow starts.
+/// Event that lets a host start its next flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextAfter {
-    /// It knows that the last one has arrived.
+    /// The host knows that the last flow has arrived.
     Delivery,
     /// The last frame of the last one has left.
     Sent,
@@ -85,12 +85,12 @@ impl ClosedLoop {
         self.concurrency
     }
 
-    /// What a host waits for before its next flow starts.
+    /// Event that lets a host start its next flow.
     pub fn next_after(&self) -> NextAfter {
         self.next_after
     }
 
-    /// Whether `host` takes part.
+    /// True if `host` takes part.
     pub fn has(&self, host: NodeId) -> bool {
         self.dsts.has(host)
     }
@@ -103,7 +103,7 @@ impl ClosedLoop {
         (self.dsts.pick(host, &mut rng), size)
     }
 
-    /// When its first flow starts; `None`: it has no hosts.
+    /// Start of its first flow; `None`: it has no hosts.
     pub fn first_start(&self) -> Option<Time> {
         self.hosts.iter().map(|h| h.1).min()
     }

@@ -15,7 +15,7 @@ pub mod mpi_io;
 pub mod permutation;
 pub mod poisson;
 
-/// What a generator may look at besides its parameters.
+/// Inputs of a generator besides its parameters.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The network, with failed links marked.
@@ -33,9 +33,9 @@ pub struct Context<'a> {
 pub struct Generator {
     /// Name in a scenario.
     pub name: &'static str,
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
-    /// Its parameters.
+    /// Parameters.
     pub params: &'static [ParamSpec],
     /// Makes the flows.
     pub generate: fn(&mut dyn Values, &Context) -> Result<Generated, ParamError>,

@@ -72,9 +72,9 @@ pub const PARAMS: &[ParamSpec] = &[
 struct Class {
     /// Share of all messages.
     share: f64,
-    /// Who sends, ascending.
+    /// Senders, ascending.
     clients: Vec<NodeId>,
-    /// Who receives, ascending.
+    /// Receivers, ascending.
     servers: Vec<NodeId>,
     sizes: SizeCdf,
 }
