@@ -29,7 +29,7 @@ pub type PortId = (u32, u16);
 /// Room beyond a frame's length for bytes that Ethernet pads [bytes].
 const PADDING: u32 = 40;
 
-/// What to capture.
+/// Selection of frames to capture.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Ports: an interface each, in this order.
@@ -44,7 +44,7 @@ pub struct Options {
     pub comment: String,
 }
 
-/// What was captured.
+/// Result of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Frames, by interface: outbound, inbound.
@@ -102,12 +102,12 @@ struct Interface {
     there: PortId,
 }
 
-/// What the messages of a port and class say besides their content.
+/// Additional fields of the messages of a port and class.
 #[derive(Clone, Copy, Default)]
 struct Sender {
     /// Number of the next message.
     sequence: u32,
-    /// What it has sent in all [blocks].
+    /// Total that it has sent [blocks].
     blocks: u64,
 }
 

@@ -15,7 +15,7 @@ pub const COLUMNS: &str = "columns.csv";
 /// Whole numbers of more than 15 digits: a spreadsheet keeps no more.
 const DIGITS_MAX: u64 = 999_999_999_999_999;
 
-/// What was written.
+/// Written files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Rows by table.
@@ -63,7 +63,7 @@ pub fn write(
     Ok(summary)
 }
 
-/// What the columns hold, one a line.
+/// Description of the columns, one per line.
 fn columns(tables: &[&TableSpec]) -> String {
     let mut text = String::from("table,column,type,pandas,unit,meaning\n");
     for table in tables {

@@ -6,14 +6,14 @@ use std::io;
 use xoff_record::{OutputError, RecordError};
 use xoff_run::RunError;
 
-/// Why there is no trace, no capture, no tables.
+/// Reason for a missing trace, capture or tables.
 #[derive(Debug)]
 pub enum ExportError {
     /// A table cannot be read.
     Read(RecordError),
     /// The run cannot be repeated.
     Run(RunError),
-    /// What is written cannot be written on.
+    /// The output cannot be written.
     Write(io::Error),
     /// A folder or its files cannot be written.
     Output(OutputError),

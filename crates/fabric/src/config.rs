@@ -8,7 +8,7 @@ use crate::host::Hosts;
 use crate::shape::Shape;
 use crate::traffic::{Pattern, Sizes, Traffic};
 
-/// What lies between the edges.
+/// Core between the edges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Core {
     /// A network of elements; every port has an adapter with one link into it.
@@ -40,9 +40,9 @@ pub struct ElementConfig {
     pub speedup: u32,
     /// Choice among inputs.
     pub arbitration: Arbitration,
-    /// Whether a segment that is forwarded while it still comes in holds its input and output of the crossbar until its last
-    /// bit, at the rate of the link. Otherwise it takes its share of the crossbar, and others go beside it: only then does an
-    /// output get the whole L_S (see the page of the mechanism).
+    /// True if a segment that is forwarded during its arrival occupies its input and output of the crossbar until its last bit, at the rate
+    /// of the link. Otherwise it takes its share of the crossbar, and others pass next to it. Only then does an output get the whole L_S
+    /// (see the page of the mechanism).
     pub holds: bool,
     /// A buffered crossbar in place of the two queues: this much at each crosspoint, and room behind a link is kept by crosspoint; none:
     /// an element of two queues [bytes].
@@ -50,13 +50,13 @@ pub struct ElementConfig {
 }
 
 impl ElementConfig {
-    /// Whether an input keeps a queue for each output.
+    /// True if an input keeps a queue for each output.
     pub(crate) fn keeps_queues_by_output(&self) -> bool {
         self.arbitration == Arbitration::Islip || self.crosspoint.is_some()
     }
 }
 
-/// How requests, grants and ACKs travel.
+/// Transport of requests, grants and ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// In the headers of segments, or alone.
@@ -86,7 +86,7 @@ pub enum Spray {
     PerFlow,
 }
 
-/// Whose path the next control segment that travels alone takes.
+/// Path of the next control segment that travels alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ControlPath {
     /// The next one of the flow that it travels with, whose next segment then takes the one after it.
@@ -110,7 +110,7 @@ pub struct Blocked {
 /// A fabric and its workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What lies between the edges.
+    /// Core between the edges.
     pub core: Core,
     /// External lines, L [bit/s].
     pub line: Rate,
@@ -134,13 +134,13 @@ pub struct Config {
     pub segment_max: Bytes,
     /// Way of control messages.
     pub control: Control,
-    /// Whether a flow may send one segment unasked (section 2.1).
+    /// True if a flow may send one segment without a request (section 2.1).
     pub unsolicited: bool,
     /// Choice of paths.
     pub spray: Spray,
     /// Choice of paths of control segments.
     pub control_path: ControlPath,
-    /// How segments are admitted.
+    /// Admission of segments.
     pub admission: Admission,
     /// Peak rate of grants, L_G [bit/s].
     pub grant_rate: Rate,
@@ -156,7 +156,7 @@ pub struct Config {
     pub service: Service,
     /// Most segments of one grant; none: all that was requested.
     pub grant_max: Option<u32>,
-    /// Whether a segment may carry parts of several packets.
+    /// True if a segment may carry parts of several packets.
     pub pack: bool,
     /// The workload.
     pub traffic: Traffic,
@@ -181,9 +181,9 @@ pub struct Config {
 pub struct Problem {
     /// Key of the setting, as scenarios name it.
     pub key: &'static str,
-    /// What fails, with the numbers.
+    /// Failed condition, with the numbers.
     pub what: String,
-    /// What would do.
+    /// Remedy.
     pub hint: String,
 }
 
@@ -326,7 +326,7 @@ impl Config {
         }
     }
 
-    /// Which outputs the workload overloads.
+    /// Outputs that the workload overloads.
     pub fn hot_outputs(&self) -> Vec<bool> {
         let hot = |p: u32| match &self.traffic.pattern {
             Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.contains(&p),

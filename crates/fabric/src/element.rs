@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use xoff_mech::scheduled::Bits;
 
-/// How an output of an element chooses among inputs that want it.
+/// Choice of an element's output among competing inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbitration {
     /// In a circle, from the input after the one served last.
@@ -59,13 +59,13 @@ pub(crate) struct Output {
     pub wanted_by: Bits,
     /// The input after the one served last.
     pub next: u32,
-    /// Its link.
+    /// Number of the link.
     pub link: u32,
     /// Earliest pending call of the crossbar.
     pub wake: u64,
     /// The queue had no room when the crossbar looked.
     pub full: bool,
-    /// Its element, and its number there.
+    /// Number of the element, and position in it.
     pub element: u32,
     pub number: u32,
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use xoff_sim::{EventQueue, Pending};
 use xoff_units::Time;
 
-/// What an event is about; `at` and `arg` of an event are where and with what.
+/// Subject of an event; `at` and `arg` of an event are place and details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -63,7 +63,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// Where: a port, a link, an input or an output, counted over the fabric.
+    /// Place of the event: a port, a link, an input or an output, counted over the fabric.
     #[inline]
     pub fn at(&self) -> usize {
         let [a, b, c] = self.at;

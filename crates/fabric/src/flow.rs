@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use xoff_mech::scheduled::request_grant::{MaySend, Requester};
 
-/// What a packet belongs to, besides the flow between two ports.
+/// Owner of a packet, besides the flow between two ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tag {
     /// Flow of a host, over all hosts.
@@ -22,11 +22,11 @@ pub(crate) struct Tag {
 /// A packet that has not left the output adapter.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// Its end in the stream.
+    /// End of the packet in the stream.
     end: u64,
     len: u32,
     tag: Tag,
-    /// When its last bit came to the input adapter [ps].
+    /// Arrival of its last bit at the input adapter [ps].
     arrived: u64,
     /// Bytes that have not come to the output adapter.
     missing: u32,
@@ -88,7 +88,7 @@ impl Flow {
         self.packets.push_back(Packet { end: self.arrived, len, tag, arrived: now, missing: len, granted: 0, unsolicited: 0 });
     }
 
-    /// Whether bytes wait that are not requested.
+    /// True if bytes wait that are not requested.
     #[inline]
     pub fn waits(&self) -> bool {
         self.arrived > self.requested
@@ -183,12 +183,12 @@ impl Flow {
         (p.len, p.tag)
     }
 
-    /// How many packets are complete and have not departed.
+    /// Number of complete packets that have not departed.
     pub fn ready(&self) -> usize {
         self.ready
     }
 
-    /// Whether a later segment came before this one.
+    /// True if a later segment arrived before this one.
     pub fn is_late(&mut self, offset: u64) -> bool {
         let late = offset < self.highest;
         self.highest = self.highest.max(offset);

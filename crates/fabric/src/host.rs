@@ -35,12 +35,12 @@ pub struct HostFlow {
     pub stop: Time,
 }
 
-/// Which congestion points there are.
+/// Congestion points in use.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CongestionPoints {
-    /// Those of 802.1Qau; where they are and which flow they address is in the parameters.
+    /// Points of 802.1Qau; the parameters give their place and the addressed flow.
     Qcn(qcn::Params),
-    /// Those of AF-QCN.
+    /// Points of AF-QCN.
     AfQcn(af_qcn::Params),
 }
 
@@ -214,11 +214,11 @@ pub(crate) struct Sender {
     /// Number over all hosts.
     pub number: u32,
     pub rate_control: Option<reaction::Qcn>,
-    /// Where the gap before the next frame begins [ps].
+    /// Start of the gap before the next frame [ps].
     pub base: u64,
     /// Earliest start of the next frame [ps].
     pub due: u64,
-    /// What the gap before it is stretched by [1/1000].
+    /// Stretch of the gap before it [1/1000].
     pub stretch: u32,
 }
 
@@ -291,7 +291,7 @@ pub(crate) struct Buffers {
     pub held_max: u64,
     /// STOP was sent last.
     pub stopping: bool,
-    /// When the clock of the input's congestion point is called [ps].
+    /// Next call of the clock of the input's congestion point [ps].
     pub clock: u64,
     pub input: Option<Point>,
     pub output: Option<Point>,
@@ -327,7 +327,7 @@ impl Multicasts {
     }
 }
 
-/// What the hosts of a run have seen in a window.
+/// Observations of the hosts of a run in a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostWindow {
     /// Bytes of each flow that came to its input buffer, with the overhead on the line [bytes].
@@ -352,7 +352,7 @@ impl HostWindow {
     }
 }
 
-/// What the hosts of a run have seen.
+/// Observations of the hosts of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostReport {
     /// Stretches; their ends are those of the fabric's windows.

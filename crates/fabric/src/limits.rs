@@ -21,7 +21,7 @@ struct Cut {
     load: f64,
     /// Size of a packet [bytes].
     packet: f64,
-    /// Its segments.
+    /// Number of its segments.
     segments: f64,
     /// Bytes that they take on a link [bytes].
     on_link: f64,
@@ -32,7 +32,7 @@ struct Limit {
     key: &'static str,
     /// The share of the line.
     share: f64,
-    /// How it comes about.
+    /// Explanation of the number.
     how: String,
     hint: &'static str,
 }
@@ -68,7 +68,7 @@ impl Config {
         cut
     }
 
-    /// What the workloads ask of an output: frames of hosts, and packets of the background.
+    /// Demands of the workloads on an output: frames of hosts, and packets of the background.
     fn cuts(&self) -> Vec<Cut> {
         let mut cuts = Vec::new();
         if let Some(h) = self.hosts.as_ref().filter(|h| !h.flows.is_empty()) {

@@ -6,7 +6,7 @@ use xoff_units::{Bytes, Rate};
 
 use crate::shape::End;
 
-/// Who feeds a link.
+/// Source of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feeder {
     /// An edge: which, counted over the fabric.
@@ -41,13 +41,13 @@ pub(crate) struct Link {
     pub waits: u64,
 }
 
-/// Whether a segment may go.
+/// Permission for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
     Now,
     /// Then [ps].
     At(u64),
-    /// When room is given back.
+    /// Wait for returned room.
     Starved,
 }
 
@@ -69,7 +69,8 @@ impl Link {
         }
     }
 
-    /// Whether `len` bytes may start at `now` to a place behind the link: 0, or the number of an output where room is kept by crosspoint.
+    /// Permission for `len` bytes to start at `now` to a place behind the link: 0, or the number of an output where room is kept by
+    /// crosspoint.
     pub fn ready(&mut self, now: u64, len: u32, place: u32) -> Ready {
         let free = self.busy_until.max(self.blocked_until);
         if now < free {

@@ -49,7 +49,7 @@ impl Delay {
 /// One stretch of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
-    /// Its end.
+    /// End of the window.
     pub end: Time,
     /// Bytes of packets that left for outputs that are no hotspots, and for those that are [bytes].
     pub cold_bytes: u64,
@@ -89,7 +89,7 @@ pub struct Partial {
     pub granted: u32,
     /// Unsolicited segments that have come; their slots are set aside beside the buffer [segments].
     pub unsolicited: u32,
-    /// What the first of its packets lacks [bytes].
+    /// Bytes that the first of its packets lacks.
     pub missing: u32,
     /// Asked for and not granted [segments].
     pub asked: u32,
@@ -113,7 +113,7 @@ impl std::fmt::Display for Stuck {
     }
 }
 
-/// Where the bytes of packets that came are at the end of a run, each counted by itself [bytes].
+/// Places of the bytes of arrived packets at the end of a run, each counted separately [bytes].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
     /// Came to the inputs.
@@ -135,7 +135,7 @@ impl Balance {
     }
 }
 
-/// What a run has seen.
+/// Observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Time measured: from the end of the warm-up [ps].
@@ -180,7 +180,7 @@ pub struct Report {
     pub link_hops: u64,
     /// With payload.
     pub data_link_hops: u64,
-    /// Where the bytes of packets were in the end.
+    /// Places of the bytes of packets at the end.
     pub balance: Balance,
     /// Number of events handled.
     pub events: u64,

@@ -66,7 +66,7 @@ impl Config {
         self.kinds().iter().fold(0, |sum, k| sum.saturating_add(k.count.saturating_mul(k.inputs.max(k.outputs))))
     }
 
-    /// Why it cannot be built at all.
+    /// Reason why the fabric cannot be built.
     pub(crate) fn too_large(&self) -> Option<Problem> {
         let (ports, inputs) = (self.ports_exact(), self.element_inputs());
         let places = ports.saturating_add(inputs);
@@ -81,8 +81,8 @@ impl Config {
         })
     }
 
-    /// What it takes at rest [bytes]: ports keep something of each other, elements a bit or, with iSLIP, a queue for each pair of an input
-    /// and an output. Packets and segments come on top.
+    /// Memory of the idle fabric [bytes]: ports keep state of each other, elements a bit or, with iSLIP, a queue for each pair of an input
+    /// and an output. Packets and segments are added.
     pub fn memory(&self) -> Bytes {
         let ports = self.ports_exact();
         // A flow, and at the granter its requests, its virtual start and two bits.

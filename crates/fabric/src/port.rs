@@ -12,7 +12,7 @@ pub(crate) struct Port {
     pub edge: u32,
     /// Outputs for which it has a segment to inject: the eligibility mask.
     pub eligible: Bits,
-    /// Where the round robin goes on.
+    /// Next position of the round robin.
     pub next: usize,
     /// Bytes in its VOQs.
     pub waiting: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Edge {
     pub idle: Bits,
     /// Ports that have something to inject.
     pub eligible: Bits,
-    /// Where the round robins go on: port, uplink.
+    /// Next positions of the round robins: port, uplink.
     pub next_port: usize,
     pub next_uplink: usize,
 }

@@ -2,8 +2,7 @@
 
 use xoff_mech::scheduled::request_grant::MaySend;
 
-/// What a segment carries besides bytes, and where it goes (section 3.2: route, request size, grant size, ACK flag,
-/// unsolicited flag).
+/// Control fields and destination of a segment (section 3.2: route, request size, grant size, ACK flag, unsolicited flag).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub source: u32,
@@ -24,7 +23,7 @@ pub(crate) struct Segment {
     pub acks: u32,
     /// Path through the fabric.
     pub path: u32,
-    /// When its head came to where it is [ps], and the output it wants there.
+    /// Arrival of its head at the present place [ps], and the output it needs there.
     pub head_at: u64,
     pub output: u32,
 }

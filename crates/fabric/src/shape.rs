@@ -21,11 +21,11 @@ pub struct Shape {
     pub middle: u32,
     /// Levels of recursion h.
     pub levels: u32,
-    /// Whether left and right elements are one.
+    /// True if left and right elements are the same.
     pub folded: bool,
 }
 
-/// Which element.
+/// Kind of element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// On the way in, or in a fat tree on both: level, sub-network, index in it.
@@ -36,7 +36,7 @@ pub(crate) enum Place {
     Right { level: u32, net: u32, index: u32 },
 }
 
-/// Where a wire ends.
+/// End of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// An input of an element.
@@ -116,7 +116,7 @@ impl Shape {
         }
     }
 
-    /// Where the uplink of a port ends.
+    /// End of the uplink of a port.
     pub(crate) fn entry(&self, port: u32) -> End {
         self.enter_net(0, 0, port)
     }
@@ -140,7 +140,7 @@ impl Shape {
         End::Element { element: self.number(place), input: side + net % self.above }
     }
 
-    /// Where an output of an element leads.
+    /// Destination of an output of an element.
     pub(crate) fn next(&self, place: Place, output: u32) -> End {
         match place {
             Place::Left { level, net, index } if self.folded && output < self.below => {

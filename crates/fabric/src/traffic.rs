@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use xoff_units::{Bytes, Rate, Time};
 use xoff_workload::random;
 
-/// Which port sends to which, and how much.
+/// Senders, receivers and their loads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// Every output has the same load.
@@ -14,7 +14,7 @@ pub enum Pattern {
     Hotspots {
         /// The overloaded outputs.
         outputs: Vec<u32>,
-        /// Their load, in multiples of what an output carries.
+        /// Load of the outputs, in multiples of their capacity.
         factor: f64,
     },
     /// As hotspots, but what they receive comes beside the rest and not instead of it: every input has a source for them of its
@@ -22,7 +22,7 @@ pub enum Pattern {
     HotspotsBeside {
         /// The overloaded outputs.
         outputs: Vec<u32>,
-        /// Their load, in multiples of what an output carries.
+        /// Load of the outputs, in multiples of their capacity.
         factor: f64,
     },
     /// Packets one by one, for instance those of another simulation; [`Traffic::load`] and [`Traffic::sizes`] do not matter.
@@ -52,7 +52,7 @@ pub enum Pattern {
 /// A packet that comes to an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
-    /// When its last bit is there.
+    /// Arrival of its last bit.
     pub at: Time,
     /// Number of the input.
     pub input: u32,
@@ -62,7 +62,7 @@ pub struct Arrival {
     pub size: Bytes,
 }
 
-/// What one input sends.
+/// Load of one input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
     /// Number of the input.
@@ -123,7 +123,7 @@ impl Sizes {
 /// A workload: bursts of packets for one output, back to back at the rate of the line, with exponential gaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Which port sends to which.
+    /// Senders and receivers.
     pub pattern: Pattern,
     /// Load of an output that is no hotspot, as a share of the line. At 1 an input sends all the time.
     pub load: f64,
@@ -176,7 +176,7 @@ impl Traffic {
     }
 }
 
-/// What a stream of random numbers is for; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_workload::random`.
 const SOURCE: u64 = 2_000;
 
 /// The source at one input.
@@ -188,7 +188,7 @@ pub(crate) struct Source {
     /// Destination of the burst, and packets that it still has.
     destination: u32,
     left: u64,
-    /// Whether it sends to hotspots only, beside another source.
+    /// True if it sends to hotspots only, in addition to another source.
     beside: bool,
     /// Packets of a list that are still to come, the last one first.
     listed: Vec<Arrival>,

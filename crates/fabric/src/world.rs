@@ -48,7 +48,7 @@ pub struct World {
     /// The packet that each source has announced: destination, length. A source is numbered like its port, a second one of the
     /// same port comes as many later as there are ports.
     announced: Vec<(u32, u32)>,
-    /// Which outputs are hotspots.
+    /// Outputs that are hotspots.
     hot: Vec<bool>,
     /// Grants held by each input [segments].
     grants_held: Vec<u32>,
@@ -57,7 +57,7 @@ pub struct World {
     window: Window,
 }
 
-/// How often a run reports its progress [events].
+/// Interval between progress reports of a run [events].
 const PROGRESS_EVERY: u64 = 1 << 20;
 
 impl World {

@@ -51,7 +51,7 @@ fn refused(source: &Arc<Source>, e: &serde_json::Error) -> Problem {
     Problem::new(format!("not JSON: {what}"), hint).at(point(source, at))
 }
 
-/// Where borrowed text stands in its source.
+/// Position of borrowed text in its source.
 fn span(source: &Source, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - source.text().as_ptr() as usize;
     start..start + part.len()

@@ -37,7 +37,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// Level for up-down routing, where the file says it.
     pub level: Option<u8>,
-    /// Where it stands.
+    /// Place in the file.
     pub place: Place,
 }
 
@@ -61,11 +61,11 @@ pub struct Link {
     pub rate: Option<Rate>,
     /// Length or delay, where known.
     pub wire: Option<Wire>,
-    /// Where it stands.
+    /// Place in the file.
     pub place: Place,
 }
 
-/// When a port pauses its peer.
+/// Threshold at which a port pauses its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Threshold {
     /// At a share of the free pool: 2 to this power.
@@ -77,7 +77,7 @@ pub enum Threshold {
 /// Buffers of a lossless priority group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Profile {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The pool that it draws on.
     pub pool: String,
@@ -89,23 +89,24 @@ pub struct Profile {
     pub xon: Bytes,
     /// Distance to the limit at which the peer is resumed [bytes].
     pub xon_offset: Option<Bytes>,
-    /// When the peer is paused.
+    /// Threshold for pausing the peer.
     pub threshold: Threshold,
 }
 
 impl Profile {
-    /// Whether [`Self::size`] contains the headroom, as on Spectrum; on other chips, and where headroom is shared, it is the reserve alone.
+    /// True if [`Self::size`] contains the headroom, as on Spectrum. On other chips, and where headroom is shared, the size is the reserve
+    /// alone.
     pub fn contains_headroom(&self) -> bool {
         self.size >= self.headroom
     }
 
-    /// What the group has for itself besides headroom [bytes].
+    /// Reserve of the group besides headroom [bytes].
     pub fn reserve(&self) -> Bytes {
         if self.contains_headroom() { self.size - self.headroom } else { self.size }
     }
 }
 
-/// What one port is set to.
+/// Settings of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSettings {
     /// Priorities on which it pauses and obeys pauses.
@@ -116,7 +117,7 @@ pub struct PortSettings {
     pub profiles: BTreeMap<u8, Profile>,
 }
 
-/// What every priority at a port has; a priority without an entry has no profile there.
+/// Profiles of every priority at a port; a priority without an entry has no profile there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     /// Of its group at the ingress.
@@ -134,7 +135,7 @@ pub struct Pool {
     pub shared_headroom: Bytes,
 }
 
-/// What ports and switches are set to; what is absent, the files do not say.
+/// Settings of ports and switches; absent values are not in the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffering {
     /// By node and name of the port.
@@ -147,7 +148,7 @@ pub struct Buffering {
     pub memory: BTreeMap<usize, BTreeMap<String, Pool>>,
 }
 
-/// When a flow starts.
+/// Start of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At this time of the run.
@@ -163,11 +164,11 @@ pub struct Flow {
     pub dst: usize,
     /// Payload [bytes].
     pub size: Bytes,
-    /// When it starts.
+    /// Start.
     pub start: Start,
 }
 
-/// What the switches do about queues that are paused for too long.
+/// Action of the switches on queues that are paused for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Watchdog {
     /// A queue paused for this time is freed [ps].
@@ -176,14 +177,14 @@ pub struct Watchdog {
     pub restore: Span,
     /// Time between two looks [ps].
     pub poll: Span,
-    /// What becomes of the queue, as a scenario has it.
+    /// Action on the queue, in the words of a scenario.
     pub action: &'static str,
 }
 
 /// A network as read.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
-    /// What the file calls it; may be empty.
+    /// Title in the file; may be empty.
     pub title: String,
     /// Hosts and switches.
     pub nodes: Vec<Node>,
@@ -199,11 +200,11 @@ pub struct Network {
     pub tables: Option<Tables>,
     /// Flows that the files list.
     pub flows: Vec<Flow>,
-    /// What was understood and left out, one clause each.
+    /// Known but ignored parts, one clause each.
     pub left_out: Vec<String>,
     /// Black holes and forwarding loops of the tables, each at its entry.
     pub findings: Problems,
-    /// What contradicts itself without stopping the import.
+    /// Contradictions that do not stop the import.
     pub warnings: Problems,
 }
 

@@ -14,7 +14,7 @@ pub enum StartUnit {
     Ps,
 }
 
-/// What a format does not contain.
+/// Values that a format does not contain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Rate of the links without one.

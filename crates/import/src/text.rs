@@ -19,7 +19,7 @@ impl<'s> Line<'s> {
         self.source.place(self.span())
     }
 
-    /// Where the whole line stands in the text [bytes].
+    /// Position of the whole line in the text [bytes].
     pub fn span(&self) -> Range<usize> {
         let lead = self.text.len() - self.text.trim_start().len();
         self.start + lead..self.start + self.text.trim_end().len()

@@ -20,7 +20,7 @@ pub(crate) struct Tree {
     read: Cell<bool>,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Null,
@@ -52,7 +52,7 @@ impl Document {
         Problem::new(what, hint).at(self.place(at))
     }
 
-    /// Where a value stands; of a list or an object its first bytes, so that a caret fits.
+    /// Place of a value; for a list or an object its first bytes, so that a caret fits.
     pub fn place(&self, at: &Tree) -> Place {
         match at.item {
             Item::List(_) | Item::Object(_) => point(&self.source, at.span.start),
@@ -170,7 +170,7 @@ impl Tree {
         self.get(key).filter(|value| !matches!(value.item, Item::Null))
     }
 
-    /// Whether this is `true`.
+    /// True for `true`.
     pub fn is_true(&self) -> bool {
         self.read.set(true);
         matches!(self.item, Item::Flag(true))
@@ -185,7 +185,7 @@ impl Tree {
         }
     }
 
-    /// What it is, for "found ...".
+    /// Description for "found ...".
     pub fn describe(&self) -> String {
         match &self.item {
             Item::Null => "nothing (null)".into(),

@@ -13,16 +13,16 @@ use xoff_units::paged::Items;
 
 use crate::graph::{Graph, Program, Work};
 
-/// Why a job cannot run.
+/// Reason why a job cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The rank.
     pub rank: u32,
-    /// Its operation.
+    /// Number of the operation.
     pub op: u32,
-    /// What is wrong, one clause.
+    /// Problem, one clause.
     pub what: String,
-    /// What would be right.
+    /// Remedy.
     pub hint: String,
 }
 
@@ -33,10 +33,10 @@ fn fault(rank: u32, op: u32, what: impl Into<String>, hint: impl Into<String>) -
 /// Messages of a source and tag whose order is looked into; that of more is left to the run.
 const ORDERED_MAX: usize = 64;
 
-/// What a message is known by: its source and tag.
+/// Identity of a message: its source and tag.
 type Key = (u32, u64);
 
-/// How far an operation has come.
+/// Progress of an operation.
 #[derive(Clone, Copy)]
 struct Step {
     /// So many that it waits for have not come.

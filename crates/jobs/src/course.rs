@@ -2,10 +2,10 @@
 
 use xoff_units::{Span, Time};
 
-/// What the time of an iteration of a rank went to: unions of times, as the table `ranks` has them.
+/// Parts of the time of a rank's iteration: unions of times, as in the table `ranks`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// It computed.
+    /// Computation.
     pub compute: Span,
     /// A send or receive had begun and not ended.
     pub comm: Span,
@@ -13,7 +13,7 @@ pub struct Shares {
     pub exposed: Span,
 }
 
-/// What is under way at a rank.
+/// Active operations of a rank.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
     /// Operations that compute, and those that send or receive.

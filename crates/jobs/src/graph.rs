@@ -21,7 +21,7 @@ pub const OPS_MAX: u64 = 100_000_000;
 /// No operation.
 pub const NONE: u32 = u32::MAX;
 
-/// What an operation does.
+/// Work of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Keeps its stream busy for so long.
@@ -32,7 +32,7 @@ pub enum Work {
         to: u32,
         /// Payload [bytes].
         bytes: u64,
-        /// What the receiver distinguishes messages by.
+        /// Tag by which the receiver distinguishes messages.
         tag: u64,
         /// Chooses among the queue pairs of the peer.
         channel: u16,
@@ -51,7 +51,7 @@ pub enum Work {
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What it does.
+    /// Work.
     pub work: Work,
     /// Operations of one stream do not overlap; [`Op::FREE`]: it needs none.
     pub stream: u16,
@@ -87,12 +87,12 @@ impl Flat for Op {
     }
 }
 
-/// What an operation has to do with others.
+/// Relations of an operation to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Links {
-    /// Its successors lie in `edges` from here on.
+    /// Position of its first successor in `edges`.
     first: u32,
-    /// How many of them there are.
+    /// Number of successors.
     successors: u32,
     /// Operations that it waits for.
     waits_for: u32,
@@ -144,7 +144,7 @@ impl Program {
         (0..self.ops.len()).for_each(|op| self.ops.update(op, &change));
     }
 
-    /// How many operations it waits for.
+    /// Number of operations that it waits for.
     #[inline]
     pub fn waits_for(&self, op: u32) -> u32 {
         self.links.get(op as usize).waits_for
@@ -175,7 +175,7 @@ impl Program {
         }
     }
 
-    /// Those that wait for an operation, and whether for its start only.
+    /// Operations that wait for an operation, and whether for its start only.
     pub fn successors(&self, op: u32) -> Vec<(u32, bool)> {
         let mut all = Vec::new();
         self.each_successor(op, |later, start| all.push((later, start)));
@@ -186,11 +186,11 @@ impl Program {
 /// A part of the operations that has a name: a collective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Bytes that it is about, for bandwidths; 0: none [bytes].
     pub bytes: u64,
-    /// What turns algorithm bandwidth into bus bandwidth: numerator and denominator.
+    /// Factor from algorithm bandwidth to bus bandwidth: numerator and denominator.
     pub bus: (u64, u64),
     /// By member: rank, the operation whose end begins it, the one whose end ends it.
     pub members: Vec<(u32, u32, u32)>,
@@ -201,11 +201,11 @@ pub struct Phase {
 pub struct Graph {
     /// By rank.
     pub programs: Vec<Program>,
-    /// What has a name.
+    /// Named phases.
     pub phases: Vec<Phase>,
     /// By rank: before, after, start only, while they are put together.
     pending: Vec<Items<(u32, (u32, bool))>>,
-    /// Where its lists are, if not in memory.
+    /// Storage of its lists, if not in memory.
     pages: Option<Pages>,
 }
 
@@ -266,7 +266,7 @@ impl Graph {
         }
     }
 
-    /// Where its operations are, if not in memory.
+    /// Storage of its operations, if not in memory.
     pub fn pages(&self) -> Option<&Pages> {
         self.pages.as_ref()
     }
@@ -292,7 +292,7 @@ impl Graph {
         }
     }
 
-    /// What it keeps in memory, and what a run of so many iterations keeps of its operations there [bytes].
+    /// Bytes in memory, plus the bytes that a run of `iterations` iterations keeps of its operations there.
     pub fn bytes(&self, iterations: u64) -> u64 {
         let of = |p: &Program| {
             let kept = size_of::<Op>() + size_of::<Links>();
@@ -305,7 +305,8 @@ impl Graph {
         self.programs.iter().map(of).sum::<u64>() + 12 * pending as u64
     }
 
-    /// What so many operations more need while they are put together, with two dependencies each, and their times of so many iterations [bytes].
+    /// Additional bytes for `ops` operations during construction, with two dependencies each, and for their times of `iterations`
+    /// iterations.
     pub fn bytes_of(ops: u64, iterations: u64) -> u64 {
         let of_one = size_of::<Op>() + 3 * size_of::<u32>() + 2 * size_of::<(u32, u32, bool)>();
         ops.saturating_mul(of_one as u64 + iterations * size_of::<OpTimes>() as u64)

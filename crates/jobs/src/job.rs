@@ -8,7 +8,7 @@ use xoff_units::{Bytes, Rate, Span, Time, flat};
 use crate::graph::{Graph, NONE, Pages, Work};
 use crate::machine::SPAN_MAX;
 
-/// What a host spends on messages besides the wire.
+/// Cost of messages at a host besides the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overheads {
     /// A send keeps its stream busy for so long before the message is handed over (`o` of LogGP).
@@ -19,7 +19,7 @@ pub struct Overheads {
     pub gap: Span,
 }
 
-/// How ranks of one node exchange messages: not through the network.
+/// Exchange of messages between ranks of one node, without the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner {
     /// Ranks of a node; 1: every message goes through the network.
@@ -41,29 +41,29 @@ pub struct Message {
     pub op: u32,
     /// Payload [bytes].
     pub bytes: u64,
-    /// What the receiver distinguishes messages by.
+    /// Tag by which the receiver distinguishes messages.
     pub tag: u64,
-    /// Its queue pair among those of the peer.
+    /// Queue pair among those of the peer.
     pub pair: u16,
 }
 
 flat!(Message { from: u32, to: u32, op: u32, bytes: u64, tag: u64, pair: u16 });
 
-/// What the wire had carried when a message began and had left: in a map while it runs, in a list then [bytes].
+/// Size of the wire counts at the start and at the end of a message: in a map during its life, in a list then [bytes].
 const WIRE: u64 = 64;
 
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Index of its name among the workloads.
     pub label: u32,
     /// Host of each rank.
     pub hosts: Vec<u32>,
-    /// What the ranks do in an iteration.
+    /// Operations of the ranks in an iteration.
     pub graph: Arc<Graph>,
-    /// How often they do it, each rank at its own pace.
+    /// Number of iterations; each rank has its own pace.
     pub iterations: u32,
     /// Start of the first iteration.
     pub start: Time,
@@ -71,9 +71,9 @@ pub struct Job {
     pub queue_pairs: u16,
     /// Priority of its messages.
     pub priority: u8,
-    /// What hosts spend on messages.
+    /// Cost of messages at hosts.
     pub overheads: Overheads,
-    /// How ranks of one node exchange messages.
+    /// Exchange of messages between ranks of one node.
     pub inner: Option<Inner>,
     /// The messages of an iteration.
     pub messages: Items<Message>,
@@ -141,7 +141,7 @@ impl Job {
         self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops().any(inside(from)))
     }
 
-    /// What a run keeps of it in memory beside its flows [bytes]: operations, messages, and what the wire of a host had carried at each.
+    /// Memory of a job in a run, besides its flows [bytes]: operations, messages, and the wire count of a host at each.
     pub fn bytes(&self) -> u64 {
         if self.is_streamed() {
             return 0;

@@ -13,14 +13,14 @@ use xoff_units::{Span, Time};
 
 use crate::machine::{Log, Machine, OpTimes};
 
-/// What was leapt over.
+/// Skipped rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub struct Leap {
     /// Iterations that came again.
     pub round: u32,
-    /// How often.
+    /// Number of rounds.
     pub times: u32,
-    /// How long each took.
+    /// Length of each round.
     pub length: Span,
 }
 
@@ -30,23 +30,23 @@ impl Leap {
         self.round * self.times
     }
 
-    /// How much later the run is by it.
+    /// Total skipped time.
     pub fn skipped(&self) -> Span {
         Span(self.length.0 * self.times as u64)
     }
 }
 
-/// Where a rank stood when it leapt, in iterations that it has gone through.
+/// Position of a rank at a skip, in simulated iterations.
 #[derive(Clone, Debug, PartialEq, Eq, Value)]
 pub struct Stood {
-    /// Its iteration.
+    /// Iteration.
     pub iteration: u32,
     /// By operation: had it ended in this iteration?
     pub ended: Vec<bool>,
 }
 
-/// What was gone through, with what was leapt over in its places. `leaps`: each with how much had ended by then. `later` makes what came
-/// later by so many rounds of that leap (counted from the first) out of what was gone through.
+/// Complete sequence from the simulated items and the skipped rounds. `leaps`: each with the number of items that had ended by then.
+/// `later` shifts an item by a number of rounds of that skip (counted from the first).
 ///
 /// At each leap a whole round had ended.
 pub fn unfold<T>(gone: &[T], leaps: &[(usize, Leap)], later: impl Fn(&T, usize, u32) -> T, keep: impl Fn(&T, usize) -> T) -> Vec<T> {
@@ -71,7 +71,7 @@ impl OpTimes {
 }
 
 impl Machine {
-    /// Where it stands.
+    /// Present position.
     pub fn stands(&self) -> Stood {
         let ops = self.waits.len();
         let now = self.log.ops.len().saturating_sub(ops);
@@ -88,7 +88,7 @@ impl Machine {
         self.skipped += iterations;
     }
 
-    /// When each iteration began that it has gone through, the latest last; with local times.
+    /// Start of each simulated iteration, the latest last; with local times.
     pub fn begun(&self) -> &[(Time, Option<Time>)] {
         &self.log.iterations
     }

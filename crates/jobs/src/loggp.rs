@@ -29,7 +29,7 @@ pub struct LogGp {
     pub gap_per_byte: Span,
 }
 
-/// What comes to a rank: when, in which order, to which rank, what.
+/// Event of a rank: time, order, rank, subject.
 type Event = (Time, u64, u32, u8, [u32; 3]);
 
 /// Runs a job on it. Returns what each rank has done.

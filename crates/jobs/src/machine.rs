@@ -23,7 +23,7 @@ use crate::course::{Course, Shares};
 use crate::graph::{NONE, Op, Work};
 use crate::job::Job;
 
-/// What a rank learns.
+/// Input of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A time has come that it asked for.
@@ -37,30 +37,30 @@ pub enum Input {
     Arrived {
         /// Iteration of its sender.
         iteration: u32,
-        /// Its sender.
+        /// Sender.
         from: u32,
         /// The send.
         op: u32,
     },
 }
 
-/// What a rank wants done.
+/// Action that a rank requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A message begins.
     Begin {
-        /// Its flow.
+        /// Flow.
         flow: u32,
-        /// Its queue pair, counted from 0 at this rank.
+        /// Queue pair, counted from 0 at this rank.
         pair: u32,
     },
-    /// It wants [`Input::Due`] then.
+    /// Call with [`Input::Due`] at this time.
     WakeAt(Time),
     /// A message arrives at a rank of the same node.
     Inside {
         /// Receiving rank.
         to: u32,
-        /// When.
+        /// Time.
         at: Time,
         /// Iteration of the sender.
         iteration: u32,
@@ -71,14 +71,14 @@ pub enum Action {
     Done,
 }
 
-/// When an operation was done, and what it waited for.
+/// Times of an operation, and the operation that it waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 pub struct OpTimes {
-    /// It began: its stream was free, or a receive was posted.
+    /// Start: its stream was free, or a receive was posted.
     pub begun: Time,
     /// A send was handed over to its queue pair; a message for a receive had arrived.
     pub handed: Time,
-    /// It ended.
+    /// End.
     pub ended: Time,
     /// The operation whose end or start let it begin; [`NONE`]: the iteration did.
     pub cause: u32,
@@ -95,12 +95,12 @@ impl OpTimes {
         OpTimes { begun: Time::NEVER, handed: Time::NEVER, ended: Time::NEVER, cause: NONE, from: NONE, from_op: NONE };
 }
 
-/// What a rank has done.
+/// Log of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Value)]
 pub struct Log {
     /// By iteration and operation, as far as it has come.
     pub ops: Items<OpTimes>,
-    /// When each iteration that has begun did so, and its end.
+    /// Start of each started iteration, and its end.
     pub iterations: Vec<(Time, Option<Time>)>,
 }
 
@@ -117,11 +117,11 @@ pub(crate) struct Streamed {
 /// Nothing takes longer: 11.6 days, so that sums of times stay far below the end of time.
 pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 
-/// What happens at a time that was asked for.
+/// Event at a requested time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Value)]
 pub(crate) enum Due {
     Starts,
-    /// What a stream, or no stream, was busy with is over.
+    /// End of an operation that occupied a stream, or no stream.
     Over(u32),
     /// A message has left for its node.
     Left(u32),
@@ -138,7 +138,7 @@ pub(crate) enum Due {
 #[derive(Default, Value)]
 pub(crate) struct Stream {
     pub busy: bool,
-    /// What it was busy with last.
+    /// Last operation that occupied the stream.
     pub last: u32,
     pub waits: VecDeque<(u32, u32)>,
 }
@@ -185,9 +185,9 @@ pub struct Machine {
     pub(crate) counter: u64,
     pub(crate) timers: BinaryHeap<Reverse<(Time, u64, Due)>>,
     pub(crate) asked_for: Time,
-    /// When the way to the other ranks of the node is free.
+    /// Time at which the path to the other ranks of the node becomes free.
     pub(crate) inside_free: Time,
-    /// When the gap after the last message that was handed over is over, and after the last one that was taken.
+    /// End of the gap after the last sent message, and after the last received one.
     pub(crate) gap_over: [Time; 2],
     pub(crate) log: Log,
 }
@@ -242,7 +242,7 @@ impl Machine {
             })
     }
 
-    /// Its rank.
+    /// Number of the rank.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -257,7 +257,7 @@ impl Machine {
         !self.timers.is_empty()
     }
 
-    /// What it has done; of a rank whose operations are in a file, by iteration, what its time went to.
+    /// Log of the rank. If the operations are in a file, also the parts of its time, by iteration.
     pub fn into_log(self) -> (Log, Vec<Shares>) {
         (self.log, self.streamed.map_or_else(Vec::new, |s| s.shares))
     }
@@ -444,7 +444,7 @@ impl Machine {
         self.release(op, false);
     }
 
-    /// How long an operation keeps its stream busy.
+    /// Time for which an operation occupies its stream.
     fn busy_for(&self, op: u32) -> Span {
         match self.op(op).work {
             Work::Compute(span) => {
@@ -480,7 +480,7 @@ impl Machine {
         }
     }
 
-    /// What an operation kept its stream busy with is over; what waits for the stream goes on, as long as it takes no time.
+    /// Ends an operation that occupied its stream. Operations that wait for the stream continue, as long as they take no time.
     fn is_over(&mut self, now: Time, mut op: u32, out: &mut Vec<Action>) {
         loop {
             let Op { work, stream } = self.op(op);
@@ -506,7 +506,7 @@ impl Machine {
         }
     }
 
-    /// When a message from or to a peer may be handed over (0) or taken (1): [`crate::Overheads::gap`] after the one before it.
+    /// Earliest time to send (0) or receive (1) the next message of a peer: [`crate::Overheads::gap`] after the previous one.
     fn gap(&mut self, now: Time, way: usize, peer: u32) -> Time {
         let gap = self.job.overheads.gap;
         if gap == Span::ZERO || self.job.within_node(self.rank, peer) {

@@ -7,7 +7,7 @@ use xoff_units::state::{self, Flow, Iteration};
 
 use crate::machine::{Due, Machine, OpTimes};
 
-/// What happens at a time.
+/// Event at a time.
 #[derive(serde::Serialize)]
 enum Planned {
     Starts,
@@ -41,10 +41,10 @@ struct UnderWay {
 #[derive(serde::Serialize)]
 struct Written {
     iteration: Iteration,
-    /// Whether the first one has begun.
+    /// True if the first one has begun.
     begun: bool,
     done: bool,
-    /// When the iteration began.
+    /// Start of the iteration.
     since: Option<Time>,
     left: u32,
     under_way: Vec<UnderWay>,

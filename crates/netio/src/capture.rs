@@ -32,16 +32,16 @@ const TSRESOL_DEFAULT: u8 = 6;
 /// Bits 0 and 1 of epb_flags (section 4.3.1).
 const DIRECTION: u32 = 0b11;
 
-/// Which way a frame passed its port.
+/// Direction of a frame at its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It arrived.
+    /// The frame arrived.
     Inbound,
-    /// It was sent.
+    /// The frame was sent.
     Outbound,
 }
 
-/// How to write a [`Capture`].
+/// Settings of a [`Capture`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
     /// Comment in the file's first block: what was run. Default: none.
@@ -159,15 +159,15 @@ impl<W: Write> Drop for Capture<W> {
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// When it passed its port [ns since 1970].
+    /// Time at the port [ns since 1970].
     pub time_ns: u64,
     /// Number of the interface in the file; [`CaptureReader::ports`] has their names.
     pub port: usize,
-    /// Which way; `None` where the file has no direction.
+    /// Direction; `None` if the file has none.
     pub direction: Option<Direction>,
     /// Length on the wire [bytes].
     pub original_len: u32,
-    /// What was kept of it.
+    /// Captured bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn complete(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where a transport header with its payload lies [bytes], and where the addresses of its pseudo-header do.
+/// Position of a transport header with its payload [bytes], and of the addresses of its pseudo-header.
 struct Segment {
     at: usize,
     end: usize,

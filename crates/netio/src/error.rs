@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-/// Why a port could not be opened. Each text names the interface and, where there is one, the command that fixes it.
+/// Reason why a port could not be opened. Each text names the interface and, where there is one, the command that fixes it.
 #[derive(Debug)]
 pub enum OpenError {
     /// No interface, or none that could ever be, has this name.
@@ -12,28 +12,28 @@ pub enum OpenError {
     },
     /// The interface carries no Ethernet frames (`lo`, for one).
     NotEthernet {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
         /// Hardware type, ARPHRD_*.
         hardware: u16,
     },
     /// The interface is administratively down.
     Down {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
     /// Offloads are on that merge frames or leave them unfinished.
     Offloads {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
         /// The offloads, as `ethtool -K` names them.
         on: Vec<&'static str>,
-        /// Why they could not be turned off, if that was tried.
+        /// Reason why they could not be turned off, if that was tried.
         source: Option<io::Error>,
     },
     /// Another program of this project has the interface open.
     InUse {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
     /// The right to open packet sockets, or to create taps, is missing.
@@ -42,16 +42,16 @@ pub enum OpenError {
         interface: String,
         /// Capability that is missing, in the spelling of `setcap`.
         capability: &'static str,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// Some other call failed.
     System {
         /// Name of the interface.
         interface: String,
-        /// What was being done.
+        /// Attempted action.
         action: &'static str,
-        /// What the kernel reported.
+        /// Error of the kernel.
         source: io::Error,
     },
 }

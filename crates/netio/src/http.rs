@@ -37,7 +37,7 @@ pub struct HttpAnswer {
     pub status: &'static str,
     /// Content type.
     pub content: &'static str,
-    /// What it is.
+    /// Content.
     pub body: Arc<[u8]>,
 }
 
@@ -76,7 +76,7 @@ impl HttpServer {
         Ok(HttpServer { address, stop, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -92,9 +92,9 @@ impl Drop for HttpServer {
     }
 }
 
-/// Where a connection stands.
+/// State of a connection.
 enum Stage {
-    /// Its request is not complete.
+    /// The request is not complete.
     Reading(Vec<u8>),
     /// So many bytes of the answer are written.
     Writing(Vec<u8>, usize),
@@ -106,7 +106,7 @@ enum Stage {
 struct Connection {
     stream: TcpStream,
     stage: Stage,
-    /// It is closed then, whatever it does: a byte now and then gains nothing.
+    /// Time at which the connection is closed in any case. A slow trickle of bytes does not extend it.
     end: Instant,
 }
 

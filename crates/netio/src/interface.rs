@@ -34,16 +34,16 @@ const MERGING: [&str; 2] = ["gro", "lro"];
 /// Leave what is sent unfinished: wrong where the wire is memory.
 const UNFINISHED: [&str; 3] = ["tx", "tso", "gso"];
 
-/// What the kernel reports of an interface.
+/// Facts that the kernel reports of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its number in this network namespace.
+    /// Number in this network namespace.
     pub index: u32,
     /// Longest payload of an untagged frame [bytes].
     pub mtu: u32,
-    /// Its address.
+    /// MAC address.
     pub mac: [u8; 6],
     /// Hardware type, ARPHRD_*; 1: Ethernet.
     pub hardware: u16,
@@ -51,7 +51,7 @@ pub struct Interface {
     pub up: bool,
     /// Is there a carrier: a cable, or a peer that is up?
     pub carrier: bool,
-    /// Its driver; "veth" for one, empty if the kernel does not report it.
+    /// Driver; "veth" for a veth interface, empty if the kernel does not report it.
     pub driver: String,
     /// Offloads that are on, as `ethtool -K` names them.
     pub offloads: Vec<&'static str>,

@@ -15,7 +15,7 @@ use crate::port::{Port, PortCounters, SHORTEST};
 /// Frames on the way in one direction, and those taken but not flushed, each at most [frames].
 const CAPACITY: usize = 1024;
 
-/// What happens to the frames that a port sends. Each is a probability, 0 to 1; all of them together follow from the seed.
+/// Faults of the frames that a port sends. Each is a probability, 0 to 1; all of them together follow from the seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Seed of the random draws: the same seed and the same frames give the same faults.
@@ -70,7 +70,7 @@ fn lock(wire: &Wire) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
 }
 
 impl MemoryPort {
-    /// What shall happen to the frames that this end sends from now on.
+    /// Sets the faults of the frames that this end sends from now on.
     pub fn set_faults(&mut self, faults: Faults) {
         self.random = faults.seed;
         self.faults = faults;

@@ -29,7 +29,7 @@ impl MetricsServer {
         Ok(MetricsServer { server, text })
     }
 
-    /// Where it listens.
+    /// Address of the server.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }

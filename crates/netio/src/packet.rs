@@ -27,7 +27,7 @@ const RIGHT: &str = "cap_net_raw";
 /// Of so many calls that found the ring empty, one asks the socket for an error: a system call, where the ring itself needs none.
 const ASK_FOR_ERRORS: u32 = 1024;
 
-/// How to open a [`PacketPort`].
+/// Settings for opening a [`PacketPort`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketOptions {
     /// Size of the receive ring, at least [bytes]. A frame of any length takes a place of the longest. Default 4 MiB: 2560 frames at an
@@ -90,7 +90,7 @@ impl PacketPort {
         Ok(PacketPort { interface: looked, request, options, ring, socket, queue, counters, empty: 0, claim })
     }
 
-    /// What the kernel reports of the interface now; in words, why it cannot be used.
+    /// Reads the kernel's facts about the interface again; an error text says why it cannot be used.
     fn look_again(&mut self) -> Result<(), String> {
         let name = &self.interface.name;
         let unknown = |e: io::Error| match e.raw_os_error() {

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 
 /// One Ethernet port: frames without FCS, VLAN tags in line.
 pub trait Port: Send {
-    /// Its name: that of the interface, where there is one.
+    /// Name: that of the interface, where there is one.
     fn name(&self) -> &str;
 
     /// Hands at most `max` frames that have arrived to `f`, never blocks. Returns how many.
@@ -36,20 +36,20 @@ pub trait Port: Send {
         0
     }
 
-    /// What to poll to learn that frames have arrived; `None`: nothing, the port has to be asked ([`crate::wait()`]).
+    /// File descriptor to poll for arrived frames; `None`: the port has to be polled directly ([`crate::wait()`]).
     fn fd(&self) -> Option<RawFd> {
         None
     }
 }
 
-/// What a port has about its link.
+/// State of the link of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Nothing: an error is an error.
     Unknown,
     /// Frames can be sent and received.
     Up,
-    /// They cannot, and why.
+    /// The link is down, with the reason.
     Down(String),
 }
 
@@ -73,7 +73,7 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
-    /// What the counts show of the peer's offloads, and the commands that end it; `None`: nothing is wrong.
+    /// Advice about the peer's offloads from the counts, with the commands that fix them; `None`: no problem.
     pub fn advice(&self, interface: &str) -> Option<String> {
         let mut text = Vec::new();
         if self.too_long > 0 {

@@ -21,7 +21,7 @@ mod host;
 
 pub use host::Host;
 
-/// What a machine may lack.
+/// Capability that a machine may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     /// Namespaces of users: being root of a small world.
@@ -39,7 +39,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// Its name in messages.
+    /// Name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Capability::UserNamespaces => "user namespaces",
@@ -70,9 +70,9 @@ impl Capability {
 /// A capability that is missing, with what the kernel reported and the command that would grant it.
 #[derive(Debug)]
 pub struct Missing {
-    /// What is missing.
+    /// Missing capability.
     pub capability: Capability,
-    /// What the kernel reported, with its number.
+    /// Error of the kernel, with its number.
     pub error: io::Error,
 }
 
@@ -122,7 +122,7 @@ pub fn killed_with_parent(command: &mut Command) {
     sys::killed_with_parent(command);
 }
 
-/// Which of the two failed cannot be seen from outside; asked again, each alone.
+/// The missing capability of the two; unknown from outside, so each is tried alone.
 fn which(_: &io::Error) -> Capability {
     match attempt(Check::User) {
         Err(_) => Capability::UserNamespaces,

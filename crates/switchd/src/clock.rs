@@ -17,7 +17,7 @@ use xoff_units::Time;
 /// Longest gap that is distinguished from longer ones [us].
 const GAP_MAX_US: u64 = 10_000_000;
 
-/// How long the loop was away, between two readings of the clock.
+/// Absences of the loop, between two readings of the clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gaps {
     /// Number of rounds of the loop.
@@ -84,7 +84,7 @@ impl Clock {
         self.now = Time(self.now.0 + passed.as_nanos() as u64 * 1000);
     }
 
-    /// How regularly it was checked.
+    /// Regularity of the loop's readings.
     pub fn gaps(&self) -> &Gaps {
         &self.gaps
     }

@@ -32,18 +32,18 @@ const AROUND: u16 = ethernet::HEADER as u16 + FCS;
 /// Largest feedback value of a CNM.
 const FEEDBACK_MAX: u64 = 63;
 
-/// Why a frame was not taken for one of ours.
+/// Reason why a frame was not accepted as an xoff frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is a control frame, and its bytes make no sense.
+    /// The frame is a control frame with invalid bytes.
     Malformed,
-    /// It names a priority that is not in use here.
+    /// The frame names a priority that is not in use here.
     Priority,
-    /// It is a control frame of a kind that the flow control of this port does not have.
+    /// The frame is a control frame of a kind that the flow control of this port does not have.
     Unexpected,
 }
 
-/// What came in.
+/// Decoded input.
 #[derive(Clone, Copy, Debug)]
 pub enum Decoded {
     /// A message for the port.
@@ -60,7 +60,7 @@ pub fn mac(node: u32, port: u16) -> Mac {
     Mac([0x02, 0x58, 0x4F, b, c, p])
 }
 
-/// What two ECN bits say (TCD Table 1).
+/// Meaning of two ECN bits (TCD Table 1).
 fn of_ecn(e: Ecn) -> Mark {
     match e {
         Ecn::CE => Mark::Ce,

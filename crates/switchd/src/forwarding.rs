@@ -10,7 +10,7 @@ const AGEING: Span = Span(300 * 1_000_000_000_000);
 /// Addresses that are learned at most; unknown sources cannot fill the memory.
 const LEARNED_MAX: usize = 8192;
 
-/// Where to.
+/// Destination of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
     /// By one port.

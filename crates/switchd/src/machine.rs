@@ -34,31 +34,31 @@ pub struct Link {
     pub node: u32,
     /// Number of the port at its node, from 0.
     pub port: u16,
-    /// Its name in messages and captures.
+    /// Name in messages and captures.
     pub name: String,
     /// The neighbour is an ordinary host without our flow control: none is sent to it or accepted from it.
     pub plain: bool,
 }
 
-/// What a machine needs besides its world.
+/// Settings of a machine besides its world.
 pub struct MachineConfig {
     /// The ports that lead outside, all ports of all nodes that the world builds.
     pub links: Vec<Link>,
     /// The messages that the flow control knows; others are refused at the port.
     pub accepts: Box<dyn Fn(&Message) -> bool + Send>,
-    /// What a control frame counts for on a link [bytes].
+    /// Counted length of a control frame on a link [bytes].
     pub control_len: u32,
     /// Tables of addresses, by node.
     pub forwarding: Vec<Forwarding>,
     /// Messages that stand for a state are repeated after this time, so that a lost one heals; zero: never [ps].
     pub repeat: Span,
-    /// What a port sends when it begins, to a neighbour that may have state of a run before it.
+    /// Messages that a port sends at its start, to a neighbour that may have state of an earlier run.
     pub opening: Vec<Message>,
-    /// What the watchdog of the nodes does to a stormed queue; `None`: they have none.
+    /// Action of the nodes' watchdog on a queue in a storm; `None`: there is no watchdog.
     pub watchdog: Option<Action>,
 }
 
-/// What a port counts beyond what the world does.
+/// Counters of a port in addition to those of the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Frames in.
@@ -87,7 +87,7 @@ pub struct Counters {
     pub storms: u64,
     /// Frames that it threw away.
     pub thrown_away: u64,
-    /// How often the port went down.
+    /// Number of link failures.
     pub downs: u64,
     /// Data frames dropped because the port was down.
     pub port_down: u64,
@@ -98,7 +98,7 @@ struct At {
     link: Link,
     counters: Counters,
     class_states: Vec<ClassState>,
-    /// When the port was down; while the last one has no end, it is.
+    /// Times without a link; the last one has no end while the link is down.
     outages: Vec<Outage>,
     down: bool,
 }
@@ -128,17 +128,17 @@ pub struct Machine {
     spare: Vec<Vec<u8>>,
     departures: BinaryHeap<Reverse<departures::Departure>>,
     departed: u64,
-    /// When the last frame came in: the next one comes later.
+    /// Arrival of the last frame: the next one arrives later.
     last: Time,
     /// The storms that the watchdog has found.
     storms: Vec<storms::Stated>,
-    /// When the next message is taken back because its time is over; never: none has one.
+    /// Expiry of the next message with a limited validity; never: there is none.
     expires_at: Time,
     /// The ports have sent their first messages.
     opened: bool,
     /// The world has ended its run.
     ended: Option<Ended>,
-    /// Its log.
+    /// Log of the machine.
     log: Vec<String>,
 }
 
@@ -338,13 +338,13 @@ impl Machine {
         self.ended
     }
 
-    /// When something is to happen next without a frame coming in.
+    /// Next time at which the machine acts without an arriving frame.
     pub fn next(&self, world: &mut World) -> Option<Time> {
         let departure = self.departures.peek().map(|Reverse(d)| d.at);
         [world.next_event(), departure].into_iter().flatten().min()
     }
 
-    /// When the last frame came in.
+    /// Arrival of the last frame.
     pub fn received_last(&self) -> Time {
         self.last
     }
@@ -365,7 +365,7 @@ impl Machine {
         self.at.iter().map(|a| (&a.link, &a.counters, &a.outages[..]))
     }
 
-    /// What the watchdog and the ports have logged since the last time.
+    /// Log entries of the watchdog and the ports since the last call.
     pub fn take_log(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }

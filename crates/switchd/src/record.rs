@@ -9,7 +9,7 @@ use xoff_units::Time;
 
 use crate::runner::Tap;
 
-/// What a tap has yet to see.
+/// Frames that a tap has yet to see.
 pub(crate) struct Recording<'a> {
     tap: Tap<'a>,
     /// Frames of this round that came in: when, link, end of the bytes; and their bytes, one behind the other.

@@ -11,19 +11,19 @@ use crate::machine::Machine;
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// When, in whole nanoseconds.
+    /// Time, in whole nanoseconds.
     pub at: Time,
-    /// Which of the machine's links.
+    /// Number of the machine's link.
     pub link: usize,
-    /// It came in.
+    /// True for an arriving frame.
     pub inbound: bool,
-    /// Its length [bytes].
+    /// Length [bytes].
     pub len: usize,
-    /// Its first bytes, or all of them.
+    /// First bytes, or all of them.
     pub bytes: Vec<u8>,
 }
 
-/// How a replay went.
+/// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Frames that came in.
@@ -39,7 +39,7 @@ fn ns(t: Time) -> u64 {
     t.0 / 1000
 }
 
-/// How far out of the order of time a capture may be: what waits in a buffer of the process while it is not scheduled.
+/// Largest disorder of times in a capture: the frames that wait in a buffer while the process is not scheduled.
 const DISORDER: Span = Span::from_ms(1_000);
 /// The world goes on by so much at a time, so that what it sends does not pile up before it is compared.
 const STEP: Span = Span::from_ms(1);

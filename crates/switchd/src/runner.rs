@@ -12,15 +12,15 @@ use crate::clock::{Clock, Gaps};
 use crate::machine::{Counters, Link, Machine, Outage};
 use crate::record::Recording;
 
-/// How often ports are asked whether their link is there.
+/// Interval between two polls of the links.
 const LOOK: Duration = Duration::from_millis(20);
 /// Frames taken from a port before the next one has its turn.
 const BURST: usize = 64;
 
-/// How a machine is run.
+/// Settings of a machine's loop.
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
-    /// What the world's clock makes up for at a look.
+    /// Largest advance of the world's clock at a poll.
     pub budget: Duration,
     /// Longest sleep of an idle loop; zero: it never sleeps.
     pub nap: Duration,
@@ -44,12 +44,12 @@ impl Default for RunnerConfig {
     }
 }
 
-/// Why there is no result.
+/// Reason for a missing result.
 #[derive(Debug)]
 pub enum LiveError {
     /// A port failed.
     Port(String, io::Error),
-    /// What has to be written could not be.
+    /// The capture could not be written.
     Capture(io::Error),
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for LiveError {
 }
 impl std::error::Error for LiveError {}
 
-/// Why it ended.
+/// Reason for the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The time is up.
@@ -76,17 +76,17 @@ pub enum Ended {
 
 /// A port with the kernel's report on it.
 pub struct Attached {
-    /// Which port of which node.
+    /// Port of a node.
     pub link: Link,
-    /// What the machine counted.
+    /// Counters of the machine.
     pub counters: Counters,
-    /// When it was down.
+    /// Times without a link.
     pub outages: Vec<Outage>,
-    /// What the kernel counted.
+    /// Counters of the kernel.
     pub kernel: PortCounters,
 }
 
-/// How things stand.
+/// Present state of the run.
 pub struct Now<'a> {
     /// Time of the world.
     pub time: Time,
@@ -96,9 +96,9 @@ pub struct Now<'a> {
     pub world: &'a mut World,
     /// Ports, in order.
     pub ports: Vec<Attached>,
-    /// How regularly the loop looked at the clock.
+    /// Regularity of the loop's clock readings.
     pub gaps: &'a Gaps,
-    /// What the watchdog has logged since the last report.
+    /// Log entries of the watchdog since the last report.
     pub log: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct Live<'a> {
     ports: Vec<Box<dyn Port>>,
     c: RunnerConfig,
     tap: Option<Recording<'a>>,
-    /// When the ports were asked last whether their link is there.
+    /// Last poll of the links.
     looked: Instant,
     /// Bytes that a port had no room for yet, in order.
     unsent: Vec<std::collections::VecDeque<Vec<u8>>>,
@@ -210,7 +210,7 @@ impl<'a> Live<'a> {
         format!("{of} ({})", self.ports[link].name())
     }
 
-    /// What an error on a port means: its link is gone, which [`Live::look_at_ports`] is to find out (true), or there is no going on.
+    /// Meaning of an error on a port: the link is gone, which [`Live::look_at_ports`] is to find out (true), or the run cannot continue.
     fn trouble(&mut self, link: usize, e: io::Error) -> Result<bool, LiveError> {
         match self.ports[link].carrier() {
             Carrier::Unknown => Err(LiveError::Port(self.name(link), e)),
@@ -287,7 +287,7 @@ impl<'a> Live<'a> {
         Ok((transmitted, trouble))
     }
 
-    /// What was on its way when the run ended still comes in, and is only counted: what is missing then is lost.
+    /// Receives the frames in transit at the end of the run, and only counts them. Frames that are still missing then are lost.
     fn drain(&mut self) {
         const QUIET: Duration = Duration::from_millis(20);
         // A neighbour that goes on sending is not waited for.

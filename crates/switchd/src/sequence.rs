@@ -21,14 +21,14 @@ const SILENCE: Span = Span::from_ms(1000);
 /// A neighbour that begins anew is believed with this number.
 const BEGUN: u32 = 2;
 
-/// What was received in one priority of a port.
+/// Received messages of one priority of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sequence {
     /// The newest number, and when it came.
     newest: Option<(u32, Time)>,
     /// The number that a neighbour that begins anew would send next.
     anew: u32,
-    /// When the last message is taken back, and by which.
+    /// Expiry of the last message, and the message that revokes it.
     expiry: Option<(Time, Message)>,
 }
 
@@ -56,12 +56,12 @@ impl Sequence {
         self.anew > BEGUN
     }
 
-    /// When a message is taken back.
+    /// Expiry of a message.
     pub fn expires(&self) -> Option<Time> {
         self.expiry.map(|(at, _)| at)
     }
 
-    /// What takes back a message whose time is over.
+    /// Message that revokes an expired message.
     pub fn expired(&mut self, now: Time) -> Option<Message> {
         self.expiry.take_if(|(at, _)| *at <= now).map(|(_, back)| back)
     }

@@ -21,7 +21,7 @@ use crate::drive::RealReport;
 /// Panels of flows and of queues at most; more cannot be read.
 const SHOWN: usize = 6;
 
-/// Why there is no comparison.
+/// Reason for a missing comparison.
 #[derive(Debug)]
 pub enum CompareError {
     /// Tables could not be read.
@@ -42,9 +42,9 @@ impl std::error::Error for CompareError {}
 
 /// A run with the folder of its tables.
 pub struct Side<'a> {
-    /// What happened.
+    /// Outcome.
     pub finished: &'a Finished,
-    /// Its tables.
+    /// Folder of its tables.
     pub folder: &'a Path,
 }
 

@@ -16,7 +16,7 @@ use xoff_units::Time;
 
 use crate::wiring::{self, Real};
 
-/// Why there is no result.
+/// Reason for a missing result.
 #[derive(Debug)]
 pub enum DriveError {
     /// The scenario, or its tables.
@@ -130,7 +130,7 @@ impl RealReport {
         self.ports.iter().map(|p| p.kernel_drops).sum()
     }
 
-    /// What the counts show of the neighbours' offloads and of the rings, with the commands that help.
+    /// Advice about the neighbours' offloads and the rings from the counts, with the commands that help.
     pub fn advice(&self, interfaces: &[String]) -> Vec<String> {
         let of = |(p, interface): (&PortReport, &String)| {
             let (kernel_drops, checksums_completed, too_long) = (p.kernel_drops, p.checksums_completed, p.too_long);
@@ -224,8 +224,8 @@ fn outage(o: &Outage) -> OutageReport {
     OutageReport { from_seconds: o.from.as_secs_f64(), until_seconds: o.until.map(Time::as_secs_f64) }
 }
 
-/// What was sent by one end of a link and not received by the other, over all links with both ends here. Frames that come from nowhere
-/// on one link, such as those of the kernel, do not make up for frames lost on another.
+/// Frames sent by one end of a link and not received by the other, over all links with both ends here. Unknown frames on one link, such as
+/// frames of the kernel, do not make up for frames lost on another.
 fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
     let find = |node: u32, port: u16| ports.iter().find(|a| (a.link.node, a.link.port) == (node, port));
     let pairs: Vec<_> = ports
@@ -239,7 +239,7 @@ fn lost(s: &NetworkScenario, ports: &[Attached]) -> Option<i64> {
     (!pairs.is_empty()).then(|| pairs.iter().map(|(a, b)| lost(a, b) as i64).sum())
 }
 
-/// How a run is driven.
+/// Callbacks of a run.
 pub struct Drive<'a> {
     /// Clock, naps, reports.
     pub runner: RunnerConfig,
@@ -254,19 +254,19 @@ pub struct Drive<'a> {
 /// Time between two looks that a page shows; doubled whenever every other look goes.
 const LOOKS_APART: Duration = Duration::from_millis(250);
 
-/// How far a run is.
+/// Progress of a run.
 pub struct Look<'a> {
     /// Time of the world, and when it ends.
     pub time: Time,
-    /// When it ends.
+    /// End of the run.
     pub until: Time,
     /// Deadlocks found.
     pub deadlocks: usize,
     /// Ports, in order.
     pub ports: &'a [Attached],
-    /// How regularly the loop looked at the clock.
+    /// Regularity of the loop's clock readings.
     pub gaps: &'a Gaps,
-    /// What the watchdog has just logged.
+    /// New log entries of the watchdog.
     pub log: &'a [String],
     /// By port: what waits in a switch to leave by it [bytes].
     pub queues: Vec<u64>,
@@ -276,12 +276,12 @@ pub struct Look<'a> {
     pub drops: Vec<u64>,
 }
 
-/// What becomes of a run after a look at it.
+/// Decision after a poll of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It goes on.
+    /// Continue.
     On,
-    /// It has done what it was for, before its time is up.
+    /// Stop early, because the run has achieved its purpose.
     Done,
     /// The user stops it.
     Stop,

@@ -182,7 +182,7 @@ pub struct Commands {
     outputs: Vec<PathBuf>,
     started: Vec<Started>,
     last_ended: Option<Instant>,
-    /// Why one could not be started.
+    /// Reason why a command could not be started.
     unstarted: Option<io::Error>,
 }
 
@@ -200,7 +200,7 @@ impl Commands {
         }
     }
 
-    /// Why a command could not be started; `None`: all were, as far as it came.
+    /// Reason why a command could not be started; `None`: all attempted commands were started.
     pub fn unstarted(&mut self) -> Option<io::Error> {
         self.unstarted.take()
     }

@@ -26,10 +26,10 @@ use crate::stack::{StackPort, tc};
 use crate::veth_network::NetworkError;
 use crate::wiring;
 
-/// Why a node has no ports.
+/// Reason for a node without ports.
 #[derive(Debug)]
 pub enum NodeError {
-    /// What was asked for does not fit the scenario.
+    /// The request does not fit the scenario.
     Asked(ParamError),
     /// An interface cannot be used.
     Open(OpenError),
@@ -52,7 +52,7 @@ impl fmt::Display for NodeError {
 impl std::error::Error for NodeError {}
 
 impl NodeError {
-    /// What would help; empty: the message suffices.
+    /// Remedy; empty: the message suffices.
     pub fn hint(&self) -> &str {
         match self {
             NodeError::Asked(e) => &e.hint,

@@ -15,7 +15,7 @@ use crate::packet_capture::{By, PacketCapture, Seen};
 use crate::veth_network::{self, NetworkError};
 use crate::wiring::{self, Real};
 
-/// Why a run was not observed.
+/// Reason for a missing observation.
 #[derive(Debug)]
 pub enum RealError {
     /// Real frames cannot follow the scenario.
@@ -51,28 +51,28 @@ impl From<DriveError> for RealError {
     }
 }
 
-/// What is wanted of a run.
+/// Requests for a run.
 #[derive(Default)]
 pub struct Run<'a> {
     /// The packet capture is of the link behind this port, such as `S1->S2`, and keeps its captures in this folder.
     pub capture: Option<(&'a str, &'a Path)>,
     /// Sees every frame.
     pub tap: Option<Tap<'a>>,
-    /// Whether to stop.
+    /// Callback that stops the run.
     pub stop: Option<&'a dyn Fn() -> bool>,
 }
 
 /// A finished run.
 pub struct Observed {
-    /// What the nodes counted.
+    /// Counts of the nodes.
     pub outcome: Outcome,
     /// The rows of the probes, in the order of events.
     pub rows: Vec<Row>,
-    /// What only real frames show.
+    /// Results that only real frames have.
     pub real: RealReport,
     /// The tool that captured; `None`: nothing was captured.
     pub by: Option<By>,
-    /// What the capture has of its link in the last second.
+    /// Frames of its link in the capture during the last second.
     pub seen: Option<Seen>,
     /// `seen` for the whole run.
     pub whole: Option<Seen>,

@@ -26,7 +26,7 @@ const SNAP: u32 = 64;
 /// libpcap hands over what it has after a second at the latest.
 const SETTLE: Duration = Duration::from_millis(1200);
 
-/// Who looks.
+/// Observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -39,7 +39,7 @@ pub enum By {
 }
 
 impl By {
-    /// Its name in tables.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             By::Tcpdump => "tcpdump, counted by tshark",
@@ -151,12 +151,12 @@ impl PacketCapture {
         Ok(w)
     }
 
-    /// Who looks.
+    /// Observer.
     pub fn by(&self) -> By {
         self.by
     }
 
-    /// What has to be recorded about every frame where there is no independent packet capture; `ends`: the two links, by number.
+    /// Recorder for every frame where there is no independent packet capture; `ends`: the two links, by number.
     pub fn own(&self, ends: [usize; 2]) -> Option<io::Result<Own>> {
         let file = self.files.first().filter(|_| self.by == By::Own)?;
         let options = CaptureOptions { snap_length: SNAP, ..CaptureOptions::default() };
@@ -219,7 +219,7 @@ impl Own {
     }
 }
 
-/// What a packet capture has recorded.
+/// Records of a packet capture.
 pub struct Captures {
     by: By,
     /// Frames that passed and were not captured, by the program's own count.

@@ -22,7 +22,7 @@ use crate::PortReport;
 use crate::protocol::{NodeAnswer, NodeReport, Ready};
 use crate::veth_network::{NetworkError, interface};
 
-/// How the processes are started.
+/// Start of the processes.
 pub struct Spawn<'a> {
     /// The program `xoff`, and what stands before its arguments.
     pub program: Vec<OsString>,
@@ -48,7 +48,7 @@ pub struct NodeRun {
 }
 
 impl NodeRun {
-    /// How it went; `None`: it gave no answer.
+    /// Report of the node; `None`: it gave no answer.
     pub fn report(&self) -> Option<&NodeReport> {
         self.answer.as_ref().map(|a| &a.run)
     }
@@ -64,7 +64,7 @@ impl NodeRun {
     }
 }
 
-/// What all of them came to together.
+/// Common verdict of all nodes.
 ///
 /// # Errors
 /// A node gave no answer.
@@ -139,7 +139,7 @@ const LOOK: Duration = Duration::from_millis(5);
 struct Process {
     name: String,
     child: Child,
-    /// Where it writes that its ports are open.
+    /// File that marks its ports as open.
     ready: PathBuf,
     out: JoinHandle<String>,
     err: JoinHandle<String>,

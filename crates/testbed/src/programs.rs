@@ -20,11 +20,11 @@ use crate::{DriveError, shims};
 pub struct Ran {
     /// The network with its shims.
     pub topology: Topology,
-    /// What the nodes counted.
+    /// Counts of the nodes.
     pub outcome: Outcome,
-    /// What only real frames show.
+    /// Results that only real frames have.
     pub real: RealReport,
-    /// How the programs went, in their order.
+    /// Reports of the programs, in their order.
     pub programs: Vec<RunReport>,
 }
 

@@ -90,18 +90,18 @@ pub struct FlowReport {
     pub rate: u64,
 }
 
-/// Why a message was not understood.
+/// Reason why a message was not understood.
 #[derive(Debug)]
 pub enum Unread {
     /// The file cannot be read.
     File(io::Error),
-    /// It is no JSON, or a key is missing or of another type.
+    /// The message is not JSON, or a key is missing or of another type.
     Form(serde_json::Error),
-    /// It is of this form or version, and another one is understood here.
+    /// The message has this form or version, which differs from the expected one.
     Schema {
-        /// What it is.
+        /// Found form or version.
         found: String,
-        /// What it should be.
+        /// Expected form or version.
         expected: &'static str,
     },
 }
@@ -119,7 +119,7 @@ impl fmt::Display for Unread {
 }
 impl std::error::Error for Unread {}
 
-/// What every message begins with.
+/// Start of every message.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

@@ -16,12 +16,12 @@ use xoff_wire::ethernet::Mac;
 use crate::shims;
 use crate::wiring::{self, Real};
 
-/// What has to be known to make the same machine again; the comment of a capture, as JSON.
+/// Facts that rebuild the same machine; the comment of a capture, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// The scenario with everything resolved.
     pub scenario: String,
-    /// Where files that it names are looked up.
+    /// Folder in which its files are looked up.
     pub folder: PathBuf,
     /// Names of the nodes that ran.
     pub nodes: Vec<String>,
@@ -43,7 +43,7 @@ impl Facts {
         Real { learns: self.learns, macs: self.macs.iter().map(known).collect(), ..Real::default() }
     }
 
-    /// Those of a run.
+    /// Facts of a run.
     pub fn of(s: &NetworkScenario, here: &[bool], links: &[Link], real: &Real) -> Facts {
         Facts {
             scenario: s.resolved.clone(),
@@ -57,12 +57,12 @@ impl Facts {
     }
 }
 
-/// Why a capture could not be replayed.
+/// Reason why a capture could not be replayed.
 #[derive(Debug)]
 pub enum ReplayError {
     /// The file could not be read.
     Read(io::Error),
-    /// It does not say what was run.
+    /// The capture does not contain the run's facts.
     NoFacts(String),
     /// The scenario in it has a mistake.
     Scenario(Problems),
@@ -95,7 +95,7 @@ pub fn create(path: &Path, links: &[Link], facts: &Facts, snap: u32) -> io::Resu
     Capture::create(path, &names, &CaptureOptions { comment: Some(comment), snap_length: snap, ..CaptureOptions::default() })
 }
 
-/// What sees every frame and writes it.
+/// Tap that writes every frame.
 pub fn tap(capture: &mut Capture) -> Tap<'_> {
     Box::new(|at: Time, link, inbound, bytes| {
         let direction = if inbound { Direction::Inbound } else { Direction::Outbound };

@@ -25,7 +25,7 @@ const SLOW_FROM: usize = 128;
 const FAST_FROM: usize = 64;
 /// Frames that wait here at most; the tap's own ring comes behind them.
 const ROOM: usize = 8192;
-/// How much slower slow is.
+/// Factor of the slow mode.
 const SLOWER: u64 = 50;
 /// Frames taken off the tap at a time.
 const BURST: usize = 64;

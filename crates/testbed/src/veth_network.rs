@@ -10,10 +10,10 @@ use xoff_switchd::Link;
 
 use crate::wiring;
 
-/// Why there is no testbed.
+/// Reason for a missing testbed.
 #[derive(Debug)]
 pub enum NetworkError {
-    /// This machine cannot do it.
+    /// This machine lacks a capability.
     Missing(Missing),
     /// Interfaces could not be made.
     Interfaces(io::Error),

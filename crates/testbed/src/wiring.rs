@@ -15,7 +15,7 @@ pub const PACEABLE: Rate = Rate(1_000_000_000);
 /// Ethernet header, two VLAN tags and FCS: what a frame has around its MTU at most [bytes].
 const AROUND: u32 = 14 + 8 + 4;
 
-/// What differs from the scenario where frames are real.
+/// Differences from the scenario where frames are real.
 #[derive(Clone, Debug)]
 pub struct Real {
     /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
@@ -64,7 +64,7 @@ pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// What a user should know before real frames follow a scenario.
+/// Warnings for the user before real frames follow a scenario.
 pub fn warnings(s: &NetworkScenario) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(fast) = s.topology.links.iter().map(|l| l.rate).max().filter(|&r| r > PACEABLE) {

@@ -19,7 +19,7 @@ use crate::save::{Broken, Reader, Value, Writer};
 
 /// A value that takes the same number of bytes in a file, whatever it is.
 pub trait Flat: Clone {
-    /// How many.
+    /// Size of an item.
     const BYTES: usize;
     /// Writes it into that many.
     fn put(&self, to: &mut [u8]);
@@ -133,7 +133,7 @@ struct Inside {
     file: File,
     /// Bytes that pages have.
     end: u64,
-    /// Why the last page could not be written.
+    /// Reason why the last page could not be written.
     failed: Option<String>,
 }
 
@@ -147,12 +147,12 @@ impl PageFile {
         PageFile(Arc::new(Mutex::new(Inside { file, end: 0, failed: None })))
     }
 
-    /// How much it holds [bytes].
+    /// Number of bytes held.
     pub fn bytes(&self) -> u64 {
         held(&self.0).end
     }
 
-    /// Why a page could not be written, as when the disk is full. Pages then stay in memory.
+    /// Reason why a page could not be written, such as a full disk. Pages then stay in memory.
     pub fn failed(&self) -> Option<String> {
         held(&self.0).failed.clone()
     }
@@ -186,7 +186,7 @@ impl PageFile {
 const NONE: u32 = u32::MAX;
 const NOWHERE: u64 = u64::MAX;
 
-/// What an item is that nothing was written of.
+/// Initial value of an item that was never written.
 type Made<T> = Box<dyn Fn(u64) -> T + Send + Sync>;
 
 /// A list of which some pages are in memory.
@@ -202,7 +202,7 @@ struct Pages<T> {
     made: Made<T>,
     pages: Vec<Page>,
     frames: Vec<Frame<T>>,
-    /// Where the search for a page that may go stands.
+    /// Position of the search for a page to evict.
     hand: usize,
     bytes: Vec<u8>,
 }
@@ -328,7 +328,7 @@ impl<T: Flat> Paged<T> {
         Paged(Mutex::new(pages))
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub fn len(&self) -> u64 {
         held(&self.0).len
     }
@@ -405,7 +405,7 @@ impl<T> Default for Items<T> {
 }
 
 impl<T: Flat> Items<T> {
-    /// How many items there are.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         match self {

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use crate::{Bytes, Length, Rate, Span, Time};
 
-/// Why a text is not a quantity.
+/// Reason why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
-    /// What was wrong, one clause.
+    /// Problem, one clause.
     pub what: String,
     /// The expected form with an example, one clause.
     pub expected: &'static str,
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!("100m".parse(), Ok(Length(100_000)));
     }
 
-    /// What is printed can be pasted back as input, and is the value to the last digit shown.
+    /// Printed text can be used as input again, and has the same value to the last digit shown.
     #[test]
     fn what_is_printed_is_read() {
         let mut values: Vec<u64> = (0..64).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();

@@ -46,11 +46,11 @@ impl Writer {
         }
         self.bytes.push(n as u8);
     }
-    /// This state cannot be written: its name, for who reads it.
+    /// Marks a state that cannot be written: its name, for the reader.
     pub fn refuse(&mut self, what: &str) {
         self.refused.get_or_insert_with(|| what.to_owned());
     }
-    /// What was written, or what could not be.
+    /// Written bytes, or the name of the part that could not be written.
     ///
     /// # Errors
     /// The name of what cannot be written.
@@ -111,7 +111,7 @@ impl<'b> Reader<'b> {
             shift += 7;
         }
     }
-    /// How many elements follow. Each has a byte at least, so no list is longer than what is left.
+    /// Number of elements that follow. Each has a byte at least, so no list is longer than the rest.
     ///
     /// # Errors
     /// More than there can be.
@@ -125,7 +125,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// What was read is no state of this world.
+/// Error of a reader: the input is no state of this world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken(pub &'static str);
 
@@ -176,7 +176,7 @@ pub fn restore_each<'t, T: Save + 't>(there: usize, list: impl Iterator<Item = &
     list.into_iter().try_for_each(|part| part.restore(from))
 }
 
-/// What is built and may be gone later, for `save(by = may_be_gone)`.
+/// Values that are built and may be gone later, for `save(by = may_be_gone)`.
 pub mod may_be_gone {
     use super::{Broken, Reader, Save, Value, Writer};
 

@@ -139,7 +139,7 @@ pub struct Flow(#[serde(serialize_with = "flow")] pub u32);
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Iteration(#[serde(serialize_with = "iteration")] pub u32);
 
-/// What belongs to the link in the other direction.
+/// State of the opposite direction of the link.
 ///
 /// # Errors
 /// Those of the serializer.

@@ -37,7 +37,7 @@ pub const BLOCK: u64 = 64;
 /// Most blocks that 12-bit counters can grant.
 pub const GRANT_12_MAX: u16 = 2048;
 
-/// Why the message was sent.
+/// Reason for sending the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// The link is up.
@@ -122,7 +122,7 @@ pub struct Wide {
     pub fctbs: u64,
     /// Blocks that its receiver may have sent [64 bytes].
     pub fccl: u64,
-    /// What the buffer held when the message was made [bytes].
+    /// Occupancy of the buffer when the message was made [bytes].
     pub occupied: u64,
 }
 

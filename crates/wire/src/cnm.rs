@@ -100,7 +100,7 @@ impl<'a> Repr<'a> {
 /// The CN-TAG: EtherType and flow identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// Which of its sender's rate-limited flows a frame belongs to (RPID).
+    /// Number of a frame's flow among the rate-limited flows of its sender (RPID).
     pub flow: u16,
 }
 

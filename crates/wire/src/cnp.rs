@@ -45,7 +45,7 @@ const ICRC: usize = 4;
 /// Length of the UDP datagram [bytes].
 const DATAGRAM: usize = udp::HEADER + BODY;
 
-/// Its flow.
+/// Addresses and ports of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// Over IPv4.
@@ -67,7 +67,7 @@ pub enum Addresses {
 /// A CNP, from its IP header to its ICRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Its flow.
+    /// Addresses of the flow.
     pub addresses: Addresses,
     /// Differentiated services code point, 0 to 63: adapters send 48 by default.
     pub dscp: u8,

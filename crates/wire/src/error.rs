@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Why bytes are not the format they were taken for.
+/// Reason why bytes are not of the expected format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Fewer bytes than the format, or a length in it, asks for.
     Short {
-        /// What was being read.
+        /// Expected format.
         format: &'static str,
         /// Bytes it takes.
         needed: usize,
@@ -18,18 +18,18 @@ pub enum Malformed {
     Value {
         /// Field, with its format.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         found: u64,
-        /// What would be right.
+        /// Correct values.
         expected: &'static str,
     },
     /// A checksum contradicts the bytes it covers.
     Checksum {
         /// Field, with its format.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         found: u32,
-        /// What the bytes give.
+        /// Value computed from the bytes.
         expected: u32,
     },
 }
@@ -46,12 +46,12 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Why a struct could not be written.
+/// Reason why a struct could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// The buffer is too small.
     Room {
-        /// What was being written.
+        /// Format to write.
         format: &'static str,
         /// Bytes it takes.
         needed: usize,

@@ -82,7 +82,7 @@ impl<'a> Frame<'a> {
         u16_at(self.0, 12)
     }
 
-    /// What follows the header, padding included.
+    /// Bytes after the header, including padding.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[HEADER..]
     }

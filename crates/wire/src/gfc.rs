@@ -41,9 +41,9 @@ pub struct Repr {
     pub priority: u8,
     /// Counts the messages of this port and priority; wraps.
     pub sequence: u32,
-    /// How long it stands without a refresh [us]; 0: until it is replaced.
+    /// Validity without a refresh [us]; 0: until it is replaced.
     pub validity_us: u32,
-    /// Its value.
+    /// Value of the feedback.
     pub feedback: Feedback,
 }
 

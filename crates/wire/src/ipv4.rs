@@ -95,7 +95,7 @@ impl<'a> Packet<'a> {
         Err(Malformed::Checksum { field: "IPv4 header checksum", found: found.into(), expected: expected.into() })
     }
 
-    /// What follows the header, without Ethernet's padding.
+    /// Bytes after the header, without Ethernet's padding.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }

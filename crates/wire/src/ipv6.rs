@@ -62,7 +62,7 @@ impl<'a> Packet<'a> {
         array::<16>(self.0, 24).into()
     }
 
-    /// What follows the header, without Ethernet's padding.
+    /// Bytes after the header, without Ethernet's padding.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[Repr::LEN..]
     }

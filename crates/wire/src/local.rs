@@ -25,7 +25,7 @@ pub const HEADER: usize = 4;
 /// Makes [`Subtype`] and [`Message`] of one line for each format: its number, its name, what it holds, how that is read and written.
 macro_rules! subtypes {
     ($($(#[$doc:meta])+ $number:literal $name:ident($repr:ty) $parse:ident $emit:ident;)+) => {
-        /// Which message follows.
+        /// Kind of the message that follows.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Subtype {
             $(#[doc = concat!("[`", stringify!($repr), "`].")] $name = $number,)+

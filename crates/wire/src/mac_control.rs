@@ -121,8 +121,8 @@ impl Repr {
     }
 }
 
-/// How long so many quanta last at a link rate [bit/s], rounded up: a pause never ends early [ps]. Cut off at `u64::MAX`, which
-/// only rates below 2 bit/s reach.
+/// Duration of `quanta` quanta at a link rate [bit/s], rounded up: a pause never ends early [ps]. Limited to `u64::MAX`, which only rates
+/// below 2 bit/s reach.
 pub fn quanta_to_ps(quanta: u16, rate_bps: NonZeroU64) -> u64 {
     let ps = (u128::from(quanta) * u128::from(QUANTUM_BITS) * PS).div_ceil(u128::from(rate_bps.get()));
     u64::try_from(ps).unwrap_or(u64::MAX)

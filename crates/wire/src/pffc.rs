@@ -29,7 +29,7 @@ use crate::local::Subtype;
 use crate::mac_control::Pfc;
 use crate::{Malformed, Unfit};
 
-/// What the upstream port shall do.
+/// Action for the upstream port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Stop the queue for so long [quanta of 512 bits].
@@ -122,7 +122,7 @@ impl Key {
 /// A PFFC message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// What to do.
+    /// Action.
     pub kind: Kind,
     /// Paused egress queue that it is about, 0 to 7: its PFC priority.
     pub queue: u8,

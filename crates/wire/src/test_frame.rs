@@ -23,7 +23,7 @@ use crate::error::{fits, put, room, take, u16_at, u32_at, u64_at};
 use crate::local::Subtype;
 use crate::{Malformed, Unfit};
 
-/// What a test frame is for.
+/// Purpose of a test frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -41,17 +41,17 @@ pub enum Kind {
 /// Header of a test frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// What it is for.
+    /// Purpose.
     pub kind: Kind,
     /// Congestion mark, written as ECN does.
     pub mark: Ecn,
     /// Mark that it reports to its flow's source.
     pub reported: Ecn,
-    /// What it counts for on a link, where that is less than its own length; else 0 [bytes]. No receiver believes more.
+    /// Counted length on a link, if less than the frame's own length; else 0 [bytes]. No receiver accepts more.
     pub counted: u16,
     /// Priority in which it is sent, 0 to 7; a VLAN tag may carry the same for switches.
     pub priority: u8,
-    /// It is the last of its flow.
+    /// True for the last frame of its flow.
     pub last: bool,
     /// Length with filler, without Ethernet header [bytes]; at least [`Repr::LEN`].
     pub len: u16,
@@ -59,9 +59,9 @@ pub struct Repr {
     pub flow: u32,
     /// Number in its flow, from 0. Acknowledgement: bytes received in order. CNM: its value.
     pub sequence: u64,
-    /// When it was to leave; an acknowledgement: when what it acknowledges was [ps].
+    /// Planned departure; for an acknowledgement, the planned departure of the acknowledged frame [ps].
     pub due_ps: u64,
-    /// When it was given to the port [ps].
+    /// Time at which the frame was given to the port [ps].
     pub sent_ps: u64,
 }
 

@@ -32,7 +32,7 @@ pub const CHANNELS: usize = 16;
 /// Credits consumed of sixteen virtual channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CcUpdate {
-    /// Those of channels 16 to 31; else of 0 to 15.
+    /// True for the channels 16 to 31, false for 0 to 15.
     pub upper: bool,
     /// S_CC of each, mod 2^20 [credits].
     pub consumed: [u32; CHANNELS],

@@ -19,7 +19,7 @@ use crate::{Malformed, Unfit};
 pub const C_TAG: u16 = 0x8100;
 /// TPID of a service tag, "802.1ad".
 pub const S_TAG: u16 = 0x88A8;
-/// Where a tag begins: behind the two addresses.
+/// Offset of a tag: after the two addresses.
 const AT: usize = 12;
 
 /// A tag.

@@ -25,7 +25,7 @@ const ARROWS_MAX: usize = 2_000_000;
 /// A pause: its port, its priority, its begin [ps].
 type Pause = (PortId, u8, u64);
 
-/// Where arrows begin and end.
+/// Start and end of arrows.
 #[derive(Default)]
 pub struct Arrows {
     /// By pause: arrows that begin there, arrows that end there.
@@ -33,7 +33,7 @@ pub struct Arrows {
     /// Arrows between pauses that begin in one ns, and the pause at which they end: ports that stop each other. A reader takes an arrow
     /// only where its begin comes first, so they end at an instant of their own that is written behind all pauses.
     pub tied: Vec<(Pause, u64)>,
-    /// How many.
+    /// Number of arrows.
     pub count: u64,
 }
 

@@ -17,7 +17,7 @@ const BYTES: u64 = 2;
 /// The one sequence of packets in the file; any number but 0.
 const SEQUENCE: u64 = 1;
 
-/// What a counter counts.
+/// Quantity of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes, which the UI writes as kB and MB.
@@ -26,7 +26,7 @@ pub enum Unit {
     Named(&'static str),
 }
 
-/// What a track holds.
+/// Kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrackKind {
     /// Other tracks: a process, as Perfetto calls it, with its number.
@@ -42,19 +42,19 @@ pub enum TrackKind {
 /// A track to be described.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// Its own number, not 0.
+    /// Number of the track, not 0.
     pub uuid: u64,
     /// The track that it is below; 0: none.
     pub parent: u64,
-    /// Its place among the tracks below the same one.
+    /// Position among the tracks below the same parent.
     pub rank: u64,
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// What it holds.
+    /// Kind.
     pub kind: TrackKind,
 }
 
-/// What an event on a track is.
+/// Kind of an event on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A slice begins.
@@ -79,21 +79,21 @@ pub enum Annotation<'a> {
 /// An event to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// Its time [ns].
+    /// Time [ns].
     pub ns: u64,
     /// The track that it is on.
     pub track: u64,
-    /// What it is.
+    /// Kind.
     pub kind: EventKind,
-    /// Its name; empty: none.
+    /// Name; empty: none.
     pub name: &'a str,
-    /// Its category, by which the UI can search.
+    /// Category, by which the UI can search.
     pub category: &'a str,
     /// Arrows that begin here.
     pub begins: &'a [u64],
     /// Arrows that end here.
     pub ends: &'a [u64],
-    /// What is shown when it is selected.
+    /// Details of a selected event.
     pub annotations: &'a [(&'a str, Annotation<'a>)],
 }
 

@@ -32,12 +32,12 @@ use tracks::{PortId, Tracks};
 /// Picoseconds in a nanosecond.
 const PS_PER_NS: u64 = 1000;
 
-/// What to write.
+/// Selection to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// What ends before is left out.
+    /// Start of the selection: earlier events are omitted.
     pub from: Time,
-    /// What begins after is left out.
+    /// End of the selection: later events are omitted.
     pub until: Time,
 }
 
@@ -51,7 +51,7 @@ impl Window {
     }
 }
 
-/// What was written.
+/// Result of the export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Tracks.
@@ -66,7 +66,7 @@ pub struct Summary {
     pub arrows: u64,
     /// Rows read, by table; tables without rows are not among them.
     pub rows: Vec<(&'static str, u64)>,
-    /// What a reader should know: what was not recorded, what was left out.
+    /// Notes for the reader: recordings that are missing, and omitted parts.
     pub notes: Vec<String>,
 }
 
@@ -234,7 +234,7 @@ impl<W: Write> Trace<'_, W> {
         Ok(self.tracks.leaf(&mut self.out, port, leaf)?)
     }
 
-    /// What the trace would show if the run had recorded it.
+    /// Notes about tables that the run did not record.
     fn missing(&mut self, m: &Manifest) {
         let has = |names: &[&str]| self.summary.rows.iter().any(|(name, _)| names.contains(name));
         if has(&["windows", "fabric_ports", "host_flows"]) || m.scenario.is_empty() {

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use super::encode::{Packets, Track, TrackKind, Unit};
 
-/// What a track of a port shows.
+/// Contents of a track of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
     /// Bytes of a priority that wait to leave.
@@ -64,7 +64,7 @@ impl Leaf {
         }
     }
 
-    /// Its place below its port: priorities together, single flows last.
+    /// Position below its port: priorities together, single flows last.
     fn rank(self) -> u64 {
         let at = |p: u8, what: u64| u64::from(p) * 16 + what;
         match self {
@@ -84,7 +84,7 @@ pub type PortId = u32;
 
 struct Port {
     name: String,
-    /// Its groups, once described: as an egress, and at the far end.
+    /// Group numbers, once described: as an egress, and at the far end.
     groups: [u64; 2],
 }
 
@@ -105,7 +105,7 @@ pub struct Tracks {
 }
 
 impl Tracks {
-    /// How many there are.
+    /// Number of tracks.
     pub fn len(&self) -> u64 {
         self.last
     }

@@ -21,7 +21,7 @@ use crate::segment::Segments;
 use crate::shape::{End, Place};
 use crate::traffic::Source;
 
-/// What a stream of random numbers is for; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_workload::random`.
 const FIRST_PATH: u64 = 2_001;
 const RANDOM_PATH: u64 = 2_002;
 const LIMITER_JITTER: u64 = 2_003;

@@ -22,7 +22,7 @@ impl World {
         }
     }
 
-    /// Where a segment wants room behind a link.
+    /// Place behind a link that a segment needs.
     pub(super) fn place_behind(&self, link: u32, id: u32) -> u32 {
         if self.config.element.crosspoint.is_none() {
             return 0;

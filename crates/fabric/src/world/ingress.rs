@@ -70,7 +70,7 @@ impl World {
         self.events.add(self.now + delay.0, Kind::Message, 0, id);
     }
 
-    /// Whether port `port` has something for `destination`.
+    /// True if port `port` has a segment for `destination`.
     fn is_eligible(&self, port: usize, destination: usize) -> bool {
         let flow = &self.flows[port * self.ports_n as usize + destination];
         if flow.requester.may_send(flow.waits(), self.config.unsolicited) != MaySend::No {
@@ -82,7 +82,7 @@ impl World {
         flow.transit_grants + flow.transit_acks > 0 || self.asks_alone(port, destination)
     }
 
-    /// Where nothing goes unasked, the first request of a flow travels alone.
+    /// True if the first request of a flow travels alone, because unsolicited segments are forbidden.
     fn asks_alone(&self, port: usize, destination: usize) -> bool {
         let flow = &self.flows[port * self.ports_n as usize + destination];
         !self.config.unsolicited && flow.waits() && flow.requester.pending() == 0
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// Whether the next segment of a flow would be one of control alone.
+    /// True if the next segment of a flow would be a control segment alone.
     pub(super) fn is_control_next(&self, port: usize, destination: usize) -> bool {
         let flow = &self.flows[port * self.ports_n as usize + destination];
         flow.requester.may_send(flow.waits(), self.config.unsolicited) == MaySend::No

@@ -54,7 +54,7 @@ impl Attribute<'_> {
     }
 }
 
-/// What a link's attributes come to.
+/// Result of a link's attributes.
 #[derive(Default)]
 pub(super) struct LinkFacts {
     pub rate: Option<Rate>,
@@ -141,11 +141,11 @@ fn set_wire(facts: &mut LinkFacts, a: &Attribute<'_>, wire: Wire) -> Result<(), 
     }
 }
 
-/// What a node's attributes come to.
+/// Result of a node's attributes.
 #[derive(Default)]
 pub(super) struct NodeFacts {
     pub kind: Option<NodeKind>,
-    /// What other attributes say it is, `type` or `role`: worth something where all nodes have them and none has a kind.
+    /// Kind from other attributes, `type` or `role`: useful if all nodes have them and none has a kind.
     pub kind_by_type: Option<NodeKind>,
     pub level: Option<u8>,
     pub unknown: Vec<String>,
@@ -175,7 +175,7 @@ pub(super) fn node(attributes: &[Attribute<'_>]) -> Result<NodeFacts, Problem> {
     Ok(facts)
 }
 
-/// What a word says a node is.
+/// Kind of a node, by a word.
 fn by_type(word: &str) -> Option<NodeKind> {
     match word.to_ascii_lowercase().as_str() {
         "host" | "server" => Some(NodeKind::Host),

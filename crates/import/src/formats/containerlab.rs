@@ -45,7 +45,7 @@ const TWO_ENDED: [&str; 2] = ["veth", "veth-stitch"];
 /// Types of links that leave the lab.
 const ONE_ENDED: [&str; 6] = ["mgmt-net", "macvlan", "host", "vxlan", "vxlan-stitch", "dummy"];
 
-/// What a node inherits.
+/// Values that a node inherits.
 #[derive(Clone, Copy, Default)]
 struct Layers<'t> {
     /// Node, group, kind, defaults: the first that has a key decides.

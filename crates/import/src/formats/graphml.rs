@@ -22,13 +22,13 @@ pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network
     Ok(graph(source, options)?)
 }
 
-/// What a `<key>` defines.
+/// Definition of a `<key>`.
 struct Key<'x> {
     name: &'x str,
     is_text: bool,
     default: Option<&'x str>,
     of: &'x str,
-    /// What yEd draws: `nodegraphics`, `edgegraphics`, ...; no attribute.
+    /// Drawing data of yEd: `nodegraphics`, `edgegraphics`, ...; no attribute.
     drawn: Option<&'x str>,
     place: Place,
 }
@@ -183,7 +183,7 @@ impl<'x> Reader<'x> {
         }
     }
 
-    /// What yEd writes at an element: the text of its label.
+    /// Label that yEd writes at an element.
     fn label(&self, n: Node<'x, '_>, label: &str) -> Option<Node<'x, '_>> {
         let drawn = |d: &Node<'x, '_>| d.attribute("key").and_then(|key| self.keys.get(key)).is_some_and(|k| k.drawn.is_some());
         let mut data = n.children().filter(|c| c.tag_name().name() == "data").filter(drawn);

@@ -52,7 +52,7 @@ pub struct Connections {
     pub list: Vec<Connection>,
     /// By id.
     pub triggers: BTreeMap<u64, Trigger>,
-    /// What was read and is none of these.
+    /// Other read parts, which were ignored.
     pub left_out: Vec<String>,
 }
 

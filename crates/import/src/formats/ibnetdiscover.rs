@@ -32,7 +32,7 @@ pub(super) struct Fabric {
     pub of_guid: HashMap<u64, Vec<usize>>,
     /// Ports of a node: their number in the topology by their number on the box.
     pub ports: Vec<HashMap<u32, u16>>,
-    /// How many ports a node has.
+    /// Number of ports of each node.
     pub port_count: Vec<u32>,
     /// The host at a local identifier.
     pub lids: HashMap<u32, usize>,
@@ -95,7 +95,7 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
     Ok(fabric.network)
 }
 
-/// What a file is, by its first line with content.
+/// Kind of a file, by its first line with content.
 fn kind(source: &Arc<Source>) -> Result<Kind, Problem> {
     for line in lines(source) {
         let text = line.text.trim_start();

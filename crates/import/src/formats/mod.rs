@@ -20,11 +20,11 @@ use crate::{Network, Options};
 /// A format that can be read.
 #[derive(Clone, Copy)]
 pub struct Format {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is and which files it has, one line.
+    /// Description and files, one line.
     pub doc: &'static str,
-    /// How the names of its files end, for reading a folder.
+    /// Endings of its files' names, for reading a folder.
     pub endings: &'static [&'static str],
     /// Reads files.
     read: fn(&[Arc<Source>], &Options) -> Result<Network, Problems>,

@@ -86,7 +86,7 @@ fn id_name(d: &Document, id: &Tree) -> Result<String, Problem> {
     }
 }
 
-/// What distinguishes ids.
+/// Key that distinguishes ids.
 fn id_key(id: &Tree) -> String {
     match &id.item {
         Item::Text(t) => format!("{t:?}"),
@@ -107,7 +107,7 @@ pub(super) struct Graph {
     pub network: Network,
     names: Names,
     directed: bool,
-    /// Whether any node says what it is.
+    /// True if any node states its kind.
     any_kind: bool,
     kinds: Vec<Option<NodeKind>>,
     kinds_by_type: Vec<Option<NodeKind>>,

@@ -9,10 +9,10 @@ use xoff_topology::routing::Tables;
 
 use crate::Network;
 
-/// Where the entry of a switch for a destination stands; `Err`: the table does not list it, and stands there.
+/// Place of a switch's entry for a destination; `Err`: the table, which does not list the destination.
 pub(super) type Entry = Result<Place, Place>;
 
-/// What tables drop and what they send round; refuses one that does not list a destination for which frames arrive.
+/// Drops and loops of the tables; an error for a table that does not list a destination for which frames arrive.
 pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32) -> Entry) -> Result<Problems, Problems> {
     let place = |s: usize, d: u32| entry(s as u32, d).unwrap_or_else(|table| table);
     let mut findings = Problems::default();

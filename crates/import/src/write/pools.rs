@@ -13,7 +13,7 @@ use crate::{End, Network};
 /// A port of a switch: its node and its name.
 type Port<'n> = (usize, &'n str);
 
-/// What is written.
+/// Pools to write.
 pub(super) struct Pools<'n> {
     network: &'n Network,
     ports: Vec<Port<'n>>,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{Fault, Walk, fault};
 use crate::graph::{Graph, Work};
 
-/// What a receive asks for: source and tag; `None`: any.
+/// Request of a receive: source and tag; `None`: any.
 type Kind = (Option<u32>, Option<u64>);
 
 /// The kinds of receives that take a message.
@@ -25,7 +25,7 @@ fn words((from, tag): Kind) -> String {
     format!("rank {} with tag {}", word(from.map(u64::from)), word(tag))
 }
 
-/// What comes to a rank, by kind: how many messages have been sent, how many receives were posted, those that wait.
+/// Traffic of a rank, by kind: number of sent messages, number of posted receives, and the waiting ones.
 #[derive(Default)]
 struct Coming {
     sent: BTreeMap<Kind, usize>,
@@ -33,7 +33,7 @@ struct Coming {
     ended: BTreeMap<Kind, usize>,
 }
 
-/// How many messages of a kind there are, and the rank and operation of the last one.
+/// Number of messages of a kind, and the rank and operation of the last one.
 type Sent = (usize, (u32, u32));
 
 impl Graph {

@@ -14,7 +14,7 @@ mod tree;
 
 use crate::graph::{BYTES_MAX, Graph, NONE, Op, Phase, Work};
 
-/// What a collective computes.
+/// Result of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Every rank has the sum of all.
@@ -33,7 +33,7 @@ pub enum Kind {
     Barrier,
 }
 
-/// How it does so.
+/// Algorithm of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Each to the next, N - 1 steps a pass.
@@ -77,16 +77,16 @@ pub const ALGORITHMS: &[(&str, Algorithm)] = &[
 /// A collective among some ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collective {
-    /// Its name in tables.
+    /// Name in tables.
     pub name: String,
-    /// What it computes.
+    /// Result.
     pub kind: Kind,
-    /// How.
+    /// Algorithm.
     pub algorithm: Algorithm,
     /// Bytes: of the vector of a rank; of the gathered whole of an all-gather; of all that a rank has for others of an all-to-all, its own share
     /// included [bytes].
     pub bytes: u64,
-    /// Its ranks, in their order.
+    /// Ranks, in their order.
     pub ranks: Vec<u32>,
     /// The root, as a place in `ranks`.
     pub root: u32,
@@ -105,7 +105,7 @@ pub struct Collective {
 /// Pieces that tags distinguish.
 const PIECES_MAX: u64 = 1 << 16;
 
-/// Why a collective cannot be.
+/// Reason for an impossible collective.
 pub type Refusal = (&'static str, String, String);
 
 /// One piece of a collective under construction.

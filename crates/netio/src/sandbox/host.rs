@@ -42,7 +42,7 @@ impl Host {
         Ok(Host { name: name.to_owned(), thread_id, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Its name, which means nothing outside of this process.
+    /// Name, which is valid in this process only.
     pub fn name(&self) -> &str {
         &self.name
     }

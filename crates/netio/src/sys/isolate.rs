@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getgid, getuid};
 use rustix::thread::UnshareFlags;
 
-/// What a child process tries before it becomes another program, to learn what the machine allows.
+/// Test actions of a child process before it becomes another program, to learn the permissions on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     /// A user namespace of its own, its user mapped to root there.

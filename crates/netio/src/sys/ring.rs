@@ -27,7 +27,7 @@ use super::set_option;
 const ALIGNMENT: usize = 16;
 /// Room kept before each frame, so that a VLAN tag can go back to where it was without moving the payload [bytes].
 const TAG_ROOM: usize = 4;
-/// Where frames begin at most, in a place: header and address (TPACKET2_HDRLEN), 16 for a link header, the room for a tag [bytes].
+/// Largest offset of a frame in a slot: header and address (TPACKET2_HDRLEN), 16 for a link header, the room for a tag [bytes].
 const FRAME_AT: usize = (libc::TPACKET2_HDRLEN + 16).next_multiple_of(ALIGNMENT) + TAG_ROOM;
 /// Smallest block: large enough for several frames of any usual MTU, small enough to be found in fragmented memory [bytes].
 const BLOCK_MIN: usize = 64 << 10;

@@ -20,14 +20,14 @@ use crate::codec::Refused;
 
 pub use credit::blocks;
 
-/// What a control message carries besides its message. Formats that lack a field leave it empty.
+/// Additional fields of a control message. Formats that lack a field leave it empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Its number among the messages of its port and priority.
+    /// Number among the messages of its port and priority.
     pub sequence: Option<u32>,
-    /// How long it stands without another one; zero: until it is replaced [ps].
+    /// Validity without another message; zero: until it is replaced [ps].
     pub validity: Span,
-    /// How much its sender has sent in all in this priority [blocks].
+    /// Total that its sender has sent in this priority [blocks].
     pub sent: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ pub fn format_of(flow_control: &FlowControl) -> Option<&'static Format> {
     FORMATS.iter().find(|f| f.carries.iter().any(|m| flow_control.accepts(m)))
 }
 
-/// What goes onto the wire for a message; `None`: no bytes are defined for it.
+/// Bytes for a message on the wire; `None`: no bytes are defined for it.
 pub(crate) fn encode(message: Message, priority: u8, terms: &Terms) -> Option<Control> {
     FORMATS.iter().find_map(|f| (f.encode)(message, priority, terms))
 }
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// What a format declares is what it does, and no message has two formats.
+    /// Every format does what it declares, and no message has two formats.
     #[test]
     fn a_message_has_one_format_and_comes_back() {
         let terms = Terms { sequence: Some(7), validity: Span(3 * PS_PER_US), sent: Some(9) };

@@ -29,7 +29,7 @@ impl Ord for Departure {
 }
 
 impl Machine {
-    /// When a message is to be repeated.
+    /// Next repeat of a message.
     pub(super) fn repeat_at(&self) -> Time {
         if self.c.repeat.0 == 0 {
             return Time::NEVER;
@@ -39,7 +39,7 @@ impl Machine {
         repeated.map(|(_, at)| *at + self.c.repeat).min().unwrap_or(Time::NEVER)
     }
 
-    /// What the ports send when they begin.
+    /// Sends the opening messages of the ports.
     pub(super) fn open(&mut self, world: &World) {
         let messages = std::mem::take(&mut self.c.opening);
         for link in 0..self.at.len() {

@@ -16,9 +16,9 @@ const OUTAGES_MAX: usize = 1000;
 /// A time in which a port was down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When it went down.
+    /// Start of the outage.
     pub from: Time,
-    /// When it came back; `None`: not yet.
+    /// End of the outage; `None`: not yet.
     pub until: Option<Time>,
 }
 
@@ -43,7 +43,7 @@ impl Machine {
         }
     }
 
-    /// It came back: its neighbour may be another one, or have lost its state.
+    /// Handles a returning link: the neighbour may be another one, or have lost its state.
     pub fn link_up(&mut self, world: &mut World, now: Time, link: usize) {
         let a = &mut self.at[link];
         if !std::mem::replace(&mut a.down, false) {

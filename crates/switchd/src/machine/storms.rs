@@ -5,7 +5,7 @@ use xoff_sim::{Storm, World};
 
 use super::Machine;
 
-/// How much of a storm has been stated.
+/// Reported part of a storm.
 pub(super) struct Stated {
     over: bool,
     discarded: u64,

@@ -4,7 +4,7 @@ use serde::ser::{self, Serialize};
 
 use super::{COUNTER, DEADLINE, FEEDER, FLOW, FRAME, ITERATION, NUMBER, SEQUENCE, SLOT, TICKS};
 
-/// What a number of a state is.
+/// Meaning of a number of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Itself.
@@ -51,9 +51,9 @@ impl Meaning {
     }
 }
 
-/// Who is handed the numbers of a state.
+/// Receiver of the numbers of a state.
 pub trait Visitor: Sized {
-    /// Why it goes no further.
+    /// Reason for the end of the walk.
     type Error: ser::Error;
     /// The next number. Of text every byte is one; lists, options and variants have one in front: how many, whether, which.
     ///
@@ -62,7 +62,7 @@ pub trait Visitor: Sized {
     fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), Self::Error>;
     /// A structure of this name begins.
     fn structure(&mut self, _name: &'static str) {}
-    /// What follows belongs to the link in the other direction, or no longer. Returns what it was before.
+    /// Start or end of the state of the opposite direction of the link. Returns the previous value.
     fn feeder(&mut self, _on: bool) -> bool {
         false
     }

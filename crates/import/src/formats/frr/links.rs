@@ -14,11 +14,11 @@ use crate::tree::{Document, Tree};
 /// Router and interface.
 pub(super) type Interface = (String, String);
 
-/// What the files contain about links.
+/// Links in the files.
 #[derive(Default)]
 pub(super) struct Wiring {
     pub edges: Vec<(Interface, Interface, Place)>,
-    /// What each interface is wired to.
+    /// Peer of each interface.
     at: BTreeMap<Interface, (Interface, Place)>,
     pub rate_of: BTreeMap<Interface, Rate>,
     /// Interfaces in each small subnet.

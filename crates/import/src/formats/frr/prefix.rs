@@ -55,22 +55,22 @@ impl Prefix {
         all & u128::MAX.checked_shl(free).unwrap_or(0)
     }
 
-    /// Whether an address lies in it.
+    /// True if an address is inside the prefix.
     pub fn holds(&self, a: &Address) -> bool {
         a.width == self.base.width && a.bits & self.mask() == self.base.bits
     }
 
-    /// Whether it is one address.
+    /// True for a single address.
     pub fn is_host(&self) -> bool {
         self.length == self.base.width
     }
 
-    /// Whether it has room for more than the two ends of a link.
+    /// True if the prefix has room for more than the two ends of a link.
     pub fn holds_hosts(&self) -> bool {
         self.length + 3 <= self.base.width && self.length > 0
     }
 
-    /// Whether it has room for the two ends of a link and no more.
+    /// True if the prefix has room for exactly the two ends of a link.
     pub fn is_link(&self) -> bool {
         let free = self.base.width - self.length;
         free == 1 || free == 2

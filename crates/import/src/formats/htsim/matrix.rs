@@ -12,7 +12,7 @@ use crate::network::{Flow, Start};
 use crate::options::StartUnit;
 use crate::text::{Line, end, lines};
 
-/// What a matrix comes to.
+/// Contents of a matrix.
 pub(super) struct Matrix {
     pub nodes: u64,
     pub nodes_at: Place,
@@ -24,7 +24,7 @@ pub(super) struct Matrix {
     pub triggers: BTreeMap<u64, Trigger>,
 }
 
-/// When a trigger starts its targets.
+/// Condition under which a trigger starts its targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerKind {
     /// All at its first activation.
@@ -38,9 +38,9 @@ pub enum TriggerKind {
 /// A trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// When it starts what.
+    /// Condition of the trigger.
     pub kind: TriggerKind,
-    /// Its line in the file.
+    /// Line in the file.
     pub place: Range<usize>,
 }
 
@@ -53,7 +53,7 @@ pub struct Connection {
     pub dst: usize,
     /// Payload [bytes].
     pub size: Bytes,
-    /// When it begins; `None`: with its trigger.
+    /// Start; `None`: with its trigger.
     pub start: Option<Span>,
     /// The trigger that starts it.
     pub trigger: Option<u64>,
@@ -61,7 +61,7 @@ pub struct Connection {
     pub send_done: Option<u64>,
     /// The trigger that it activates when its receiver has all.
     pub receive_done: Option<u64>,
-    /// Its line in the file.
+    /// Line in the file.
     pub place: Range<usize>,
 }
 
@@ -146,7 +146,7 @@ fn trigger(line: &Line<'_>, words: &[&str], items: &mut Items) -> Result<(), Pro
     Ok(())
 }
 
-/// What follows `SRC->DST`.
+/// Options after `SRC->DST`.
 #[derive(Default)]
 struct Given<'l> {
     of: HashMap<&'static str, &'l str>,

@@ -36,7 +36,7 @@ struct Number {
 /// Keys of the head or of a tier.
 struct Keys {
     of: HashMap<&'static str, Number>,
-    /// What the block is called, and where it begins.
+    /// Name of the block, and its start.
     name: String,
     place: Place,
 }

@@ -18,7 +18,7 @@ const NONE: u64 = 255;
 struct Table {
     node: usize,
     place: Place,
-    /// Whether a last line marks the file as complete, and whether it came.
+    /// True if a last line marks the file as complete, and it was read.
     counted: bool,
     complete: bool,
 }

@@ -44,7 +44,7 @@ struct Port<'s> {
     peer: &'s str,
     peer_port: u32,
     rate: Option<Rate>,
-    /// Its own GUID, by which some dumps name an adapter.
+    /// GUID of the node itself, by which some dumps name an adapter.
     guid: Option<u64>,
     /// Own identifier and the number of its low bits that are free, of a channel adapter's port.
     lid: Option<(u32, u32)>,

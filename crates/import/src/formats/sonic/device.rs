@@ -31,7 +31,7 @@ pub(super) struct Port {
     pub maps: Maps,
 }
 
-/// Where a port leads.
+/// Peer of a port.
 pub(super) struct Neighbour {
     pub port: String,
     pub peer: String,
@@ -72,7 +72,7 @@ pub(super) struct Device {
     pub pools: BTreeMap<String, Pool>,
     pub profiles: BTreeMap<String, Profile>,
     pub is_dynamic_model: bool,
-    /// What PFC_WD sets ports to.
+    /// Settings that PFC_WD gives to ports.
     pub watchdogs: BTreeSet<Watchdog>,
     pub skipped: BTreeMap<&'static str, u32>,
     /// Tables and fields of which nothing is taken over.

@@ -22,7 +22,7 @@ impl Default for Maps {
 }
 
 impl Maps {
-    /// Those of a port.
+    /// Maps of a port.
     ///
     /// # Errors
     /// A map that is not there, and a number that is none.

@@ -8,7 +8,7 @@ use crate::tree::{Item, Key, Tree};
 /// Read for `xoff plan`; the scenario has one MTU for all hosts.
 const ONLY_PLANNED: (&str, &str) = ("PORT", "mtu");
 
-/// What a reader did not take.
+/// Parts that a reader ignored.
 #[derive(Default)]
 pub(super) struct Unread {
     /// Nothing of these.

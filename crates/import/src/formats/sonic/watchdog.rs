@@ -14,7 +14,7 @@ const POLL_INTERVAL: u64 = 200;
 const LONGEST: u64 = 60_000;
 const ACTIONS: [&str; 3] = ["drop", "forward", "alert"];
 
-/// What the ports of a switch are set to, each setting once.
+/// Settings of a switch's ports, each setting once.
 ///
 /// # Errors
 /// A time or an action that the watchdog does not have, and a detection that is shorter than the time between two looks.
