@@ -210,9 +210,9 @@ pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
     let poll = (detect / LOOKS).max(POLL_MIN).min(detect);
     Ok([
         ("watchdog.kind", "duration".into()),
-        ("watchdog.detect", detect.to_string()),
-        ("watchdog.restore", restore.to_string()),
-        ("watchdog.poll", poll.to_string()),
+        ("watchdog.detect", detect.compact()),
+        ("watchdog.restore", restore.compact()),
+        ("watchdog.poll", poll.compact()),
         ("watchdog.action", action.word().into()),
     ])
 }

@@ -128,11 +128,12 @@ mod tests {
             let near = |read: u64| assert!(read.abs_diff(v) as f64 <= 0.0005 * v as f64, "{v}: {read}");
             // Above 2^64 less a rounded digit, the text may be a value that no integer holds.
             if v < u64::MAX - (u64::MAX >> 10) {
-                near(Span(v).to_string().parse::<Span>().unwrap().0);
-                near(Time(v).to_string().parse::<Time>().unwrap().0);
-                near(Bytes(v).to_string().parse::<Bytes>().unwrap().0);
-                near(Rate(v).to_string().parse::<Rate>().unwrap().0);
-                near(Length(v).to_string().parse::<Length>().unwrap().0);
+                for text in [Span(v).to_string(), Time(v).to_string(), Span(v).compact()] {
+                    near(text.parse::<Span>().unwrap().0);
+                }
+                [Bytes(v).to_string(), Bytes(v).compact()].iter().for_each(|t| near(t.parse::<Bytes>().unwrap().0));
+                [Rate(v).to_string(), Rate(v).compact()].iter().for_each(|t| near(t.parse::<Rate>().unwrap().0));
+                [Length(v).to_string(), Length(v).compact()].iter().for_each(|t| near(t.parse::<Length>().unwrap().0));
             }
         }
     }

@@ -193,60 +193,79 @@ impl Sub for Time {
     }
 }
 
-/// Writes `value` with the largest unit of `units` that keeps it exact or, failing that, three digits.
-fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
-    let last = units[units.len() - 1];
-    if value == 0 {
-        return write!(f, "0{}", last.1);
-    }
-    let (size, name) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&last);
+/// Writes `value` in the largest unit of `units` that it reaches, exact or with three decimals: `2.795 ms`. Zero is in the unit `zero`.
+fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)], zero: &str) -> fmt::Result {
+    let smallest = units[units.len() - 1];
+    let (size, name) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&smallest);
+    let (space, name) = match f.alternate() {
+        true => ("", name),
+        false if value == 0 => (" ", zero),
+        false => (" ", name),
+    };
     if value.is_multiple_of(size) {
-        write!(f, "{}{}", value / size, name)
+        write!(f, "{}{space}{name}", value / size)
     } else {
         let s = format!("{:.3}", value as f64 / size as f64);
-        write!(f, "{}{}", s.trim_end_matches('0').trim_end_matches('.'), name)
+        write!(f, "{}{space}{name}", s.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
-const TIME_UNITS: &[(u64, &str)] = &[(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
+const TIME: &[(u64, &str)] = &[(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
+const SIZE: &[(u64, &str)] = &[(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")];
+const RATE: &[(u64, &str)] = &[(1_000_000_000_000, "Tb/s"), (1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1_000, "kb/s"), (1, "b/s")];
+const LENGTH: &[(u64, &str)] = &[(1_000_000, "km"), (1_000, "m"), (1, "mm")];
+/// Units of scenario files.
+const COMPACT_RATE: &[(u64, &str)] = &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")];
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Time::NEVER {
             return f.write_str("never");
         }
-        scaled(f, self.0, TIME_UNITS)
+        scaled(f, self.0, TIME, "s")
     }
 }
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, TIME_UNITS)
+        scaled(f, self.0, TIME, "s")
     }
 }
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB"), (1, "B")])
+        scaled(f, self.0, if f.alternate() { &SIZE[1..] } else { SIZE }, "B")
     }
 }
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")])
+        scaled(f, self.0, if f.alternate() { COMPACT_RATE } else { RATE }, "b/s")
     }
 }
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, &[(1_000_000, "km"), (1_000, "m"), (1, "mm")])
+        scaled(f, self.0, LENGTH, "m")
     }
 }
 
-macro_rules! debug_as_display {
+macro_rules! compact {
     ($($t:ident),*) => {$(
-        impl fmt::Debug for $t {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(self, f) }
+        impl $t {
+            /// Text form of scenario files, settings and commands, the same as `{:#}`: no space, and `10Gbps` for a rate.
+            pub fn compact(self) -> String {
+                format!("{self:#}")
+            }
         }
     )*};
 }
-debug_as_display!(Time, Span, Bytes, Rate, Length);
+compact!(Time, Span, Bytes, Rate, Length);
+
+macro_rules! debug_is_compact {
+    ($($t:ident),*) => {$(
+        impl fmt::Debug for $t {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, "{self:#}") }
+        }
+    )*};
+}
+debug_is_compact!(Time, Span, Bytes, Rate, Length);
 
 #[cfg(test)]
 mod tests {
@@ -288,11 +307,21 @@ mod tests {
 
     #[test]
     fn display_keeps_exact_values_exact() {
-        assert_eq!(Span::from_us(52).to_string(), "52us");
-        assert_eq!(Span(52_428_000).to_string(), "52.428us");
-        assert_eq!(Rate(152_588).to_string(), "152.588kbps");
-        assert_eq!(Bytes::from_kb(300).to_string(), "300KB");
-        assert_eq!(Length::from_m(100).to_string(), "100m");
+        assert_eq!(Span::from_us(52).to_string(), "52 us");
+        assert_eq!(Span(52_428_000).to_string(), "52.428 us");
+        assert_eq!(Rate(152_588).to_string(), "152.588 kb/s");
+        assert_eq!(Rate::from_gbps(1_600).to_string(), "1.6 Tb/s");
+        assert_eq!(Bytes::from_kb(300).to_string(), "300 KB");
+        assert_eq!(Length::from_m(100).to_string(), "100 m");
+        assert_eq!([Span::ZERO.to_string(), Bytes::ZERO.to_string(), Rate::ZERO.to_string()], ["0 s", "0 B", "0 b/s"]);
         assert_eq!(Length::from_m(100).propagation(), Span::from_ns(500));
+    }
+
+    #[test]
+    fn the_compact_form_is_that_of_scenario_files() {
+        assert_eq!([Span(52_428_000).compact(), Span::ZERO.compact()], ["52.428us", "0ps"]);
+        assert_eq!([Rate(152_588).compact(), Rate::from_gbps(1_600).compact()], ["152.588kbps", "1600Gbps"]);
+        assert_eq!([Bytes::from_kb(300).compact(), Bytes(2_000_000_000_000).compact()], ["300KB", "2000GB"]);
+        assert_eq!(Length::from_m(100).compact(), "100m");
     }
 }

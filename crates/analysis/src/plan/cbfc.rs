@@ -148,15 +148,15 @@ fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> Param
     let reach = twelve_bit_reach(link.rate, link.mtu);
     let mut paths = Vec::new();
     if reach > link.tau {
-        paths.push(format!("--credit-period of {} or less", printable(Span(reach.0 - link.tau.0))));
+        paths.push(format!("--credit-period of {:#} or less", printable(Span(reach.0 - link.tau.0))));
     }
     // What the cable takes of tau, unless tau was measured.
     if let Some(wire) = reach.0.checked_sub((period.0 + link.tau.0).saturating_sub(link.t_w.0 * 2)).filter(|_| input.tau.is_none()) {
         paths.push(match input.t_w {
-            Some(_) => format!("--t-w of {} or less", printable(Span(wire / 2))),
+            Some(_) => format!("--t-w of {:#} or less", printable(Span(wire / 2))),
             None => {
                 let length = wire / 2 / Length(1).propagation().0.max(1);
-                format!("--length of {} or less", Length(if length < 1_000_000 { length } else { length / 1_000 * 1_000 }))
+                format!("--length of {:#} or less", Length(if length < 1_000_000 { length } else { length / 1_000 * 1_000 }))
             }
         });
     }

@@ -156,7 +156,7 @@ impl Law for Params {
     }
     fn resolved(&self, _place: &Place) -> Vec<(&'static str, String)> {
         match self.threshold {
-            Threshold::Bytes(b) => vec![("threshold", b.to_string())],
+            Threshold::Bytes(b) => vec![("threshold", b.compact())],
             Threshold::Weight(w) => vec![("threshold", format!("what weight {w} says of the ingress buffer"))],
         }
     }

@@ -147,12 +147,12 @@ impl Law for Params {
     }
     fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
         let max_ton = self.max_ton.or(place.flow_control.max_ton_of(self.share, place.link, self.epsilon));
-        let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.to_string());
+        let time = |t: Option<Span>| t.map_or("none: flow control never stops this port".into(), |t| t.compact());
         vec![
             ("max_ton", time(max_ton)),
             ("period", time(self.period.or(max_ton))),
-            ("threshold", self.threshold.to_string()),
-            ("low_threshold", self.low_threshold.to_string()),
+            ("threshold", self.threshold.compact()),
+            ("low_threshold", self.low_threshold.compact()),
         ]
     }
 }

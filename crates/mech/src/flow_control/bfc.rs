@@ -120,7 +120,7 @@ impl Law for Params {
         (Box::new(BfcReceiver::new(self, link)), Box::new(BfcSender::new(self, link)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("period", self.period.to_string())]
+        vec![("period", self.period.compact())]
     }
     fn message_len(&self) -> Bytes {
         FRAME_LEN

@@ -104,7 +104,7 @@ impl Law for Params {
         (CreditReceiver::new(self), CbfcSender::new(self, link.rate))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("period", self.period.to_string())]
+        vec![("period", self.period.compact())]
     }
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.validate(link)

@@ -137,8 +137,8 @@ impl Law for Params {
         (Box::new(receiver), Box::new(StageSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        let mut all = vec![("bm", self.bm.to_string()), ("b1", self.b1.to_string()), ("hysteresis", self.hysteresis.to_string())];
-        all.extend(self.entry.map(|(_, e_1)| ("entry_b1", e_1.to_string())));
+        let mut all = vec![("bm", self.bm.compact()), ("b1", self.b1.compact()), ("hysteresis", self.hysteresis.compact())];
+        all.extend(self.entry.map(|(_, e_1)| ("entry_b1", e_1.compact())));
         all
     }
     fn entry_ports(&self) -> u64 {

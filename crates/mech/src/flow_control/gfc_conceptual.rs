@@ -60,7 +60,7 @@ impl Law for Params {
         (LevelReceiver::new(self), Box::new(LevelSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string())]
+        vec![("bm", self.bm.compact()), ("b0", self.b0.compact())]
     }
     fn opening(&self) -> Vec<Message> {
         vec![Message::Level(Level(Bytes::ZERO)); 3]

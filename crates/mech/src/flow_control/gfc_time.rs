@@ -112,7 +112,7 @@ impl Law for Params {
         (CreditReceiver::new(&self.credit), Box::new(RemainingSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("bm", self.bm.to_string()), ("b0", self.b0.to_string()), ("period", self.credit.period.to_string())]
+        vec![("bm", self.bm.compact()), ("b0", self.b0.compact()), ("period", self.credit.period.compact())]
     }
     fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
         self.credit.validate(link)

@@ -169,7 +169,7 @@ impl Law for Params {
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
         match self.threshold {
-            Threshold::Static { xoff, xon } => vec![("xoff", xoff.to_string()), ("xon", xon.to_string())],
+            Threshold::Static { xoff, xon } => vec![("xoff", xoff.compact()), ("xon", xon.compact())],
             Threshold::Dynamic { .. } | Threshold::Profile => Vec::new(),
         }
     }

@@ -170,7 +170,7 @@ impl Law for Params {
         (Box::new(PffcReceiver::new(self, link.rate)), Box::new(PffcSender::new(self, link.rate)))
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        vec![("xoff_s", self.xoff_s.to_string()), ("xon_s", self.xon_s.to_string())]
+        vec![("xoff_s", self.xoff_s.compact()), ("xon_s", self.xon_s.compact())]
     }
     /// A RESUME for every pause queue.
     fn opening(&self) -> Vec<Message> {

@@ -278,15 +278,15 @@ impl Law for Params {
         vec![
             ("alpha", self.alpha.to_string()),
             ("g", self.g.to_string()),
-            ("cnp_interval", self.cnp_interval.to_string()),
-            ("alpha_timer", self.alpha_timer.to_string()),
-            ("decrease_interval", self.decrease_interval.to_string()),
-            ("increase_timer", self.increase_timer.to_string()),
-            ("byte_counter", self.byte_counter.to_string()),
+            ("cnp_interval", self.cnp_interval.compact()),
+            ("alpha_timer", self.alpha_timer.compact()),
+            ("decrease_interval", self.decrease_interval.compact()),
+            ("increase_timer", self.increase_timer.compact()),
+            ("byte_counter", self.byte_counter.compact()),
             ("fast_recovery", self.fast_recovery.to_string()),
-            ("rate_ai", self.rate_ai.to_string()),
-            ("rate_hai", self.rate_hai.to_string()),
-            ("min_rate", self.min_rate.to_string()),
+            ("rate_ai", self.rate_ai.compact()),
+            ("rate_hai", self.rate_hai.compact()),
+            ("min_rate", self.min_rate.compact()),
             ("clamp_target", self.clamp_target.to_string()),
         ]
     }

@@ -185,8 +185,8 @@ impl Law for Params {
         Some(self.int)
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
-        let rtt = self.base_rtt.map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.to_string());
-        let window = self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.to_string());
+        let rtt = self.base_rtt.map_or(format!("that of the flow where it is known, or {BASE_RTT}"), |t| t.compact());
+        let window = self.window.map_or("that of the flow, or line rate x base_rtt".into(), |w| w.compact());
         let int = if self.int == RecordFormat::Exact { "exact records" } else { "as given" };
         vec![("base_rtt", rtt), ("window", window), ("int_multi", int.into())]
     }

@@ -209,11 +209,11 @@ impl Law for Params {
     }
     fn resolved(&self) -> Vec<(&'static str, String)> {
         vec![
-            ("delta", self.delta.to_string()),
-            ("hai", self.hai.to_string()),
+            ("delta", self.delta.compact()),
+            ("hai", self.hai.compact()),
             ("beta", self.beta.to_string()),
-            ("min_rate", self.min_rate.to_string()),
-            ("initial_rate", self.initial_rate.map_or("line rate of the host".into(), |r| r.to_string())),
+            ("min_rate", self.min_rate.compact()),
+            ("initial_rate", self.initial_rate.map_or("line rate of the host".into(), |r| r.compact())),
         ]
     }
 }

@@ -43,7 +43,7 @@ fn section(parameters: &mut Vec<Parameter>, name: &str, specs: &[ParamSpec], cla
             let (path, origin) = match link {
                 None => (path.clone(), format!("derived from the other keys of {name}")),
                 Some(l) => {
-                    let path = if same { path.clone() } else { format!("{path} ({}, {})", l.rate, l.delay) };
+                    let path = if same { path.clone() } else { format!("{path} ({:#}, {:#})", l.rate, l.delay) };
                     (path, format!("derived from rate {}, delay {}, MTU {}, buffer {}", l.rate, l.delay, l.mtu, l.buffer))
                 }
             };
