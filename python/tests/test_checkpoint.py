@@ -37,7 +37,7 @@ def test_a_fork_is_a_run_with_the_change_from_its_start(ring: Path, tmp_path: Pa
     assert fork.result_hash == xoff.run(ring, {**RING, **change}, progress=False).result_hash != base.result_hash
     with pytest.raises(xoff.ScenarioError, match="never reached 9s"):
         xoff.fork(base, "9s", out=tmp_path / "late")
-    with pytest.raises(xoff.ScenarioError, match="flow_control.kind cannot change at 20ms"):
+    with pytest.raises(xoff.ScenarioError, match="flow_control.kind cannot change at 20 ms"):
         xoff.fork(base, 20_000_000_000, flow_control="cbfc", out=tmp_path / "other")
     with pytest.raises(ValueError, match="no checkpoints"):
         xoff.fork(xoff.run(ring, RING, progress=False), "20ms", out=tmp_path / "memory")

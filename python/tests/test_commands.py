@@ -126,7 +126,7 @@ def test_a_plan_is_the_commands(mechanism: str | None, inputs: dict[str, Any], a
 def test_a_plan_answers_by_symbol() -> None:
     plan = xoff.plan(rate="100Gbps", length="300m", mtu=9216)
     assert (plan["XOFF"], plan["H"], plan["C"]) == (111_928, 111_992, 100_000_000_000)
-    assert plan.headline == "pfc: set XOFF = 111.928KB, XON = 93.496KB, H = 111.992KB, B = 223.92KB"
+    assert plan.headline == "pfc: set XOFF = 111.928 KB, XON = 93.496 KB, H = 111.992 KB, B = 223.92 KB"
     with pytest.raises(KeyError, match="no quantity has the symbol 'XOF'"):
         plan["XOF"]
 

@@ -474,7 +474,7 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
         vec!["run", "--from", base.to_str().unwrap(), "--at", "1us", "--allow", "loss,deadlock", "--out", fork.to_str().unwrap()];
     args.extend(early);
     let forked = xoff(&args);
-    forked.complains(&["there is no checkpoint before 1us: it begins at 0"]);
+    forked.complains(&["there is no checkpoint before 1 us: it begins at 0"]);
     assert_eq!((forked.code, ran(&run_args(&[&WEB[..], &early].concat(), &whole)).code), (0, 0));
     same_rows(&whole, &fork, "from 0");
     // What cannot change, and a time that was never reached.
@@ -487,26 +487,26 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     };
     refused(
         &["--at", "1ms", "--set", "topology.rate=40Gbps"],
-        &["topology.rate cannot change at 1ms", "may change: failure, flow and workload", "--set"],
+        &["topology.rate cannot change at 1 ms", "may change: failure, flow and workload", "--set"],
     );
-    refused(&["--at", "1ms", "--set", "flow_control=cbfc"], &["flow_control.kind cannot change at 1ms"]);
-    refused(&["--at", "1ms", "--seed", "9"], &["run.seed cannot change at 1ms"]);
+    refused(&["--at", "1ms", "--set", "flow_control=cbfc"], &["flow_control.kind cannot change at 1 ms"]);
+    refused(&["--at", "1ms", "--seed", "9"], &["run.seed cannot change at 1 ms"]);
     // Below the name of the kind too, which went unread before; for another kind it has no effect.
     let below = ["--at", "1ms", "--set", "flow_control.pfc.quanta=100"];
-    refused(&below, &["flow_control.quanta cannot change at 1ms", "--set", "flow_control.pfc.quanta=100"]);
+    refused(&below, &["flow_control.quanta cannot change at 1 ms", "--set", "flow_control.pfc.quanta=100"]);
     let setting = ["--at", "1.7ms", "--set", "flow_control.cbfc.period=5us", "--allow", "loss,deadlock"];
     let other = xoff(&[&["run", "--from", base.to_str().unwrap(), "--out", &path(&dir, "fork-kind")][..], &setting].concat());
     assert!(other.err.contains("a key of kind 'cbfc'") && other.err.contains("it has no effect"), "{}", other.err);
-    refused(&["--at", "1ms", "--set", "failure[0].link=A1-C1", "--set", "failure[0].at=0.9ms"], &["a failure before 1ms is another one"]);
+    refused(&["--at", "1ms", "--set", "failure[0].link=A1-C1", "--set", "failure[0].at=0.9ms"], &["a failure before 1 ms is another one"]);
     refused(
         &["--at", "1ms", "--set", "flow=[{src=\"H3\", dst=\"H77\", start=\"0.5ms\"}]"],
-        &["a flow that begins before 1ms is another one"],
+        &["a flow that begins before 1 ms is another one"],
     );
     refused(
         &["--at", "1ms", "--set", "flow=[{src=\"H3\", dst=\"H77\", start=\"1.5ms\", priority=5}]"],
         &["the priorities in use are others"],
     );
-    refused(&["--at", "1ms", "--set", "run.duration=0.5ms"], &["ends the run before 1ms"]);
+    refused(&["--at", "1ms", "--set", "run.duration=0.5ms"], &["ends the run before 1 ms"]);
     refused(&["--at", "9s"], &["never reached 9s: it ended"]);
     refused(&["--at", "later"], &["--at"]);
     let same_folder = xoff(&["run", "--from", base.to_str().unwrap(), "--at", "1ms", "--out", base.to_str().unwrap()]);

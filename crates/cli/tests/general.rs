@@ -103,17 +103,17 @@ fn a_plan_begins_with_what_to_set() {
         (
             "--rate 10Gbps --length 100m --mtu 1500",
             ["XOFF 11064 B", "XON 8064 B", "H 10262 B", "B 21326 B"],
-            "802.1Q Annex N, 10262 B decides; the exact rule, C tau + MTU = 9564 B for a peer that reacts within t_r = 3us, is less",
+            "802.1Q Annex N, 10262 B decides; the exact rule, C tau + MTU = 9564 B for a peer that reacts within t_r = 3 us, is less",
         ),
         (
             "--rate 100Gbps --length 300m --mtu 9216",
             ["XOFF 111928 B", "XON 93496 B", "H 111992 B", "B 223920 B"],
-            "802.1Q Annex N, 111992 B decides; the exact rule, C tau + MTU = 102712 B for a peer that reacts within t_r = 3us, is less",
+            "802.1Q Annex N, 111992 B decides; the exact rule, C tau + MTU = 102712 B for a peer that reacts within t_r = 3 us, is less",
         ),
         (
             "--rate 400Gbps --length 40m --mtu 9216",
             ["XOFF 206928 B", "XON 188496 B", "H 219356 B", "B 426284 B"],
-            "802.1Q Annex N, 219356 B (interface delay interpolated) decides; the exact rule, C tau + MTU = 197712 B for a peer that reacts within t_r = 3us, is less",
+            "802.1Q Annex N, 219356 B (interface delay interpolated) decides; the exact rule, C tau + MTU = 197712 B for a peer that reacts within t_r = 3 us, is less",
         ),
     ] {
         let (flat, out) = first_lines(args);
@@ -138,7 +138,7 @@ fn a_detection_is_planned_beside_a_flow_control() {
     let args = ["plan", "tcd", "--rate", "40Gbps", "--mtu", "1000", "--t-w", "1us", "--t-r", "0us"];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for text in ["tcd beside pfc", "max(T_on)", "34.4us", "epsilon 0.05"] {
+    for text in ["tcd beside pfc", "max(T_on)", "34.4 us", "epsilon 0.05"] {
         assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     let plan = xoff(&[&args[..], &["--flow-control", "cbfc", "--credit-period", "60us", "--json"]].concat()).json();
@@ -152,7 +152,7 @@ fn a_flow_control_is_planned_by_its_name() {
     let args = ["plan", "pffc", "--rate", "10Gbps", "--t-w", "1us", "--flows", "32", "--slots", "4096"];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for text in ["pffc: one direction", "Xoff_s", "18.5KB", "Table of collisions", "congested flows <= pause queues"] {
+    for text in ["pffc: one direction", "Xoff_s", "18.5 KB", "Table of collisions", "congested flows <= pause queues"] {
         assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     assert_eq!(xoff(&[&args[..], &["--json"]].concat()).json()["flow_control"], "pffc");

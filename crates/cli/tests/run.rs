@@ -99,7 +99,7 @@ fn mistakes_are_refused_with_their_place() {
         (format!("{base}{flow}rate = \"0Gbps\"\n"), &["s.toml:7:8", "rate 0"]),
         (
             format!("{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"),
-            &["s.toml:10:7", "XON 20KB lies above XOFF 10KB"],
+            &["s.toml:10:7", "XON 20 KB lies above XOFF 10 KB"],
         ),
         (format!("{base}rate = \"0bps\"\n{flow}"), &["s.toml:4:8", "rate"]),
         (format!("{base}{flow}[run]\nduration = 20\n"), &["s.toml:8:12", "no unit"]),
@@ -175,7 +175,7 @@ fn threads_that_gain_nothing_are_named() {
         assert_eq!(ran.code, 0, "{}", ran.err);
         ran
     };
-    ran(&["topology.delay=0us"], "2").complains(&["one thread instead of 2", "0ps long"]);
+    ran(&["topology.delay=0us"], "2").complains(&["one thread instead of 2", "0 s long"]);
     ran(&[], "8").complains(&["3 threads instead of 8"]);
 }
 
@@ -192,7 +192,7 @@ fn the_engine_of_a_run_is_named() {
     assert_eq!((&events["engine"], &events["engine_because"]), (&"events".into(), &"that was asked for".into()));
     assert_eq!(windows["result_hash"], events["result_hash"]);
     for (set, why) in
-        [("topology.delay=0us", "cables of 0ps to 0ps"), ("topology.rate=1Gbps", "in a window of 1us an average node passes 0.")]
+        [("topology.delay=0us", "cables of 0 s to 0 s"), ("topology.rate=1Gbps", "in a window of 1 us an average node passes 0.")]
     {
         let refused = run(&["--set", set]);
         assert_eq!(refused["engine"], "events");

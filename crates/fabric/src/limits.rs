@@ -264,7 +264,7 @@ mod tests {
             let w = Config { pack, ..c.clone() }.warnings();
             let w = w.iter().find(|w| w.key == "input").expect("a warning");
             let how = "an output gets at most 0.465 of its line, and the load is 0.800: links * input / (link_delay + segment + credit_delay) \
-                       = 6.4 * 256 B / 281.92ns";
+                       = 6.4 * 256 B / 281.92 ns";
             assert!(w.what.starts_with(how), "{}", w.what);
         }
         assert!(Config { element: crate::ElementConfig { input: Bytes(512), ..c.element }, ..c }.warnings().is_empty());
@@ -278,7 +278,7 @@ mod tests {
             (
                 "segment_max",
                 "an output gets at most 0.269 of its line, and the load is 0.800: grant_rate * packet / (segments * segment_max) = \
-                 160Gbps * 256 B / (1.000 * 1522 B): a grant takes the time of a largest segment"
+                 160 Gb/s * 256 B / (1.000 * 1522 B): a grant takes the time of a largest segment"
             )
         );
     }

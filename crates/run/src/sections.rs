@@ -20,7 +20,7 @@ pub(crate) const RUN: &[ParamSpec] = &[
         "",
     ),
     ParamSpec::new("checks", Kind::Flag, "true", "check invariants: no loss, in-order delivery, conservation of frames", ""),
-    ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0us: off", "")
+    ParamSpec::new("deadlock_interval", Kind::Span, "100us", "time between two runs of the deadlock detector; 0 us: off", "")
         .renamed_from(&["watch"]),
     ParamSpec::new(
         "fast_forward",
@@ -243,7 +243,7 @@ pub(crate) const CONTROL_DELAY: &[ParamSpec] = &[
     ParamSpec::new("processing_jitter", Kind::Span, "0us", "uniform addition to it, 0 to this", ""),
 ];
 
-const SAMPLES: &[ParamSpec] = &[ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0us: none", "")];
+const SAMPLES: &[ParamSpec] = &[ParamSpec::new("interval", Kind::Span, "0us", "distance between samples; 0 us: none", "")];
 
 /// A key for each probe of ports.
 static PORT_PROBES: LazyLock<Vec<ParamSpec>> = LazyLock::new(|| {

@@ -122,7 +122,7 @@ fn the_end_of_time_is_refused() {
             refused.contains("beyond the end of time") && refused.contains(&format!("end.toml:{placed}:")),
             "{refused} (line {placed})"
         );
-        assert!(refused.contains("expected at most 1000000s"), "{refused}");
+        assert!(refused.contains("expected at most 1000000 s"), "{refused}");
     }
 }
 

@@ -74,7 +74,7 @@ fn cut_through_without_effect_is_a_warning() {
     };
     let slow = stated("64B", "20Gbps");
     assert!(slow.contains("ib.toml:5:15") && slow.contains("2 of 26 link directions into switches"), "{slow}");
-    assert!(stated("1500B", "40Gbps").contains("no frame is longer than 1.5KB"));
+    assert!(stated("1500B", "40Gbps").contains("no frame is longer than 1.5 KB"));
     assert!(!stated("64B", "40Gbps").contains("cut_through"));
 }
 
@@ -105,7 +105,7 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
         ("cut_through = \"0B\"".into(), "ib.toml:5:15", ["cut_through: 0 bytes", "above zero"]),
         ("cut_through = 40".into(), "ib.toml:5:15", ["cut_through", "unit"]),
         ("buffer = \"0B\"".into(), "ib.toml:5:10", ["buffer: 0 bytes", "above zero"]),
-        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1.5KB", "no frame could ever be accepted"]),
+        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1.5 KB", "no frame could ever be accepted"]),
     ] {
         let stated = stated(&switch, "");
         assert!(stated.contains(place) && words.iter().all(|w| stated.contains(w)), "{switch}:\n{stated}");
@@ -115,11 +115,11 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
     // A virtual lane without credits: 23 whole blocks, a frame takes 24. And an acknowledgement that is longer than data.
     let credits = "[flow_control]\nkind = \"cbfc\"";
     let words = stated("buffer = \"1500B\"", credits);
-    assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1.5KB takes 24"), "{words}");
+    assert!(words.contains("ib.toml:5:10") && words.contains("holds 23 blocks of 64 B, a frame of 1.5 KB takes 24"), "{words}");
     let words = stated("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"1999B\"\n{credits}"));
-    assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1.999KB takes 32"), "{words}");
+    assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1.999 KB takes 32"), "{words}");
     let words = stated("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"3KB\"\n{credits}"));
-    assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3KB"), "{words}");
+    assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3 KB"), "{words}");
 }
 
 /// Acknowledgements on a virtual lane of their own need turns too.
@@ -169,6 +169,6 @@ fn credits_in_blocks_that_small_frames_leave_half_empty_are_warned_of() {
         load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.iter().map(|w| w.line()).find(|w| w.contains("blocks"))
     };
     let w = warned("65B", "80KB").expect("a warning");
-    assert!(w.contains("1250 blocks are 625 frames of 65B, 40.625KB"), "{w}");
+    assert!(w.contains("1250 blocks are 625 frames of 65 B, 40.625 KB"), "{w}");
     assert_eq!((warned("64B", "80KB"), warned("65B", "200KB"), warned("1500B", "80KB")), (None, None, None));
 }

@@ -181,7 +181,7 @@ fn bad_input_has_its_place_and_its_inequality() {
     let e = NetworkScenario::from_text("links.toml", &cut, &[], Path::new("")).err().unwrap().render(false);
     assert!(e.contains("check sequence"), "{e}");
     let s = load(&line(1000, 1, "[link_retry]\nkind = \"llr\"\nbuffer = \"5KB\"\n", ""));
-    assert!(s.warnings.render(false).contains("replay buffer 5KB < "), "{}", s.warnings.render(false));
+    assert!(s.warnings.render(false).contains("replay buffer 5 KB < "), "{}", s.warnings.render(false));
 }
 
 /// However a link loses what it keeps - too many replays, with a handshake after them or without, or a failure in the middle of them - each frame

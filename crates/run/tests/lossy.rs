@@ -89,7 +89,7 @@ fn a_loss_of_a_lossless_priority_is_a_violation() {
     let text =
         star(5, &(pools("alpha = 1\n").replace("alpha = 0.25\n", "kind = \"static\"\nlimit = \"10KB\"\nheadroom = \"5KB\"\n") + &flows));
     let s = load(&text);
-    assert!(s.warnings.iter().any(|w| w.line().contains("headroom 5KB < ")), "it was warned of");
+    assert!(s.warnings.iter().any(|w| w.line().contains("headroom 5 KB < ")), "it was warned of");
     let f = s.run(Sink::Nothing).unwrap();
     assert!(f.outcome.lost.buffer_full.data > 0 && f.outcome.violations_total >= f.outcome.lost.buffer_full.data);
     assert_eq!((f.outcome.lost.lossy().total(), f.manifest.verdict.as_ref().unwrap().conclusion(&[]).exit_code()), (0, 1));
@@ -265,7 +265,7 @@ fn what_cannot_be_is_refused() {
     refused(
         "size = \"2MB\"",
         "size = \"100KB\"",
-        &["size 100KB < 0B of reserves + ", "of headroom of its groups = ", "'lossless'", "expected at least"],
+        &["size 100 KB < 0 B of reserves + ", "of headroom of its groups = ", "'lossless'", "expected at least"],
     );
     refused("size = \"300KB\"\n", "size = \"900B\"\n", &["shared part < 1KB, a frame"]);
     refused(of_lossless, &format!("{of_lossless}reserve = \"600KB\"\n"), &["size 2MB < 2.4MB of reserves"]);

@@ -109,7 +109,7 @@ fn a_nic_has_thresholds_of_its_own_where_switches_have_pools() {
         assert!(last >= least && last < least + Span::from_us(400), "{case}: {last}, {least} at 25 Gb/s");
         let e = NetworkScenario::from_text("slow.toml", &of("rate = \"25Gbps\"\n").replace("200KB", "20KB"), &[], Path::new("")).err();
         let e = e.unwrap_or_else(|| panic!("{case}: accepted")).render(false);
-        assert!(e.contains("buffer 20KB < ") && e.contains("of headroom and 3 MTU"), "{case}: {e}");
+        assert!(e.contains("buffer 20 KB < ") && e.contains("of headroom and 3 MTU"), "{case}: {e}");
     }
 }
 
@@ -154,7 +154,7 @@ fn drains_that_cannot_be_are_refused() {
     refused("pfc", "rate = \"1Gbps\"\n[[slow_receiver]]\nhost = \"H2\"\nrate = \"2Gbps\"\n", "already");
     refused("pffc", "rate = \"1Gbps\"\n", "pauses single flows");
     let late = load(&star("pfc", "rate = \"1Gbps\"\nstalls = [\"3ms+1us\"]\n", flow)).warnings.render(false);
-    assert!(late.contains("a stall begins at 3ms >= run.duration 3ms"), "{late}");
+    assert!(late.contains("a stall begins at 3 ms >= run.duration 3 ms"), "{late}");
 }
 
 /// The summary states what a slow host and a storm held, at the port before them; the times are those of the table of ports.
@@ -170,10 +170,10 @@ fn the_summary_states_what_a_fault_held() {
         port.holds,
         Span(port.hold_ps_total)
     );
-    let line = f.summary.took_effect.iter().find(|w| w.starts_with("slow receiver H2 (40Gbps, ")).unwrap();
+    let line = f.summary.took_effect.iter().find(|w| w.starts_with("slow receiver H2 (40 Gb/s, ")).unwrap();
     assert!(port.pauses > 0 && line.ends_with(&words), "{words}\n{line}");
     let idle = run(&star("pfc", "rate = \"100Gbps\"\n", "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3KB\"\n"));
-    let held_nothing = "slow receiver H2 (100Gbps, ";
+    let held_nothing = "slow receiver H2 (100 Gb/s, ";
     assert!(idle.summary.never_triggered.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
     let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS)
         .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nfrom = \"1ms\"\nuntil = \"2ms\"");
@@ -182,7 +182,7 @@ fn the_summary_states_what_a_fault_held() {
         .summary
         .took_effect
         .iter()
-        .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1ms): S1->H2 was stopped once, "))
+        .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was stopped once, "))
         .cloned();
     let held = f.outcome.ports[s1][2].hold_ps_total;
     assert!((990_000_000..1_001_000_000).contains(&held), "a millisecond but for the way of the messages: {held}");

@@ -84,6 +84,6 @@ fn an_egress_slower_than_the_last_stage_is_warned_of() {
         )
     };
     let w = warned(&load(&text("100kbps")));
-    assert!(w.iter().any(|w| w.contains("here S->B drains 100kbps") && w.contains("152.587kbps")), "{w:?}");
+    assert!(w.iter().any(|w| w.contains("here S->B drains 100 kb/s") && w.contains("152.587 kb/s")), "{w:?}");
     assert_eq!(warned(&load(&text("1Mbps"))), [""; 0], "faster than the last stage");
 }

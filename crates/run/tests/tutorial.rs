@@ -42,8 +42,8 @@ fn the_resolved_scenario_gives_the_same_run() {
 fn a_detection_is_refused_where_it_cannot_work() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
     for (setting, words) in [
-        ("detection.kmax=3001KB", "all that can wait for an egress, 3MB"), // three ports with 1 MB each
-        ("detection.max_ton=1us", "a frame of 1.5KB"),
+        ("detection.kmax=3001KB", "all that can wait for an egress, 3 MB"), // three ports with 1 MB each
+        ("detection.max_ton=1us", "a frame of 1.5 KB"),
         ("detection.epsilon=0", "congestion degree"),
     ] {
         let settings = ["detection.kind=tcd", setting].map(|s| Override::set(s).unwrap());

@@ -270,7 +270,7 @@ fn messages_that_the_wire_does_not_carry_are_refused() {
     refused("\"uec-cbfc\"\ncc_period = \"1ps\"", "cc_period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
     refused(
         "\"uec-cbfc\"\ncc_period = \"110ns\"\ncf_min_spacing = \"64B\"",
-        "CC_Updates every 110ns take 0.93 of a wire of 10Gbps, CF_Updates 0.25",
+        "CC_Updates every 110 ns take 0.93 of a wire of 10 Gb/s, CF_Updates 0.25",
     );
     refused("\"cbfc\"\nperiod = \"100ps\"", "period 100ps < 102.4ns, the time of 2 messages at 10Gbps");
     refused("\"gfc-time\"\nb0 = \"100KB\"\nperiod = \"1ps\"", "period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
@@ -279,13 +279,13 @@ fn messages_that_the_wire_does_not_carry_are_refused() {
 /// A period below the time of a message runs where it is no more than a slow link beside fast ones, with a warning that has the inequality.
 #[test]
 fn messages_that_fill_a_wire_are_warned_of() {
-    for (fc, period, warned) in [("\"cbfc\"", "50ns", true), ("\"gfc-time\"\nb0 = \"100KB\"", "50ns", true), ("\"cbfc\"", "110ns", false)] {
+    for (fc, period, warned) in [("\"cbfc\"", "50 ns", true), ("\"gfc-time\"\nb0 = \"100KB\"", "50 ns", true), ("\"cbfc\"", "110 ns", false)] {
         let text = format!(
             "[run]\nduration = \"10us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\n[flow_control]\nkind = {fc}\nperiod = \"{period}\"\n\
              [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n"
         );
         let s = NetworkScenario::from_text("period.toml", &text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)));
-        let stated = format!("period {period} < 51.2ns, the time of a message at 10Gbps: messages alone fill the wire");
+        let stated = format!("period {period} < 51.2 ns, the time of a message at 10 Gb/s: messages alone fill the wire");
         assert_eq!(s.warnings.iter().any(|w| w.to_string().contains(&stated)), warned, "{fc} {period}: {:?}", s.warnings);
     }
 }

@@ -28,7 +28,7 @@ fn what_will_not_happen_is_warned_of_at_its_place() {
         (format!("{STAR}{FLOW}start = \"2ms\"\n"), "s.toml:10:", "start: it begins at 2ms, and the run ends at 1ms: nothing is sent"),
         (format!("{STAR}{FLOW}start = \"1ms\"\n"), "s.toml:10:", "nothing is sent"),
         (workload("poisson", &format!("{poisson}start = \"5ms\"\n")), "s.toml:11:", "nothing is sent"),
-        (workload("poisson", poisson), "s.toml:6:", "flows begin after the end of the run at 1ms"),
+        (workload("poisson", poisson), "s.toml:6:", "flows begin after the end of the run at 1 ms"),
         (workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"), "s.toml:10:", "it begins at 3ms"),
         (format!("{STAR}{FLOW}[probes]\ninterval = \"5ms\"\nqueues = [\"all\"]\n"), "s.toml:11:", "5ms is longer than the run, 1ms"),
         (format!("{STAR}{FLOW}[[failure]]\nlink = \"H0-S1\"\nat = \"4ms\"\n"), "s.toml:12:", "4ms is after the end of the run, 1ms"),
@@ -103,7 +103,7 @@ fn a_fabric_that_measures_nothing_is_warned_of() {
         assert!(all.iter().any(|w| w.contains(words)), "'{words}' is not among {all:?}");
     };
     stated(&["run.duration=0us"], "nothing is simulated");
-    stated(&["run.duration=10us", "run.warm_up=10us"], "10us is not over before the run ends at 10us: nothing is measured");
+    stated(&["run.duration=10us", "run.warm_up=10us"], "10 us is not over before the run ends at 10 us: nothing is measured");
     stated(&["run.duration=10us", "run.warm_up=1us", "run.window=20us"], "no window ends");
     let short = &["run.duration=40us", "run.warm_up=10us", "run.window=1us"];
     assert!(warned(short).iter().all(|w| !w.contains("nothing") && !w.contains("window")), "{:?}", warned(short));
@@ -158,7 +158,7 @@ fn more_flows_at_once_than_a_buffer_holds_are_warned_of() {
         let all = warned(&text(fc, "60KB", "20KB"));
         assert!(
             all.iter()
-                .any(|w| w.contains(&format!("{fc} holds each flow, and not all of them: ")) && w.contains("more than a buffer of 60KB")),
+                .any(|w| w.contains(&format!("{fc} holds each flow, and not all of them: ")) && w.contains("more than a buffer of 60 KB")),
             "{all:?}"
         );
         assert!(!warned(&text(fc, "2MB", "20KB")).iter().any(|w| w.contains("holds each flow")));

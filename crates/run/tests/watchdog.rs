@@ -193,12 +193,12 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     refused("interval = \"20us\"", "interval = \"0us\"", &["interval of 0"]);
     refused("interval = \"20us\"", "interval = \"1ns\"", &["interval 1ns < 51.2ns, the time of a message at 10Gbps"]);
     let second = "[[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"500us\"\n";
-    refused("[[flow]]", &format!("{second}[[flow]]"), &["a storm of priority 3 from 500us, and one from 100us is not over"]);
+    refused("[[flow]]", &format!("{second}[[flow]]"), &["a storm of priority 3 from 500 us, and one from 100 us is not over"]);
     let other = "[[pause_storm]]\nhost = \"H2\"\npriority = 4\ninterval = \"60ns\"\n";
     refused(
         "[[flow]]",
         &format!("{other}[[flow]]"),
-        &["interval 60ns < 102.4ns, the time of 2 messages, one of each storm of the host, at 10Gbps"],
+        &["interval 60 ns < 102.4 ns, the time of 2 messages, one of each storm of the host, at 10 Gb/s"],
     );
     refused("until = \"600us\"", "until = \"100us\"", &["until 100us <= from 100us"]);
     refused("host = \"H2\"", "host = \"H9\"", &["no host 'H9'", "H1"]);
@@ -219,9 +219,9 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     let warnings = |text: &str| load(text).warnings.render(false);
     assert_eq!(warnings(&status), "");
     let seldom = warnings(&status.replace("interval = \"20us\"", "interval = \"150us\""));
-    assert!(seldom.contains("poll 100us < 150us, the time after which a pause comes again"), "{seldom}");
+    assert!(seldom.contains("poll 100 us < 150 us, the time after which a pause comes again"), "{seldom}");
     let calm = status.split("[[pause_storm]]").next().unwrap().to_owned() + &flow("H1", "H2", 3, 0, 100);
-    assert!(warnings(&calm).contains("poll 100us < 1.678ms"), "{}", warnings(&calm));
+    assert!(warnings(&calm).contains("poll 100 us < 1.678 ms"), "{}", warnings(&calm));
     let once = warnings(&calm.replace("quanta = 65535", "pause = \"sticky\""));
     assert!(once.contains("are sent once: it finds no"), "{once}");
     let two = "until = \"600us\"\n[[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"600us\"\n";

@@ -81,11 +81,11 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "look",
             "[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\nrestore = \"1us\"\n".into(),
             "restore",
-            "restore 1us < poll 10us",
+            "restore 1 us < poll 10 us",
         ),
         ("replays", "[link_retry]\nkind = \"llr\"\nreplays = 255\non_flush = \"best-effort\"\n".into(), "on_flush", "never flushes"),
         ("storm", "[[pause_storm]]\nhost = \"H3\"\n".into(), "host", "nothing of priority 0 is for H3: the storm holds nothing"),
-        ("end", "[[pause_storm]]\nhost = \"H0\"\nuntil = \"500us\"\n".into(), "until", "until 500us > run.duration 200us"),
+        ("end", "[[pause_storm]]\nhost = \"H0\"\nuntil = \"500us\"\n".into(), "until", "until 500 us > run.duration 200 us"),
         ("idle", "[[slow_receiver]]\nhost = \"H3\"\nrate = \"1Gbps\"\n".into(), "host", "no frame is for H3"),
         (
             "endless",
@@ -97,7 +97,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "stall",
             "[[slow_receiver]]\nhost = \"H0\"\nrate = \"1Gbps\"\nstalls = [\"150us+1ms\"]\n".into(),
             "stalls",
-            "beyond run.duration 200us",
+            "beyond run.duration 200 us",
         ),
         ("all", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nports = [\"all\", \"H1->S1\"]\n".into(), "ports", "the others in the list"),
         ("unseen", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nseen = false\n".into(), "seen", "without [link_retry] a frame is lost"),
@@ -172,7 +172,7 @@ fn a_key_in_two_places_is_refused_and_a_setting_goes_before_the_file() {
     let text = text.replace("[watchdog.duration]\ndetect = \"60us\"\n", "");
     let set = [Override::set("watchdog.duration.detect=70us").unwrap()];
     let loaded = NetworkScenario::from_text("s.toml", &text, &set, Path::new("")).unwrap();
-    assert_eq!(loaded.watchdog().unwrap().detect.to_string(), "70us");
+    assert_eq!(loaded.watchdog().unwrap().detect.to_string(), "70 us");
 }
 
 /// A second entry for a port would be a second source of errors with the draws of the first.

@@ -69,7 +69,7 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(fast) = s.topology.links.iter().map(|l| l.rate).max().filter(|&r| r > PACEABLE) {
         all.push(format!(
-            "links of {fast} are faster than a process can pace; {PACEABLE} is what two cores keep up with, 100Mbps is comfortable"
+            "links of {fast} are faster than a process can pace; {PACEABLE} is what two cores keep up with, 100 Mb/s is comfortable"
         ));
     }
     for (link, fc) in s.links() {

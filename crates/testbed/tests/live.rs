@@ -57,5 +57,5 @@ fn a_headroom_for_hardware_is_warned_of() {
     // 3 ms at 100 Mb/s are 37.5 KB, and two frames of 1500 B.
     assert_eq!(warned("159KB"), Vec::<String>::new());
     let [text] = &warned("160KB")[..] else { panic!("one warning") };
-    assert!(text.contains("200.5KB") && text.contains("XOFF 160KB"), "{text}");
+    assert!(text.contains("200.5 KB") && text.contains("XOFF 160 KB"), "{text}");
 }

@@ -194,7 +194,7 @@ pub(crate) fn rate(v: &mut dyn Values) -> Result<Option<Rate>, ParamError> {
 /// Key `size`, never zero; absent means unlimited.
 pub(crate) fn size(v: &mut dyn Values) -> Result<u64, ParamError> {
     match v.bytes_opt("size")?.map(|b| b.0) {
-        Some(0) => Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1B, or leave it out for an unlimited flow")),
+        Some(0) => Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B, or leave it out for an unlimited flow")),
         size => Ok(size.unwrap_or(UNLIMITED)),
     }
 }
@@ -204,12 +204,12 @@ pub(crate) fn sizes(v: &mut dyn Values, cx: &Context) -> Result<SizeCdf, ParamEr
     let cdf = match (v.text_opt("cdf")?, v.bytes_opt("size")?.map(|b| b.0)) {
         (Some(_), Some(_)) => return Err(ParamError::new("size", "given together with cdf", "give one of the two")),
         (None, None) => return Err(ParamError::new("cdf", "missing", "give a size distribution here, or one `size` for every flow")),
-        (_, Some(0)) => return Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1B")),
+        (_, Some(0)) => return Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B")),
         (_, Some(size)) => SizeCdf::fixed(size),
         (Some(name), _) => (cx.cdfs)(&name)?,
     };
     match v.bytes_opt("size_max")?.map(|b| b.0) {
-        Some(0) => Err(ParamError::new("size_max", "a flow of 0 bytes", "give at least 1B, or leave it out")),
+        Some(0) => Err(ParamError::new("size_max", "a flow of 0 bytes", "give at least 1 B, or leave it out")),
         Some(cap) => Ok(cdf.capped(cap)),
         None => Ok(cdf),
     }

@@ -147,8 +147,8 @@ fn warnings(epsilon: f64, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning
         w.push(Warning {
             condition: "t_p = 1 us",
             text: format!(
-                "the {}, 26.96us and 24.48us that the paper prints for 40, 100 and 200 Gb/s belong to a delay of 1us, which here is {}; \
-                 links of 4us, as in its simulations, need {} at 40 Gb/s",
+                "the {}, 26.96 us and 24.48 us that the paper prints for 40, 100 and 200 Gb/s belong to a delay of 1 us, which here is {}; \
+                 links of 4 us, as in its simulations, need {} at 40 Gb/s",
                 of_the_paper(paper),
                 link.t_w,
                 of_the_paper(Span::from_us(4))

@@ -121,7 +121,7 @@ impl Params {
             ));
         }
         if self.rate_unit.0 == 0 {
-            return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8kbps"));
+            return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8 kb/s"));
         }
         Ok(())
     }

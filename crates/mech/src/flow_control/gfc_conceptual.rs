@@ -119,7 +119,7 @@ pub fn range(l: &ControlLoop) -> Bytes {
 /// B_0 < B_m <= buffer; shared with time-based GFC, which has the same mapping.
 pub(super) fn mapping_is_possible(bm: Bytes, b0: Bytes, rate_unit: Rate, link: &LinkFacts) -> Result<(), ParamError> {
     if rate_unit.0 == 0 {
-        return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8kbps"));
+        return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8 kb/s"));
     }
     if bm > link.buffer {
         return Err(ParamError::new("bm", format!("B_m {bm} lies above the buffer of {}", link.buffer), "choose B_m <= buffer"));

@@ -36,7 +36,7 @@ pub(super) fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Span, ParamEr
     let every = v.span(PARAM.key)?;
     if every.0 > 0 {
         fits_wire((PARAM.key, every), (PRIORITIES, MESSAGE_LEN), link)
-            .map_err(|e| ParamError { hint: "expected at least as much, or 0us for no repetition".into(), ..e })?;
+            .map_err(|e| ParamError { hint: "expected at least as much, or 0 us for no repetition".into(), ..e })?;
     }
     Ok(every)
 }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(of("0us"), Ok(Span::ZERO));
         assert_eq!(of("41ns"), Ok(Span::from_ns(41)));
         let e = of("40ns").unwrap_err();
-        assert_eq!((e.key.as_str(), e.what.as_str()), ("repeat", "repeat 40ns < 40.96ns, the time of 8 messages at 100Gbps"));
+        assert_eq!((e.key.as_str(), e.what.as_str()), ("repeat", "repeat 40 ns < 40.96 ns, the time of 8 messages at 100 Gb/s"));
         let l = link.control_loop(MESSAGE_LEN);
         assert_eq!(with_one_lost(l, Span::ZERO), l);
         assert_eq!(with_one_lost(l, Span::from_us(2)).tau, l.tau + Span::from_us(2) + Span(40_960));

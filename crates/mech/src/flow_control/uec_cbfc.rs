@@ -152,7 +152,7 @@ impl Params {
     pub fn read(v: &mut dyn Values, link: &LinkFacts) -> Result<Params, ParamError> {
         let size = v.bytes("credit_size")?;
         if !size.0.is_power_of_two() || !(32..=2048).contains(&size.0) {
-            return Err(ParamError::new("credit_size", format!("credits of {size}"), "expected a power of two, 32B to 2048B"));
+            return Err(ParamError::new("credit_size", format!("credits of {size}"), "expected a power of two, 32 B to 2048 B"));
         }
         let overhead = v.integer("overhead")?;
         if !(-16..=127).contains(&overhead) {
@@ -165,7 +165,7 @@ impl Params {
             return Err(ParamError::new(
                 "cf_min_spacing",
                 format!("CF_Updates every {min}"),
-                "expected at least 64B; SAI has 800B and more",
+                "expected at least 64 B; SAI has 800 B and more",
             ));
         }
         if max < min {
@@ -177,7 +177,7 @@ impl Params {
         }
         let cc_period = v.span("cc_period")?;
         if cc_period.0 == 0 || cc_period > Span::from_us(250_000) {
-            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected more than 0us, at most 250ms"));
+            return Err(ParamError::new("cc_period", format!("a period of {cc_period}"), "expected more than 0 us, at most 250 ms"));
         }
         let p = Params {
             cost,

@@ -277,7 +277,7 @@ fn what_cannot_work_is_refused_and_what_starves_is_named() {
         config(given).unwrap().unmet(C, Span::from_us(1), MTU).into_iter().map(|e| format!("{}: {}", e.key, e.what)).collect()
     };
     assert!(unmet(&[]).is_empty(), "{:?}", unmet(&[]));
-    assert!(unmet(&[("buffer", "10KB")])[0].starts_with("buffer: replay buffer 10KB < "), "{:?}", unmet(&[("buffer", "10KB")]));
+    assert!(unmet(&[("buffer", "10KB")])[0].starts_with("buffer: replay buffer 10 KB < "), "{:?}", unmet(&[("buffer", "10KB")]));
     assert!(unmet(&[("frames", "3")])[0].starts_with("frames: frames 3 < "));
-    assert!(unmet(&[("timer", "1us")])[0].starts_with("timer: timer 1us < "));
+    assert!(unmet(&[("timer", "1us")])[0].starts_with("timer: timer 1 us < "));
 }

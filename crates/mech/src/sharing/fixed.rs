@@ -12,7 +12,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
     "limit",
     Kind::Bytes,
     "0B",
-    "limit of a member in the shared part, without its reserve; 0B: no limit but the pool",
+    "limit of a member in the shared part, without its reserve; 0 B: no limit but the pool",
     "SONiC BUFFER_PROFILE static_th; SAI: 0 is no limit",
 )];
 

@@ -45,7 +45,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "delayed_ack",
         Kind::Span,
         "0us",
-        "a receiver acknowledges every second full segment, and a single one after this time; 0us: every segment at once",
+        "a receiver acknowledges every second full segment, and a single one after this time; 0 us: every segment at once",
         "RFC 5681 section 4.2: at most 500 ms; Linux: 40 ms",
     ),
     ParamSpec::new("rto_min", Kind::Span, "200ms", "least retransmission timeout", "Linux; RFC 6298: 1 s"),
@@ -122,7 +122,7 @@ impl Config {
         let delayed_ack = v.span("delayed_ack")?;
         if delayed_ack > Span::from_ms(500) {
             let what = format!("acknowledgements that wait {delayed_ack}");
-            return Err(ParamError::new("delayed_ack", what, "expected at most 500ms (RFC 5681)"));
+            return Err(ParamError::new("delayed_ack", what, "expected at most 500 ms (RFC 5681)"));
         }
         let mut timeout = |key: &'static str| match v.span(key)? {
             Span::ZERO => Err(ParamError::new(key, "a timeout of 0", "expected more than a round trip with its queues, such as 200ms")),

@@ -151,7 +151,7 @@ fn times_that_do_not_fit_are_refused() {
     assert_eq!((c.detect, c.restore, c.poll, c.action), (Span::from_ms(200), Span::from_ms(400), Span::from_ms(200), Action::Drop));
     let e = read(&[("detect", "100ms")]).unwrap_err();
     assert_eq!(e.key, "detect");
-    assert!(e.what.contains("detect 100ms < poll 200ms"), "{}", e.what);
+    assert!(e.what.contains("detect 100 ms < poll 200 ms"), "{}", e.what);
     for key in ["detect", "restore", "poll"] {
         assert_eq!(read(&[(key, "0ms")]).unwrap_err().key, key);
     }

@@ -40,7 +40,7 @@ impl Host {
 pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("mtu")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
-        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), format!("expected 1B to {LEN_MAX}B")));
+        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), format!("expected 1 B to {LEN_MAX} B")));
     }
     if header >= mtu {
         return Err(ParamError::new(
@@ -59,14 +59,14 @@ pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Confi
     let payload_max = connection.and_then(|c| c.mss).map_or(payload_max, |mss| payload_max.min(mss.0 as u32));
     let acks = s.text("acks")? == "per-frame" || connection.is_some();
     if acks && !(1..=LEN_MAX as u64).contains(&ack_len.0) {
-        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1B to {LEN_MAX}B")));
+        return Err(ParamError::new("ack_len", format!("an acknowledgement of {ack_len}"), format!("expected 1 B to {LEN_MAX} B")));
     }
     let window = s.bytes_opt("window")?;
     if window.is_some() && !acks {
         return Err(ParamError::new("window", "a window without acknowledgements never opens again", "set acks = \"per-frame\""));
     }
     if connection.is_some() && window.is_some_and(|w| w.0 < u64::from(payload_max)) {
-        return Err(ParamError::new("window", "a window that holds no segment", format!("expected {payload_max}B or more")));
+        return Err(ParamError::new("window", "a window that holds no segment", format!("expected {payload_max} B or more")));
     }
     if window == Some(Bytes::ZERO) {
         return Err(ParamError::new("window", "a window of 0", "nothing could be sent"));

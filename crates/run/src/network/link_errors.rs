@@ -130,7 +130,7 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
             }
             let overhead = s.bytes("overhead")?;
             if overhead > Bytes(1000) {
-                return Err(ParamError::new("overhead", format!("{overhead} beside each frame"), "expected at most 1000B"));
+                return Err(ParamError::new("overhead", format!("{overhead} beside each frame"), "expected at most 1000 B"));
             }
             let code = match s.text("fec")?.as_str() {
                 "rs-528-514" => Some(Code::KR4),

@@ -49,7 +49,7 @@ pub(super) fn smallest(
                     topology.name(s),
                     ports.len()
                 ),
-                format!("expected at least {}B, or a smaller reserve or headroom", committed.0),
+                format!("expected at least {} B, or a smaller reserve or headroom", committed.0),
             ));
         }
         let ingresses = ports.len() as u64 * priorities;

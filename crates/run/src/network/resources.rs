@@ -113,7 +113,7 @@ mod tests {
         assert!(needed.0 > 4096 * 4096 * 100, "{needed}");
         assert!(fabric_suffices(&s.config, needed).is_ok());
         let e = fabric_suffices(&s.config, Bytes(1_000_000_000)).unwrap_err();
-        assert!(e.what.contains("4096 ports") && e.what.contains("> 1GB"), "{}", e.what);
+        assert!(e.what.contains("4096 ports") && e.what.contains("> 1 GB"), "{}", e.what);
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let needed = Memory { network: Bytes(3_000_000), routes: Bytes(1_000_000), flows: Bytes(500_000), frames: Bytes(500_000) };
         assert!(suffices(&needed, Bytes(5_000_000)).is_ok());
         let e = suffices(&needed, Bytes(4_999_999)).unwrap_err();
-        assert!(e.what.contains("at least 5MB: nodes and ports 3MB") && e.what.contains("5MB are available"), "{}", e.what);
+        assert!(e.what.contains("at least 5 MB: nodes and ports 3 MB") && e.what.contains("5 MB are available"), "{}", e.what);
     }
 
     fn scenario(topology: &str) -> NetworkScenario {

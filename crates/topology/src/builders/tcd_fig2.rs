@@ -26,7 +26,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("burst_hosts", Kind::Count, "15", "hosts A0.. on T2", SOURCE),
     ParamSpec::optional("leaf_hosts", Kind::Count, "hosts B0.. on L0; none when absent", "TCD section 5.2.4: 4"),
     ParamSpec { default: Some("40Gbps"), source: SOURCE, ..RATE },
-    ParamSpec::optional("sender_rate", Kind::Rate, "rate of the links S0-T0 and S1-T0; `rate` when absent", "TCD section 5.1.3: 20Gbps"),
+    ParamSpec::optional("sender_rate", Kind::Rate, "rate of the links S0-T0 and S1-T0; `rate` when absent", "TCD section 5.1.3: 20 Gb/s"),
     ParamSpec { default: Some("4us"), source: SOURCE, ..DELAY },
 ];
 

@@ -256,7 +256,7 @@ fn io_sizes(v: &mut dyn Values) -> Result<SizeCdf, ParamError> {
     let mut sizes = Vec::new();
     for text in v.texts(key)? {
         match text.parse::<Bytes>().map_err(|e| ParamError::unit(key, &e))? {
-            Bytes::ZERO => return Err(ParamError::new(key, "a message of 0 bytes", "give at least 1B")),
+            Bytes::ZERO => return Err(ParamError::new(key, "a message of 0 bytes", "give at least 1 B")),
             Bytes(size) => sizes.push((size, 1.0)),
         }
     }
@@ -267,7 +267,7 @@ fn io_sizes(v: &mut dyn Values) -> Result<SizeCdf, ParamError> {
 fn mpi_sizes(v: &mut dyn Values) -> Result<SizeCdf, ParamError> {
     let (min, max, ratio) = (v.bytes("mpi_size_min")?, v.bytes("mpi_size_max")?, share(v, "mpi_ratio")?);
     if min == Bytes::ZERO {
-        return Err(ParamError::new("mpi_size_min", "a message of 0 bytes", "give at least 1B"));
+        return Err(ParamError::new("mpi_size_min", "a message of 0 bytes", "give at least 1 B"));
     }
     if max < min {
         return Err(ParamError::new("mpi_size_max", format!("{max} is below the smallest, {min}"), "give a larger size"));

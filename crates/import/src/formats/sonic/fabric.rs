@@ -229,7 +229,7 @@ fn made(device: &Device, port: &Port, cable: &str, lookup: Option<&Lookup>, netw
     let Some(lookup) = lookup.filter(|_| !port.pfc.is_empty() && !device.is_dynamic_model) else { return Ok(None) };
     let name = format!("pg_lossless_{}_{cable}_profile", port.speed);
     if cable == "0m" {
-        let what = format!("{} {}: PFC is on, but the cable is 0m or absent: SONiC makes no lossless profile", device.name, port.name);
+        let what = format!("{} {}: PFC is on, but the cable is 0 m or absent: SONiC makes no lossless profile", device.name, port.name);
         network.warnings.push(Problem::new(what, "CABLE_LENGTH must give its length").at(port.place.clone()).warning());
         return Ok(None);
     }

@@ -161,7 +161,7 @@ fn what_cannot_work_is_refused_with_the_inequality() {
     refused(&[("limit", "11")], "limit", "takes 12");
     refused(&[("limit", "524288")], "limit", "524288 credits >= 524288 = 2^19");
     refused(&[("cf_min_spacing", "0B")], "cf_min_spacing", "0B");
-    refused(&[("cf_max_spacing", "6399B")], "cf_max_spacing", "6.399KB < cf_min_spacing 6.4KB");
+    refused(&[("cf_max_spacing", "6399B")], "cf_max_spacing", "6.399 KB < cf_min_spacing 6.4 KB");
     refused(&[("cc_period", "0us")], "cc_period", "0");
     refused(&[("cc_period", "1s")], "cc_period", "1s");
     let small = LinkFacts { buffer: Bytes(1500), ..link() };

@@ -30,7 +30,7 @@ pub fn fits(b: &Buffers, s: &SwitchLinks<'_>, topology: &Topology, priorities: &
                 p.name,
                 side(p.side)
             );
-            let hint = format!("expected at least {committed}B, or smaller reserves or headrooms in its profiles");
+            let hint = format!("expected at least {committed} B, or smaller reserves or headrooms in its profiles");
             return Err((Of::Pool(made.of[n]), ParamError::new("size", what, hint)));
         }
     }

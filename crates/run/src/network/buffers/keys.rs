@@ -13,7 +13,7 @@ const POOL: &[ParamSpec] = &[
         "headroom",
         Kind::Bytes,
         "0B",
-        "headroom that all of its priority groups share, a part of the size; 0B: each group has its own, from its profile",
+        "headroom that all of its priority groups share, a part of the size; 0 B: each group has its own, from its profile",
         "SONiC BUFFER_POOL xoff",
     ),
     SWITCHES,
