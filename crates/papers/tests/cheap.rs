@@ -11,7 +11,7 @@ fn judge(out: &Folder, items: &[&str], threads: usize) -> Vec<Judged> {
 }
 
 #[test]
-fn the_ring_stands_still_in_order_of_arrival_and_gfc_holds_half_the_line_rate_in_turn() {
+fn the_ring_stops_under_fifo_and_gfc_holds_half_the_line_rate_under_round_robin() {
     let out = Folder::new("ring");
     let ring = judge(&out, &["ring"], 2).remove(0);
     for what in ["PFC, FIFO: deadlocks", "CBFC, FIFO: deadlocks", "frames lost in all runs"] {

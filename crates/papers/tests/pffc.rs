@@ -32,7 +32,7 @@ fn entries_give_their_verdicts() {
     assert!(!holds(find("table3"), "PFFC over PFC, the same thresholds"));
     assert!(!holds(find("table3-bytes"), "PFC: 156461 frames of 64 B"));
     for n in 2..=4 {
-        assert!(holds(find("hops"), &format!("PFFC, N = {n}: times that the last switch stops a flow at the one before")));
+        assert!(holds(find("hops"), &format!("PFFC, N = {n}: times that the last switch pauses a flow at the previous one")));
     }
 }
 
