@@ -30,7 +30,7 @@ pub(super) fn switch_of(t: &Topology, buffer: Buffer) -> NodeId {
 /// The dependencies found so far.
 pub(super) struct Dependencies<'a> {
     t: &'a Topology,
-    /// Where the bits of each buffer start, and one beyond the last; none for links that are not between switches.
+    /// Start of the bits of each buffer, and one beyond the last; none for links that are not between switches.
     first: Vec<u32>,
     /// Bit p of a buffer: it depends on the buffer behind port p of its switch.
     bits: Vec<u64>,

@@ -39,7 +39,7 @@ fn core(graph: &Graph) -> Vec<u32> {
     (0..graph.len() as u32).filter(|&v| entering[v as usize] > 0).collect()
 }
 
-/// Whether the graph has a cycle.
+/// True if the graph has a cycle.
 pub(super) fn has_cycle(graph: &Graph) -> bool {
     !core(graph).is_empty()
 }

@@ -66,7 +66,7 @@ struct Sweep {
     /// Number of the walk that visited a node last.
     visited: Vec<u32>,
     walk: u32,
-    /// Where a node's ports start in `masks`.
+    /// Start of a node's ports in `masks`.
     first: Vec<u32>,
     /// Per node the ports towards the destination that lead to switches, as bits.
     masks: Vec<u64>,

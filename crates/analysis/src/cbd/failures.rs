@@ -137,7 +137,7 @@ pub(super) fn still_valid(t: &Topology, traffic: Traffic<'_>) -> Option<Vec<supe
     Some(flows.iter().map(|f| super::Flow { key: f.key, path: f.path.filter(|&p| works(p)) }).collect())
 }
 
-/// Whether one of the known sets is part of this one; both ascending.
+/// True if one of the known sets is part of this one; both ascending.
 fn contains_one(known: &[Vec<LinkId>], set: &[LinkId]) -> bool {
     known.iter().any(|k| k.iter().all(|l| set.contains(l)))
 }

@@ -40,7 +40,7 @@ impl<'a> Forwarding<'a> {
         }
     }
 
-    /// Whether the way of a frame depends on its source.
+    /// True if the path of a frame depends on its source.
     pub fn is_hashed(&self) -> bool {
         matches!(&self.spread, Spread::Chosen(c) if !c.is_per_destination())
     }
@@ -80,7 +80,7 @@ impl<'a> Forwarding<'a> {
         }
     }
 
-    /// Whether the node behind a port is a switch.
+    /// True if the node behind a port is a switch.
     pub fn leads_to_switch(&self, node: NodeId, port: u16) -> bool {
         self.t.nodes[self.peer(node, port) as usize].kind == NodeKind::Switch
     }

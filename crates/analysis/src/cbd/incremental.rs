@@ -25,7 +25,7 @@ use super::{Rule, Spread, Traffic};
 /// Further than any switch.
 const FAR: u16 = u16::MAX;
 
-/// What a set of failures comes to.
+/// Effect of a set of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// No dependency closes a cycle.
@@ -56,7 +56,7 @@ pub(super) struct Incremental<'a> {
     place: Vec<u32>,
 }
 
-/// Whether sets of failures are examined by what they change.
+/// True if sets of failures are examined by their changes.
 pub fn is_incremental(rule: &Rule, traffic: Traffic<'_>) -> bool {
     rule.paths == Paths::Shortest && rule.spread == Spread::All && matches!(traffic, Traffic::AllPairs)
 }
@@ -139,7 +139,7 @@ impl<'a> Incremental<'a> {
         }
     }
 
-    /// What these failed links change; ascending.
+    /// Effect of these failed links; ascending.
     pub fn examine(&self, set: &[LinkId]) -> Effect {
         let mut disconnects = false;
         let mut alone: Vec<(usize, NodeId)> = Vec::new();

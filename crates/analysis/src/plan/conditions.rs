@@ -9,8 +9,8 @@ use super::gfc_conceptual::packet_slack;
 use super::output::Warning;
 use super::registry;
 
-/// What a port really uses, in plain numbers. Fields that a flow control has no use for, or that are unknown, stay at
-/// their default; a condition whose parameters are missing is not checked.
+/// Real settings of a port, in plain numbers. Fields that a flow control does not use, or that are unknown, stay at their default. A
+/// condition whose parameters are missing is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// Link rate C.
@@ -79,7 +79,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// What is left for all of them.
+    /// Rest that all of them share.
     fn pool(&self) -> Bytes {
         self.total.saturating_sub(self.committed)
     }
@@ -123,7 +123,7 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// What every flow control uses here; its own numbers are left out.
+    /// Settings that every flow control uses here, without its own numbers.
     pub fn parameters(&self, fc: &FlowControl) -> Parameters {
         Parameters {
             rate: self.link.rate,
@@ -159,7 +159,7 @@ pub fn configured(name: &str, fc: &FlowControl, at: &Configured) -> Vec<Warning>
     w
 }
 
-/// Who has no plan counts on its buffer all the same.
+/// Conditions of a flow control without a plan, which also depends on its buffer.
 fn without_a_plan(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     let held = match fc {
         FlowControl::None => return, // nothing is promised
@@ -210,7 +210,7 @@ pub(super) fn shared(p: &Parameters, held: Bytes, w: &mut Vec<Warning>) {
     });
 }
 
-/// Where a range below B_m has to start; without room for it, B_m and the buffer are what to change.
+/// Largest start of a range below B_m; without room for it, B_m and the buffer have to change.
 pub(super) fn start_at_most(name: &str, b_m: Bytes, range: Bytes, mtu: Bytes) -> String {
     match b_m.saturating_sub(range) {
         Bytes::ZERO => {

@@ -16,11 +16,11 @@ use super::sonic;
 
 /// One rule with its value for a link.
 pub(super) struct Rule {
-    /// Its name as `--headroom` takes it; "": it cannot be chosen.
+    /// Name as `--headroom` takes it; "": not a choice.
     pub choice: &'static str,
     /// The value with its formula and source.
     pub row: PlanRow,
-    /// Its value [bytes].
+    /// Value [bytes].
     pub bytes: Bytes,
     counts: &'static str,
     leaves_out: &'static str,

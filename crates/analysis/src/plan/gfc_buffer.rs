@@ -47,8 +47,8 @@ fn entry_ports(input: &PlanInput) -> Result<u64, ParamError> {
     Ok(ports)
 }
 
-/// What B_1 has to be at least with n entry ports: their stages, and so much below them that the egress does not run empty before they
-/// are faster again.
+/// Least B_1 with n entry ports: room for their stages, and enough below them that the egress does not run empty before they are faster
+/// again.
 pub fn entry_room(rate: Rate, tau: Span, ports: u64, hysteresis: Bytes) -> Bytes {
     let l = ControlLoop { rate, tau, mtu: Bytes::ZERO, buffer: Bytes::ZERO };
     entry_range(&l, ports) + bytes_ceil(rate, tau) + hysteresis

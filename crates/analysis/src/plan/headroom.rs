@@ -23,7 +23,7 @@ pub fn gfc(rate: Rate, tau: Span) -> Bytes {
     bytes_ceil(rate, tau)
 }
 
-/// Where the delays of a rate come from.
+/// Source of the delays of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Both are published.
@@ -72,7 +72,7 @@ pub struct AnnexN {
     pub response: u64,
     /// Largest lossless frame, just started by the paused station.
     pub frame_sender: u64,
-    /// Where interface delay and response time come from.
+    /// Source of interface delay and response time.
     pub basis: Basis,
 }
 

@@ -219,7 +219,7 @@ impl PlanInput {
     }
 }
 
-/// What is planned: a detection on a link with a flow control, or a flow control, which either key may name.
+/// Subject of the plan: a detection on a link with a flow control, or a flow control, which either key may name.
 fn what(v: &mut dyn Values) -> Result<(Option<String>, String), ParamError> {
     let flow_control = v.text("flow_control")?;
     let Some(named) = v.text_opt("detection")? else { return Ok((None, flow_control)) };

@@ -28,15 +28,15 @@ pub struct Link {
     pub t_r: Span,
     /// Feedback latency tau.
     pub tau: Span,
-    /// How it was found, and where from.
+    /// Formula of tau, and its source.
     tau_is: (&'static str, &'static str),
 }
 
-/// How tau of a control loop is found.
+/// Formula of tau for a control loop.
 const LOOP: (&str, &str) = ("MTU/C + MTU_other/C + k m/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6), and the wire time of k messages");
-/// How tau is found where messages take no wire time, and in detection.
+/// Formula of tau where messages take no wire time, and in detection.
 const EQ_6: (&str, &str) = ("MTU/C + MTU_other/C + 2 t_w + t_r", "GFC section 5.4, Eq. (6)");
-/// It was measured.
+/// Measured value of tau.
 const GIVEN: (&str, &str) = ("given", "GFC section 6.1 (measured)");
 
 impl Link {
@@ -59,7 +59,7 @@ impl Link {
         Link { rate: input.rate, mtu: input.mtu, t_w: facts.delay, t_r: input.t_r, tau, tau_is }
     }
 
-    /// Its control loop, with this buffer behind it.
+    /// Control loop, with this buffer behind it.
     pub fn control_loop(&self, buffer: Bytes) -> ControlLoop {
         ControlLoop { rate: self.rate, mtu: self.mtu, buffer, tau: self.tau }
     }
@@ -90,7 +90,7 @@ impl Link {
     }
 }
 
-/// What every plan assumes of its link and its peers, and cannot know.
+/// Assumptions of every plan about its link and its peers.
 pub(super) fn checks(input: &PlanInput) -> Vec<String> {
     let mut checks = Vec::new();
     match (input.tau, input.t_w) {
@@ -115,7 +115,7 @@ pub(super) fn checks(input: &PlanInput) -> Vec<String> {
     checks
 }
 
-/// What a run knows of such a link.
+/// Facts about such a link, as a run knows them.
 fn facts(input: &PlanInput) -> LinkFacts {
     let t_w = input.t_w.unwrap_or_else(|| input.length.propagation());
     LinkFacts {

@@ -48,7 +48,7 @@ pub fn pause(rate: Rate, quanta: u16) -> Span {
     pfc::duration(quanta.into(), rate)
 }
 
-/// What is set on one port for one priority [bytes].
+/// Settings of one port for one priority [bytes].
 struct Sizes {
     headroom: Bytes,
     /// The smallest buffer without loss, and that without an idle link.
@@ -159,7 +159,7 @@ fn pauses(rate: Rate) -> [PlanRow; 3] {
     ]
 }
 
-/// Why these numbers.
+/// Reasons for these numbers.
 fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
     let exact = rules.exact();
     let standard = rules.all.iter().find(|r| r.choice == "802.1q");
@@ -210,7 +210,7 @@ fn counted(n: u64, one: &str, more: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { more })
 }
 
-/// What the numbers rest on beside what every plan does.
+/// Assumptions of the numbers, in addition to those of every plan.
 fn check(link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
     let mut check = Vec::new();
     if let Some(slower) = rules.annex.and_then(|a| link.slower(a.processing(link.rate))) {

@@ -71,7 +71,7 @@ fn derived(fc: &FlowControl) -> Vec<Derived> {
 const MESSAGES: u64 = 4;
 /// Sizes of the table that are listed.
 const SLOTS: [u64; 6] = [256, 1_024, 4_096, 16_384, 32_768, 65_536];
-/// Where the plan says how much is enough: a flow is alone with this probability.
+/// Probability with which a flow is alone in its slot, where the plan states how much is enough.
 const ALONE: f64 = 0.9;
 
 /// Probability that a flow among `flows` meets another one in its place of `places`, each equally likely:

@@ -18,9 +18,9 @@ use super::link::Link;
 use super::output::{Plan, Warning};
 use super::{cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc, pffc, tcd};
 
-/// What `xoff plan` and the warnings of a scenario have to know about a mechanism.
+/// Facts about a mechanism for `xoff plan` and the warnings of a scenario.
 pub struct Entry {
-    /// Its name, as in its own registry.
+    /// Name, as in its own registry.
     pub name: &'static str,
     /// Keys of a plan that no other mechanism has; [`PlanInput::own`] has their values.
     pub keys: &'static [ParamSpec],
@@ -32,14 +32,14 @@ pub struct Entry {
     pub conditions: fn(&Parameters, &mut Vec<Warning>),
     /// The conditions that a configured flow control does not satisfy where it is used.
     pub configured: fn(&FlowControl, &Configured, &mut Vec<Warning>),
-    /// What a plan and a scenario both derive of a configured flow control.
+    /// Values that a plan and a scenario both derive from a configured flow control.
     pub derived: fn(&FlowControl) -> Vec<Derived>,
-    /// How it stops a port as a whole; `None`: it does not, and a detector of ON and OFF periods has no plan on such a link.
+    /// Way in which it stops a port as a whole; `None`: it does not, and a detector of ON and OFF periods has no plan on such a link.
     pub on_off: Option<OnOff>,
 }
 
 impl Entry {
-    /// What an entry has that declares nothing but its name, its keys and its plan.
+    /// Entry that declares only its name, its keys and its plan.
     pub(super) const PLAIN: Entry = Entry {
         name: "",
         keys: &[],
@@ -55,7 +55,7 @@ impl Entry {
 /// A value that follows from the link: its symbol in a plan, its key in a scenario, and the value there [bytes or ps].
 pub type Derived = (&'static str, &'static str, u64);
 
-/// What the plan of a detector says of the flow control that switches its port on and off.
+/// Statements of a detector's plan about the flow control that switches its port on and off.
 pub struct OnOff {
     /// Formula and source of what stops the port.
     pub formula: fn(&PlanInput) -> (&'static str, &'static str),
@@ -144,7 +144,7 @@ pub(super) fn conditions_of(conditions: fn(&Parameters, &mut Vec<Warning>), p: &
     w
 }
 
-/// What a plan and a scenario both derive of it: `xoff plan` and a run agree in these.
+/// Values that a plan and a scenario both derive from it: `xoff plan` and a run agree in these.
 pub fn derived(name: &str, fc: &FlowControl) -> Vec<Derived> {
     find(name).map_or(Vec::new(), |e| (e.derived)(fc))
 }
@@ -174,7 +174,7 @@ pub fn unplanned() -> impl Iterator<Item = (&'static str, &'static str)> {
     flow_controls.chain(detections).chain(rate_controls).filter(|(name, _)| find(name).is_none())
 }
 
-/// Why there is no such plan.
+/// Error for a missing plan.
 pub(super) fn refused(key: &str, name: &str, planned: &[&str]) -> ParamError {
     let what = match unplanned().find(|(n, _)| *n == name) {
         Some((_, about)) => format!("'{name}' ({about}) has no plan: nothing about it is dimensioned here"),

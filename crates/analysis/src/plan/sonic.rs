@@ -75,7 +75,7 @@ const QUANTA: [(u64, u64); 10] = [
 /// a microsecond, 200 of the tiles.
 const DENOMINATOR: u128 = 792_000;
 
-/// What the port carries besides its rate and cable.
+/// Traffic of the port, besides its rate and cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
     /// Rate; the formula counts in whole Mb/s, here rounded up.
@@ -212,7 +212,7 @@ mod tests {
         (p.xon.0, p.xoff.0, p.size.0)
     }
 
-    /// What the script itself gives for these ports.
+    /// Results of the script itself for these ports.
     #[test]
     fn the_formula_is_the_scripts() {
         for (name, gbps, metres, expected) in [

@@ -94,7 +94,8 @@ pub fn of_the_paper(t_p: Span) -> Span {
 /// A buffer in which any derived threshold fits: what stops a port does not depend on it.
 const AMPLE: Bytes = Bytes(1_000_000_000_000_000);
 
-/// What stops the port, from the flow control itself: as a run reads it, with what is given here. And what its plan says of that.
+/// Condition that stops the port, from the flow control itself: as a run reads it, with the given values. Also the statements of its plan
+/// about it.
 fn stop(input: &PlanInput, link: &Link) -> Result<(Stop, &'static OnOff), ParamError> {
     let Some(entry) = REGISTRY.iter().find(|e| e.name == input.flow_control && FLOW_CONTROLS.contains(&e.name)) else {
         return Err(refused("flow_control", &input.flow_control, FLOW_CONTROLS));

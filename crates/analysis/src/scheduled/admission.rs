@@ -7,7 +7,7 @@ use super::clos::Clos;
 use super::fluid::{Fluid, Injection};
 use super::rational::Q;
 
-/// What every output arbiter keeps to.
+/// Rule of every output arbiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Granted and not yet departed from the fabric-output buffer: at most this [segments]. Premise (iv).
@@ -28,7 +28,7 @@ pub struct Phase {
     pub flows: Vec<Injection>,
 }
 
-/// Where the admitted traffic comes from.
+/// Source of the admitted traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Given rates. What they keep to is measured, not enforced.
@@ -40,7 +40,7 @@ pub enum Admission {
 /// Random and adversarial traffic under a limit. Rates change at the beginning of every epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arbitrated {
-    /// What each output arbiter enforces.
+    /// Limit that each output arbiter enforces.
     pub limit: Limit,
     /// Seed of everything that is random.
     pub seed: u64,

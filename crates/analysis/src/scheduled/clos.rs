@@ -63,12 +63,12 @@ impl Clos {
         2 * self.k - 1
     }
 
-    /// How many of the stages distribute, k - 1; the others, from the middle on, route.
+    /// Number of distributing stages, k - 1; the others, from the middle on, route.
     pub fn distribution_stages(self) -> usize {
         self.k - 1
     }
 
-    /// Whether buffers of this stage (from 1) belong to the routing half.
+    /// True if buffers of this stage (from 1) belong to the routing half.
     pub fn routes_in(self, stage: usize) -> bool {
         stage > self.distribution_stages()
     }
@@ -78,7 +78,7 @@ impl Clos {
         self.ports() / self.m
     }
 
-    /// Which digit the elements of `stage` (from 1) decide.
+    /// Digit that the elements of `stage` (from 1) decide.
     pub(super) fn digit_of_stage(self, stage: usize) -> usize {
         if self.routes_in(stage) { self.stages() - stage } else { stage - 1 }
     }

@@ -23,7 +23,7 @@ use super::server::{Mix, Server};
 /// A value no longer fits into 128 bits: the run is too long or its rates too odd to be solved exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFine {
-    /// When it was detected; may itself be [`Q::LOST`].
+    /// Time of the detection; may itself be [`Q::LOST`].
     pub time: Q,
 }
 
@@ -64,7 +64,7 @@ pub struct Fluid {
     /// The links behind the servers, where they have a delay.
     lines: Vec<Vec<Option<Line>>>,
     injected: Vec<Arc<Mix>>,
-    /// Whether the injection has changed since the rates were worked out.
+    /// True if the injection has changed since the last computation of the rates.
     touched: bool,
     /// By output: granted minus departed [segments], and how it changes.
     outstanding: Vec<Q>,
@@ -134,12 +134,12 @@ impl Fluid {
         self.settle();
     }
 
-    /// What a buffer holds [segments].
+    /// Contents of a buffer [segments].
     pub fn backlog(&self, buffer: BufferId) -> Q {
         self.levels[level_of(&self.net, buffer.stage)][self.net.clos.position_of(buffer)].backlog()
     }
 
-    /// What waits at the inputs of a buffer's switch for the buffer's write bandwidth [segments]; zero where it is full.
+    /// Traffic that waits at the inputs of a buffer's switch for the buffer's write bandwidth [segments]; zero where it is full.
     pub fn waiting(&self, buffer: BufferId) -> Q {
         let at = self.net.clos.position_of(buffer);
         if self.net.write.is_some() { self.levels[level_of(&self.net, buffer.stage) - 1][at].backlog() } else { Q::ZERO }
@@ -236,7 +236,7 @@ impl Fluid {
         (0..clos.element()).map(|v| clos.with_digit(p, d, v)).collect()
     }
 
-    /// What arrives at a server, by rank.
+    /// Traffic that arrives at a server, by rank.
     fn inflow(&self, level: usize, stage: usize, p: usize, from: &[usize], direct: bool) -> Vec<Mix> {
         let clos = self.net.clos;
         let n = clos.ports();

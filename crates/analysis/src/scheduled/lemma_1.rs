@@ -25,13 +25,13 @@ use xoff_units::{Bytes, Rate, Span, Time};
 /// One grant, in the order in which the output issues them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Which input, an index into [`Regulated::rtts`].
+    /// Input, as an index into [`Regulated::rtts`].
     pub input: usize,
-    /// How many segments; the arbiter stays idle for as many segment times.
+    /// Number of segments; the arbiter stays idle for as many segment times.
     pub segments: u64,
-    /// How long the arbiter waits beyond its idle period before this grant, for want of requests.
+    /// Wait of the arbiter beyond its idle period before this grant, because there are no requests.
     pub wait: Span,
-    /// How late the input answers, because of contention at the input. The lemma assumes zero.
+    /// Delay of the input's answer, because of contention at the input. The lemma assumes zero.
     pub late: Span,
 }
 
@@ -60,10 +60,10 @@ pub struct Corner {
     pub backlog: Span,
 }
 
-/// What a sequence of grants does to the buffer.
+/// Effect of a sequence of grants on the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// When each grant is issued.
+    /// Time of each grant.
     pub issued: Vec<Time>,
     /// The backlog, in time order, from the first arrival to an empty buffer.
     pub corners: Vec<Corner>,

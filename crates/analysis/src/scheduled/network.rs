@@ -3,8 +3,7 @@
 use super::clos::{BufferId, Clos};
 use super::rational::Q;
 
-/// How traffic is spread over the routes: premise (v). A switch of the distribution half chooses a port; the routing half
-/// has no choice.
+/// Distribution of traffic over the routes: premise (v). A switch of the distribution half chooses a port; the routing half has no choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Split {
     /// Every flow evenly over all routes: the premise.
@@ -38,7 +37,7 @@ impl Split {
         }
     }
 
-    /// Whether this is premise (v).
+    /// True if this is premise (v).
     pub fn is_even(&self, net: Clos) -> bool {
         match self {
             Split::Even => true,
@@ -68,8 +67,8 @@ impl Discipline {
         }
     }
 
-    /// Whether the buffers that share the traffic to an output serve it alike, which the theorem needs beyond its
-    /// premises from five stages on (see [`super::theorem_1`]).
+    /// True if the buffers that share the traffic to an output serve it alike. From five stages on the theorem needs this beyond its
+    /// premises (see [`super::theorem_1`]).
     pub fn is_alike(self, net: Clos) -> bool {
         let ranks = |stage: usize, output: usize| {
             let buffers = (0..net.ports()).map(move |p| net.buffer_at(stage, p));
@@ -117,7 +116,7 @@ impl Network {
         self
     }
 
-    /// Whether all links behind a stage are equally long. All parts of a flow then travel together.
+    /// True if all links behind a stage are equally long. All parts of a flow then travel together.
     pub fn has_equal_links(&self) -> bool {
         self.delays.iter().all(|stage| stage.windows(2).all(|w| w[0] == w[1]))
     }

@@ -53,7 +53,7 @@ impl Q {
         self.den
     }
 
-    /// Whether every operation so far fitted into 128 bits.
+    /// True if every operation so far fitted into 128 bits.
     pub fn fits(self) -> bool {
         self.den != 0
     }

@@ -50,7 +50,7 @@ struct Rank {
     inflow: Arc<Mix>,
     layers: VecDeque<Layer>,
     backlog: Q,
-    /// What the ranks before this one leave of the capacity.
+    /// Capacity that the ranks before this one leave.
     capacity: Q,
 }
 
@@ -67,12 +67,12 @@ impl Rank {
         }
     }
 
-    /// Whether the inflow joins the last layer.
+    /// True if the inflow joins the last layer.
     fn grows(&self, layer: &Layer) -> bool {
         Arc::ptr_eq(&layer.mix, &self.inflow) || layer.mix == self.inflow
     }
 
-    /// How long the mix that is served stays the same if nothing else changes.
+    /// Time for which the served mix stays the same if nothing else changes.
     fn lasts(&self) -> Option<Q> {
         let head = self.layers.front()?;
         let shrinks = if self.layers.len() == 1 && self.grows(head) { self.capacity - self.inflow.total } else { self.capacity };
@@ -117,9 +117,9 @@ pub(super) struct Server {
     ranks: Vec<Rank>,
     /// Rate of service [link rates].
     pub(super) capacity: Q,
-    /// What leaves now.
+    /// Present output.
     pub(super) output: Arc<Mix>,
-    /// Whether `output` must be worked out anew.
+    /// True if `output` must be computed again.
     pub(super) stale: bool,
 }
 
@@ -173,7 +173,7 @@ impl Server {
         changed
     }
 
-    /// How long `output` stays as it is if the inflow does.
+    /// Time for which `output` stays constant if the inflow does.
     pub(super) fn lasts(&self) -> Option<Q> {
         self.ranks.iter().filter_map(Rank::lasts).min()
     }

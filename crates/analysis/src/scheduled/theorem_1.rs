@@ -27,7 +27,7 @@ use super::fluid::{Fluid, Injection, TooFine};
 use super::network::Network;
 use super::rational::Q;
 
-/// What the theorem needs, and what a trial can lack.
+/// Premise of the theorem that a trial can lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Premise {
     /// (i) Every buffer can hold b.
@@ -65,7 +65,7 @@ pub struct Trial {
     pub network: Network,
     /// The theorem's b [segments].
     pub b: Q,
-    /// What each buffer can hold [segments]; b in premise (i). Only for [`Report::first_full`]: nothing is lost.
+    /// Size of each buffer [segments]; b in premise (i). Only for [`Report::first_full`]: nothing is lost.
     pub buffer: Q,
     /// Admitted traffic.
     pub admission: Admission,
@@ -76,11 +76,11 @@ pub struct Trial {
 /// A level that a buffer reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// Which buffer.
+    /// Buffer.
     pub buffer: BufferId,
     /// First time of that level [segment times].
     pub time: Q,
-    /// How much [segments].
+    /// Level [segments].
     pub level: Q,
 }
 
@@ -91,21 +91,21 @@ pub struct OutputPeak {
     pub output: usize,
     /// First time of that level [segment times].
     pub time: Q,
-    /// How much [segments].
+    /// Level [segments].
     pub level: Q,
 }
 
-/// What a trial measured. Exact.
+/// Measurements of a trial. Exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Highest level of each stage, from the first; of equal ones the earliest.
     pub stages: Vec<Peak>,
-    /// How many of them belong to the distribution half.
+    /// Number of them that belong to the distribution half.
     pub distribution_stages: usize,
     /// Most that waited at a switch's inputs for one buffer; zero with full write bandwidth.
     pub waiting: Peak,
-    /// When flow control would first act: a buffer is full and still filling. Up to then a network with flow control
-    /// behaves like this one, so `None` is Corollary 1.
+    /// First action of flow control: a buffer is full and still filling. Up to then a network with flow control behaves like this one, so
+    /// `None` is Corollary 1.
     pub first_full: Option<Peak>,
     /// Most outstanding for one output: premise (iv) as it turned out.
     pub outstanding: OutputPeak,

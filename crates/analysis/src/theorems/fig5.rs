@@ -121,7 +121,7 @@ impl Fig5 {
         }
     }
 
-    /// Where GFC comes to rest, B_s = B_m - (R_d/C)(B_m - B_0) [bytes] (GFC section 4.1).
+    /// Steady state of GFC, B_s = B_m - (R_d/C)(B_m - B_0) [bytes] (GFC section 4.1).
     pub fn gfc_steady(&self) -> Bytes {
         let range = u128::from((self.b_m - self.b_0).0);
         self.b_m - Bytes((range * u128::from(self.drain.0) / u128::from(self.rate.0)) as u64)

@@ -23,11 +23,11 @@ pub struct Ring {
     pub hosts: u64,
     /// Feedback latency [steps].
     pub tau: usize,
-    /// What a link carries in a step [bytes].
+    /// Bytes that a link carries in a step.
     pub step: f64,
     /// The paper's stages.
     pub stages: StageTable,
-    /// Those of the entry ports; none: the paper's rule alone.
+    /// Stages of the entry ports; none: the paper's rule alone.
     pub entry: Option<EntryTable>,
 }
 
@@ -67,7 +67,7 @@ impl Queue {
     }
 }
 
-/// What a run shows, step by step.
+/// Course of a run, step by step.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
     /// Mean rate of a host, as a share of the line.

@@ -25,8 +25,8 @@ pub const L_CRITICAL: f64 = std::f64::consts::E;
 /// Steps per tau. Each is integrated by Simpson's rule on a cubic interpolant (error h^4); a kink of the mapping
 /// inside a step costs at most h^2/8 = 5e-7 C tau, once.
 const STEPS: usize = 512;
-/// How long a trajectory is followed [tau]. At l = e (1 - eps) the gap crosses zero after about pi/sqrt(2 eps) tau;
-/// 400 tau resolve eps = 3e-5.
+/// Length of a followed trajectory [tau]. At l = e (1 - eps) the gap crosses zero after about pi/sqrt(2 eps) tau; 400 tau resolve eps =
+/// 3e-5.
 const HORIZON: usize = 400;
 
 /// One trajectory of conceptual GFC. Advance it with [`step`](Self::step).

@@ -13,7 +13,7 @@ use super::{Hole, Loop, NAMED_MAX};
 /// A directed link with a virtual lane.
 pub(super) type State = u32;
 
-/// Where frames of a level enter the network, and how many hosts send there.
+/// Entry of frames of a level into the network, and the number of hosts that send there.
 pub(super) struct Entry {
     pub host: NodeId,
     pub switch: NodeId,
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub hosts: u64,
 }
 
-/// How a state looks during a walk.
+/// State of a node of the graph during a walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Open,
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
         (port.peer, port.peer_port)
     }
 
-    /// Whether a state fills a buffer between switches.
+    /// True if a state fills a buffer between switches.
     fn is_between(&self, state: State) -> bool {
         self.is_switch(self.egress(state).0) && self.is_switch(self.ingress(state).0)
     }
