@@ -7,6 +7,9 @@ from typing import Literal
 
 VERSION: str
 
+def palette() -> str:
+    """The colours of figures, as JSON."""
+
 class Table:
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> CapsuleType: ...

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from ._plot import COLORS, DEADLOCK, RunFigure, time_unit, title
+from ._palette import COLORS, DEADLOCK, color
+from ._plot import RunFigure, time_unit, title
 from ._run import Run
 from ._slowdown import EDGES, by_size, edges, size, sized
 
@@ -170,7 +171,7 @@ def compared(c: Comparison) -> Figure:
         for i, name in enumerate(c.names):
             rows = table.filter((pl.col("side") == name) & pl.col(p).is_not_null())
             x = [bins.index(b) + (i - (len(c.names) - 1) / 2) * width for b in rows["size"]]
-            axes.bar(x, rows[p], width * 0.9, color=COLORS[i % len(COLORS)], label=name)
+            axes.bar(x, rows[p], width * 0.9, color=color(name, i), label=name)
             low, high = rows[f"{p}_low"], rows[f"{p}_high"]
             if rows.height and not low.is_null().any():
                 errors = [(rows[p] - low).to_list(), (high - rows[p]).to_list()]

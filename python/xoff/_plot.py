@@ -12,14 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ._palette import COLORS, DEADLOCK
 from ._run import Run
 
 LINES_MAX = 8
 """Lines in one panel unless ports are named: more cannot be distinguished."""
-# Okabe and Ito's palette: it is distinguishable with any colour vision.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 STYLES = ("-", "--", ":", "-.")
-DEADLOCK = "#B00020"
 
 if TYPE_CHECKING:
     Line = tuple[str, pl.DataFrame]

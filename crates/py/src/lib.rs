@@ -17,12 +17,23 @@ mod table;
 use std::ffi::OsString;
 
 use pyo3::prelude::*;
+use serde_json::{Map, json};
+use xoff_report::mechanism::{FLOW_CONTROLS, Mechanism, RATE_CONTROLS};
+use xoff_report::{Colour, DEADLOCK};
 
 /// The command `xoff` with these arguments, the program's name first; returns its exit code. `started_by` starts a further process of it.
 #[pyfunction]
 fn command(py: Python<'_>, args: Vec<OsString>, started_by: Vec<OsString>) -> u8 {
     xoff::started_by(started_by);
     py.detach(|| xoff::main_with_args(args))
+}
+
+/// The colours of figures, as JSON: those of lines in their order, of mechanisms by kind, of a deadlock.
+#[pyfunction]
+fn palette() -> String {
+    let of = |all: &[Mechanism]| all.iter().map(|m| (m.kind.to_owned(), json!([m.name, m.colour.hex()]))).collect::<Map<_, _>>();
+    let lines = Colour::ALL.map(Colour::hex);
+    json!({ "lines": lines, "flow_control": of(&FLOW_CONTROLS), "rate_control": of(&RATE_CONTROLS), "deadlock": DEADLOCK.0 }).to_string()
 }
 
 /// The module.
@@ -34,6 +45,8 @@ mod core_module {
     use crate::command;
     #[pymodule_export]
     use crate::compare::compare;
+    #[pymodule_export]
+    use crate::palette;
     #[pymodule_export]
     use crate::laws::{Ack, FlowFacts, Link, Occupancy, Pause, Timers};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! The four flow controls of the paper, and the disciplines it leaves open.
 
-use xoff_report::Colour;
+use xoff_report::{Colour, mechanism};
 use xoff_units::Span;
 
 use crate::Check;
@@ -20,13 +20,13 @@ pub struct Scheme {
 }
 
 /// Priority flow control.
-pub const PFC: Scheme = Scheme { kind: "pfc", title: "PFC", colour: Colour::Vermilion, gentle: false };
+pub const PFC: Scheme = Scheme { kind: "pfc", title: "PFC", colour: mechanism::PFC.colour, gentle: false };
 /// Credit based flow control.
-pub const CBFC: Scheme = Scheme { kind: "cbfc", title: "CBFC", colour: Colour::Orange, gentle: false };
+pub const CBFC: Scheme = Scheme { kind: "cbfc", title: "CBFC", colour: mechanism::CBFC.colour, gentle: false };
 /// Buffer-based GFC.
-pub const GFC_BUFFER: Scheme = Scheme { kind: "gfc-buffer", title: "Buffer-based GFC", colour: Colour::Blue, gentle: true };
+pub const GFC_BUFFER: Scheme = Scheme { kind: "gfc-buffer", title: "Buffer-based GFC", colour: mechanism::GFC_BUFFER.colour, gentle: true };
 /// Time-based GFC.
-pub const GFC_TIME: Scheme = Scheme { kind: "gfc-time", title: "Time-based GFC", colour: Colour::Green, gentle: true };
+pub const GFC_TIME: Scheme = Scheme { kind: "gfc-time", title: "Time-based GFC", colour: mechanism::GFC_TIME.colour, gentle: true };
 
 /// Buffer-based GFC whose entry ports slow down first: ours.
 pub const REPAIRED: Scheme = Scheme { kind: "gfc-buffer", title: "GFC with entry ports", colour: Colour::Purple, gentle: true };

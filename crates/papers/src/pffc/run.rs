@@ -1,6 +1,6 @@
 //! What the entries share: the two schemes, the two kinds of sources, and the product of rate and delay of their hops.
 
-use xoff_report::Colour;
+use xoff_report::{Colour, mechanism};
 use xoff_units::{Bytes, Rate, Span};
 
 use crate::lab::{self, Observed};
@@ -18,9 +18,9 @@ pub struct Scheme {
 }
 
 /// Priority flow control.
-pub const PFC: Scheme = Scheme { kind: "pfc", title: "PFC", colour: Colour::Vermilion };
+pub const PFC: Scheme = Scheme { kind: "pfc", title: "PFC", colour: mechanism::PFC.colour };
 /// Per-hop per-flow flow control.
-pub const PFFC: Scheme = Scheme { kind: "pffc", title: "PFFC", colour: Colour::Blue };
+pub const PFFC: Scheme = Scheme { kind: "pffc", title: "PFFC", colour: mechanism::PFFC.colour };
 
 /// Sources that receive no feedback, and connections with a congestion window (CUBIC).
 pub const SOURCES: [(&str, &[&str]); 2] = [("UDP", &[]), ("TCP", &["transport.kind=tcp"])];
