@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._commands import check, explain, fork, import_network, plan, reproduce, resume, tree
     from ._compare import Comparison, compare
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
+    from ._figure import PaperFigure
     from ._imported import Imported
     from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
     from ._plan import NetworkPlan, Plan
@@ -39,6 +40,7 @@ _PLACES = {
     "_commands": ("check", "explain", "fork", "import_network", "plan", "reproduce", "resume", "tree"),
     "_compare": ("Comparison", "compare"),
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
+    "_figure": ("PaperFigure",),
     "_imported": ("Imported",),
     "_laws": ("Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
     "_plan": ("NetworkPlan", "Plan"),
@@ -78,6 +80,7 @@ __all__ = [
     "Message",
     "NetworkPlan",
     "Occupancy",
+    "PaperFigure",
     "Pause",
     "Plan",
     "Problem",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ._compare import Comparison, Side
+    from ._figure import PaperFigure
     from ._laws import FlowControl, FlowFacts, RateControl
     from ._slowdown import Bins
     from ._waiting import CongestionTree, Explanation
@@ -476,6 +477,26 @@ class Run:
         from ._plot import plot
 
         return plot(self, ports, kind)
+
+    def figure(
+        self,
+        of: Literal["cycle", "port", "slowdown", "network"],
+        *,
+        port: str | None = None,
+        width: Literal["column", "page"] = "column",
+        progress: bool | StepCallback = True,
+    ) -> PaperFigure:
+        """A figure for a paper, with its caption and its provenance.
+
+            run.figure("cycle").save("ring", formats=("pdf", "png"))
+
+        ``of="cycle"``: the cycle of a deadlock in its network. ``"network"``: each link in the colour of its share of paused time.
+        ``"port"``: rate, buffers and pauses of ``port``, such as ``"S1->S2"``, over time; this repeats the run. ``"slowdown"``: slowdown of flows
+        over their size. ``width``: one column (3.35 inches) or the page (7 inches).
+        """
+        from ._figure import figure
+
+        return figure(self, of, port=port, width=width, progress=progress)
 
     def _repr_html_(self) -> str:
         from ._page import page

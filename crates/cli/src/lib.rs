@@ -12,6 +12,7 @@ mod check;
 mod compare;
 mod explain;
 mod export;
+mod figure;
 mod host;
 mod hpcc;
 mod import;
@@ -86,6 +87,8 @@ enum Command {
     Compare(compare::Args),
     /// Export a run for Perfetto, Wireshark or spreadsheets
     Export(export::Args),
+    /// Draw a figure of a run for a paper
+    Figure(figure::Args),
     /// Run the figures and tables of a paper and judge them
     Reproduce(reproduce::Args),
     /// Run many combinations of values and seeds: one table, intervals, a report
@@ -200,6 +203,7 @@ impl Cli {
             Command::Tree(args) => tree::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Export(args) => export::run(args),
+            Command::Figure(args) => figure::run(args),
             Command::Reproduce(args) => reproduce::run(args),
             Command::Sweep(args) => sweep::run(args),
             Command::Testbed(args) => testbed::run(args),

@@ -22,6 +22,9 @@ pub const PAGE_BEGINS: &str = "Written by `xoff reproduce ";
 /// The schema of a file of `--ready`, up to its version.
 pub const READY_SCHEMA: &str = "xoff-ready-";
 
+/// Start of the text beside a figure.
+pub const CAPTION_BEGINS: &str = "Figure by xoff ";
+
 /// Kinds of single files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -33,6 +36,8 @@ pub enum Kind {
     Html,
     /// A capture of frames.
     Capture,
+    /// Caption and provenance of a figure.
+    Caption,
     /// A line which reports that the ports of a node are open.
     Ready,
 }
@@ -44,6 +49,7 @@ impl Kind {
             Kind::Svg => head.starts_with(b"<svg ") && has(FONTS),
             Kind::Html => head.starts_with(b"<!DOCTYPE html>") && has(GENERATOR),
             Kind::Page => head.starts_with(b"# ") && has(PAGE_BEGINS),
+            Kind::Caption => head.starts_with(CAPTION_BEGINS.as_bytes()),
             Kind::Capture => head.starts_with(&PCAPNG),
             Kind::Ready => head.starts_with(b"{") && has(&format!("\"schema\":\"{READY_SCHEMA}")),
         }
@@ -53,6 +59,7 @@ impl Kind {
         match self {
             Kind::Svg => "a drawing of xoff",
             Kind::Page | Kind::Html => "a page of xoff",
+            Kind::Caption => "a caption of xoff",
             Kind::Capture => "a capture",
             Kind::Ready => "a file of --ready",
         }

@@ -40,6 +40,7 @@ const ANSWERS: &[Of] = &[
     of::<crate::tree::Json>("tree", "`xoff tree DIR TIME`"),
     of::<xoff_compare::Comparison>("compare", "`xoff compare DIR DIR`"),
     of::<crate::export::Json>("export", "`xoff export DIR`"),
+    of::<crate::figure::Json>("figure", "`xoff figure DIR --of CONTENT`"),
     of::<crate::reproduce::Json<'static>>("reproduce", "`xoff reproduce PAPER --out DIR`"),
     of::<Vec<crate::reproduce::Listed<'static>>>("reproduce-list", "`xoff reproduce PAPER --list`"),
     of::<xoff_sweep::Swept<'static>>("sweep", "`xoff sweep FILE --out DIR`"),
