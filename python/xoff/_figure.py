@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from . import _figures
 from ._ask import ask, option
@@ -214,10 +215,10 @@ def _cycle(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:
         axes.annotate("", xy=end, xytext=start, arrowprops=arrow, zorder=3)
         if len(ends) <= 8:
             x, y = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
-            dx, dy = centre[0] - x, centre[1] - y
+            dx, dy = x - centre[0], y - centre[1]
             length = (dx * dx + dy * dy) ** 0.5 or 1.0
-            # Inside the cycle, where no link is.
-            axes.annotate(_bytes(bytes_), (x, y), xytext=(19 * dx / length, 11 * dy / length), textcoords="offset points", ha="center", va="center", fontsize=7, color=DEADLOCK, zorder=6)
+            # Outside of the cycle, so that labels of opposite links keep apart.
+            axes.annotate(_bytes(bytes_), (x, y), xytext=(22 * dx / length, 10 * dy / length), textcoords="offset points", ha="center", va="center", fontsize=7, color=DEADLOCK, zorder=6)
     _nodes(axes, net, {i for end in ends for i in end})
     names = f"{', '.join(ports[:-1])} and {ports[-1]}" if 1 < len(ports) <= 6 else f"{len(ports)} ports"
     labels = " Labels: bytes that are blocked." if len(ends) <= 8 else ""
@@ -237,8 +238,8 @@ def _network(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]
     for a, b in ends:
         (ax, ay), (bx, by) = (net["x"][a], -net["y"][a]), (net["x"][b], -net["y"][b])
         length = ((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5 or 1.0
-        # Each direction on the right of its path.
-        off = 0.007 * span / length
+        # Each direction on the right of its path; in a large network on it, the direction that was paused longer on top.
+        off = 0.007 * span / length if len(net["name"]) <= NAMED_MAX else 0.0
         ox, oy = (by - ay) * off, -(bx - ax) * off
         segments.append([(ax + ox, ay + oy), (bx + ox, by + oy)])
     colors = LinearSegmentedColormap.from_list("paused", [LINK, PAUSED, "#8a3b00"])
@@ -248,11 +249,12 @@ def _network(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]
     axes.add_collection(lines)
     worst = rows["port"][-1] if rows.height else None
     _nodes(axes, net, set(_ends(net, [worst])[0]) if worst else set())
-    bar = result.colorbar(lines, ax=axes, orientation="horizontal", fraction=0.05, pad=0.02, aspect=40)
+    bar = result.colorbar(lines, ax=axes, orientation="horizontal", fraction=0.05, pad=0.02, aspect=30, shrink=0.7)
     bar.set_label("Paused [% of the run]")
     bar.outline.set_linewidth(0.4)  # type: ignore[operator]
     most = f" {worst} was paused longest, {rows['share'][-1] * 100:.3g} % of the run." if worst and rows["share"][-1] > 0 else " No port was paused."
-    return result, f"Share of the run for which flow control paused each direction of each link.{most}"
+    which = "each direction of each link" if len(net["name"]) <= NAMED_MAX else "each link, in the direction that was paused longer"
+    return result, f"Share of the run for which flow control paused {which}.{most}"
 
 
 # ---- over time, over size -------------------------------------------------------------------------------------------------------
@@ -296,6 +298,7 @@ def _port(port: dict[str, Any], inches: float) -> tuple[Figure, str]:
     below.set_yticks([0, 100])
     below.set_xlim(0, times[-1])
     below.set_xlabel(f"Time [{unit}]")
+    below.xaxis.set_major_locator(MaxNLocator(5))
     _legend(above)
     _legend(middle)
     result.align_ylabels()
@@ -310,7 +313,7 @@ def _slowdown(run: Run, inches: float) -> tuple[Figure, str]:
     result = _figures.slowdown(run)
     result.set_size_inches(inches, 0.7 * min(inches, 5.0))
     (axes,) = result.axes
-    axes.set_title("")
+    axes.set_title("", loc="left")
     axes.set_ylabel("Slowdown")
     axes.set_xlabel("Flow size")
     axes.legend(frameon=False, loc="upper left", fontsize=6.5, labelspacing=0.25, handlelength=1.6)

@@ -1,30 +1,23 @@
-// The ranks of jobs over time: a row for each chosen rank, the critical path above them, the network below. A click moves the page
-// there. Rows are chosen in the table or by their numbers, so that any number of ranks can be looked at.
+// The ranks of jobs over time: a row for each chosen rank, the critical path above them, the network below. A click moves the report there.
+// The table or the field of numbers chooses the rows, so that any number of ranks can be shown.
 "use strict";
-xoff.jobs = (data, { at, go, choose, portName, network }) => {
-  const { el, time, percent, count, colour, rem, onTheme, save, csv, tools, table, quoted, largest } = xoff;
-  const { nodes } = data;
-  // Exposed communication is hatched, so that it is like no colour of the critical path, whoever looks at it.
-  const STATES = [["computing", "green"], ["computing, messages under way", "sky"], ["exposed communication", "blue", true]];
-  const CAUSES = ["green", "grey", "grey", "blue", "sky", "vermilion", "purple", "orange"];
-  const ROWS_MAX = 128;
-  let job = data.jobs[0];
-  let iteration = job.longest ?? 0;
-  // Drawn ranks, in their order, and what of time is seen [ps].
-  let rows = [];
-  let seen = [0, 1];
-
-  // ---- what there is --------------------------------------------------------------------------------------------------------------
-  const host = (r) => nodes.name[job.hosts[r]];
-  const placeOf = () => new Map(job.ranks.map((r, i) => [r, i]));
-  let places = placeOf();
-  const end = (i) => job.iterations[i].to_ps ?? data.end_ps;
-  const spanOf = (i) => [job.iterations[i].from_ps, end(i)];
-  // Where the stretches of a rank in an iteration begin; one behind the last iteration: where they end.
-  const firstOf = (r, i) => job.first[places.get(r) * (job.iterations.length + 1) + i];
-  // The stretches of a rank that lie in a span: index of the first one and of the one behind the last.
-  const within = (r, [a, b]) => {
-    let [low, high] = [firstOf(r, 0), firstOf(r, job.iterations.length)];
+// The chosen job, iteration and rows, and the visible stretch of time [ps].
+xoff.jobState = (data) => {
+  const view = { job: data.jobs[0], iteration: data.jobs[0].longest ?? 0, rows: [], seen: [0, 1], places: new Map() };
+  view.choose = (job) => {
+    view.job = job;
+    view.places = new Map(job.ranks.map((r, i) => [r, i]));
+  };
+  view.choose(view.job);
+  view.host = (r) => data.nodes.name[view.job.hosts[r]];
+  view.end = (i) => view.job.iterations[i].to_ps ?? data.end_ps;
+  view.spanOf = (i) => [view.job.iterations[i].from_ps, view.end(i)];
+  // First stretch of a rank in an iteration; one behind the last iteration it is the end of the stretches.
+  view.firstOf = (r, i) => view.job.first[view.places.get(r) * (view.job.iterations.length + 1) + i];
+  // The stretches of a rank in a span: index of the first one, and of the one behind the last.
+  view.within = (r, [a, b]) => {
+    const { job } = view;
+    let [low, high] = [view.firstOf(r, 0), view.firstOf(r, job.iterations.length)];
     const last = high;
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -35,54 +28,117 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     while (behind < last && job.from[behind] < b) behind++;
     return [low, behind];
   };
-  // What a rank did in the iteration: its own, which begins and ends with it.
-  const sums = (r) => {
+  // Time of a rank in each state during the iteration, between the rank's own start and end of it.
+  view.sums = (r) => {
+    const { job, iteration } = view;
     const out = [0, 0, 0];
-    for (let i = firstOf(r, iteration); i < firstOf(r, iteration + 1); i++) out[job.state[i]] += job.to[i] - job.from[i];
+    for (let i = view.firstOf(r, iteration); i < view.firstOf(r, iteration + 1); i++) out[job.state[i]] += job.to[i] - job.from[i];
     return out;
   };
-  const computing = (r) => sums(r)[0] + sums(r)[1];
+  view.hasPath = () => view.iteration === view.job.longest && view.job.path.from.length > 0;
+  return view;
+};
+// Exposed communication is hatched, so that it differs from the critical path for any colour vision.
+xoff.rankStates = [["computing", "green"], ["computing, messages under way", "sky"], ["exposed communication", "blue", true]];
+xoff.rankCauses = ["green", "grey", "grey", "blue", "sky", "vermilion", "purple", "orange"];
 
-  // ---- drawing --------------------------------------------------------------------------------------------------------------------
-  const canvas = el("canvas", { role: "img", tabindex: 0, "aria-label": "What each rank does over time; the table below holds the same values" });
-  const tip = el("div.tip", { hidden: true });
-  const box = el("div.canvas.ranks", {}, canvas, tip);
+// Places on the canvas.
+xoff.rankPlace = (view, canvas, network) => {
+  const { rem } = xoff;
   const sizes = () => ({ row: Math.round(rem() * 1.05), left: Math.round(rem() * 7.5), top: Math.round(rem() * 0.4), axis: Math.round(rem() * 1.6), strip: Math.round(rem() * 2.4) });
-  const x = (t, s) => s.left + ((t - seen[0]) / (seen[1] - seen[0])) * (canvas.clientWidth - s.left - 8);
-  const timeAt = (px, s) => seen[0] + ((px - s.left) / (canvas.clientWidth - s.left - 8)) * (seen[1] - seen[0]);
-  const hasPath = () => iteration === job.longest && job.path.from.length > 0;
-  const rowTop = (k, s) => s.top + (k + (hasPath() ? 1 : 0)) * (s.row + 3);
+  const wide = (s) => canvas.clientWidth - s.left - 8;
+  const rowTop = (k, s) => s.top + (k + (view.hasPath() ? 1 : 0)) * (s.row + 3);
+  const height = (s) => rowTop(view.rows.length, s) + (network ? s.strip + 6 : 0) + s.axis;
+  const x = (t, s) => s.left + ((t - view.seen[0]) / (view.seen[1] - view.seen[0])) * wide(s);
+  const under = (e) => {
+    const s = sizes();
+    const [px, py] = [e.offsetX, e.offsetY];
+    const t = view.seen[0] + ((px - s.left) / wide(s)) * (view.seen[1] - view.seen[0]);
+    return { t, row: Math.floor((py - s.top) / (s.row + 3)) - (view.hasPath() ? 1 : 0), inside: px >= s.left && px <= canvas.clientWidth - 8, px, py };
+  };
   const ticks = () => {
-    const step = 10 ** Math.floor(Math.log10((seen[1] - seen[0]) / 4));
-    const by = [1, 2, 5, 10].map((m) => m * step).find((w) => (seen[1] - seen[0]) / w <= 8);
+    const span = view.seen[1] - view.seen[0];
+    const step = 10 ** Math.floor(Math.log10(span / 4));
+    const by = [1, 2, 5, 10].map((m) => m * step).find((w) => span / w <= 8);
     const out = [];
-    for (let t = Math.ceil(seen[0] / by) * by; t <= seen[1]; t += by) out.push(t);
+    for (let t = Math.ceil(view.seen[0] / by) * by; t <= view.seen[1]; t += by) out.push(t);
     return out;
   };
-  // Stripes from the lower left to the upper right, half of the area.
+  return { sizes, rowTop, height, x, under, ticks };
+};
+
+// Stripes from the lower left to the upper right, half of the area.
+xoff.hatching = (c, ink, ratio) => {
   const HATCH = 6;
-  const hatching = (c, ink, ratio) => {
-    const side = Math.round(HATCH * ratio);
-    const tile = el("canvas", { width: side, height: side });
-    const t = tile.getContext("2d");
-    t.strokeStyle = ink;
-    t.lineWidth = side / (2 * Math.SQRT2);
-    for (const shift of [-side, 0, side]) {
-      t.beginPath();
-      t.moveTo(shift - side, 2 * side);
-      t.lineTo(shift + 2 * side, -side);
-      t.stroke();
-    }
-    const pattern = c.createPattern(tile, "repeat");
-    // A tile has pixels of the screen.
-    pattern.setTransform(new DOMMatrix().scale(1 / ratio));
-    return pattern;
+  const side = Math.round(HATCH * ratio);
+  const tile = xoff.el("canvas", { width: side, height: side });
+  const t = tile.getContext("2d");
+  t.strokeStyle = ink;
+  t.lineWidth = side / (2 * Math.SQRT2);
+  for (const shift of [-side, 0, side]) {
+    t.beginPath();
+    t.moveTo(shift - side, 2 * side);
+    t.lineTo(shift + 2 * side, -side);
+    t.stroke();
+  }
+  const pattern = c.createPattern(tile, "repeat");
+  // A tile has pixels of the screen.
+  pattern.setTransform(new DOMMatrix().scale(1 / ratio));
+  return pattern;
+};
+
+xoff.rankPainter = (view, place, canvas, box, { at, network }) => {
+  const { colour, rem, time, largest } = xoff;
+  const bars = (c, s, width) => (from, to, y, high, fill) => {
+    const [a, b] = [Math.max(s.left, place.x(from, s)), Math.min(width - 8, place.x(to, s))];
+    if (b <= a) return;
+    c.fillStyle = fill;
+    c.fillRect(a, y, Math.max(0.6, b - a), high);
   };
-  const boxOf = ([, name, hatched]) => (hatched ? `background:repeating-linear-gradient(135deg,var(--${name}) 0 2px,transparent 2px 4px);border:1px solid var(--${name})` : `background:var(--${name})`);
-  const draw = () => {
-    const s = sizes();
-    const bottom = rowTop(rows.length, s);
-    const height = bottom + (network ? s.strip + 6 : 0) + s.axis;
+  const label = (c, s, text, y, high) => {
+    c.fillStyle = colour("muted");
+    c.textAlign = "right";
+    c.fillText(text.length > 18 ? `${text.slice(0, 17)}…` : text, s.left - 8, y + high / 2);
+  };
+  const ranks = (c, s, bar, ratio) => {
+    const { job, seen } = view;
+    const fills = xoff.rankStates.map(([, name, hatched]) => (hatched ? xoff.hatching(c, colour(name), ratio) : colour(name)));
+    view.rows.forEach((r, k) => {
+      const y = place.rowTop(k, s);
+      label(c, s, `${r} ${view.host(r)}`, y, s.row);
+      bar(seen[0], seen[1], y + s.row - 1, 1, colour("line"));
+      const [low, behind] = view.within(r, seen);
+      for (let i = low; i < behind; i++) bar(job.from[i], job.to[i], y, s.row, fills[job.state[i]]);
+    });
+    if (!view.hasPath()) return;
+    label(c, s, "critical path", s.top, s.row);
+    const p = job.path;
+    for (let i = 0; i < p.from.length; i++) bar(p.from[i], p.to[i], s.top, s.row - 2, colour(xoff.rankCauses[p.cause[i]]));
+  };
+  const strip = (c, s, bar, top) => {
+    label(c, s, network.name, top, s.strip);
+    const most = largest(network.values, 1);
+    for (let i = 1; i < network.times.length; i++) {
+      const high = (network.values[i] / most) * s.strip;
+      if (high > 0) bar(network.times[i - 1], network.times[i], top + s.strip - high, high, colour("orange"));
+    }
+    bar(view.seen[0], view.seen[1], top + s.strip, 1, colour("edge"));
+  };
+  const axis = (c, s, width, height) => {
+    c.fillStyle = colour("muted");
+    c.textAlign = "center";
+    for (const t of place.ticks()) {
+      c.fillRect(place.x(t, s), s.top, 0.5, height - s.axis - s.top);
+      c.fillText(time(t, 4), Math.min(width - 30, Math.max(s.left + 20, place.x(t, s))), height - s.axis / 2);
+    }
+    const now = at();
+    if (now === null || now < view.seen[0] || now > view.seen[1]) return;
+    c.fillStyle = colour("accent");
+    c.fillRect(place.x(now, s) - 0.75, 0, 1.5, height - s.axis);
+  };
+  return () => {
+    const s = place.sizes();
+    const height = place.height(s);
     box.style.height = `${height}px`;
     const ratio = window.devicePixelRatio || 1;
     const width = canvas.clientWidth;
@@ -93,200 +149,177 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     c.clearRect(0, 0, width, height);
     c.font = `${Math.round(rem() * 0.74)}px system-ui, sans-serif`;
     c.textBaseline = "middle";
-    const label = (text, y, high) => {
-      c.fillStyle = colour("muted");
-      c.textAlign = "right";
-      c.fillText(text.length > 18 ? `${text.slice(0, 17)}…` : text, s.left - 8, y + high / 2);
-    };
-    const bar = (from, to, y, high, fill) => {
-      const [a, b] = [Math.max(s.left, x(from, s)), Math.min(width - 8, x(to, s))];
-      if (b <= a) return;
-      c.fillStyle = fill;
-      c.fillRect(a, y, Math.max(0.6, b - a), high);
-    };
-    const fills = STATES.map(([, name, hatched]) => (hatched ? hatching(c, colour(name), ratio) : colour(name)));
-    rows.forEach((r, k) => {
-      const y = rowTop(k, s);
-      label(`${r} ${host(r)}`, y, s.row);
-      bar(seen[0], seen[1], y + s.row - 1, 1, colour("line"));
-      const [low, behind] = within(r, seen);
-      // Of the stretches that fall on one pixel the longest is drawn last.
-      for (let i = low; i < behind; i++) bar(job.from[i], job.to[i], y, s.row, fills[job.state[i]]);
-    });
-    if (hasPath()) {
-      label("critical path", s.top, s.row);
+    const bar = bars(c, s, width);
+    ranks(c, s, bar, ratio);
+    if (network) strip(c, s, bar, place.rowTop(view.rows.length, s) + 3);
+    axis(c, s, width, height);
+  };
+};
+
+// A hint below the pointer; a click moves the report, dragging zooms.
+xoff.rankPointer = (view, place, canvas, tip, { later, go }) => {
+  const { time } = xoff;
+  const words = ({ t, row }) => {
+    const { job } = view;
+    if (row === -1 && view.hasPath()) {
       const p = job.path;
-      for (let i = 0; i < p.from.length; i++) bar(p.from[i], p.to[i], s.top, s.row - 2, colour(CAUSES[p.cause[i]]));
-    }
-    if (network) {
-      label(network.name, bottom + 3, s.strip);
-      const most = largest(network.values, 1);
-      for (let i = 1; i < network.times.length; i++) {
-        const high = (network.values[i] / most) * s.strip;
-        if (high > 0) bar(network.times[i - 1], network.times[i], bottom + 3 + s.strip - high, high, colour("orange"));
-      }
-      bar(seen[0], seen[1], bottom + 3 + s.strip, 1, colour("edge"));
-    }
-    c.fillStyle = colour("muted");
-    c.textAlign = "center";
-    for (const t of ticks()) {
-      c.fillRect(x(t, s), s.top, 0.5, height - s.axis - s.top);
-      c.fillText(time(t, 4), Math.min(width - 30, Math.max(s.left + 20, x(t, s))), height - s.axis / 2);
-    }
-    const now = at();
-    if (now !== null && now >= seen[0] && now <= seen[1]) {
-      c.fillStyle = colour("accent");
-      c.fillRect(x(now, s) - 0.75, 0, 1.5, height - s.axis);
-    }
-  };
-  let due = false;
-  const later = () => {
-    if (due) return;
-    due = true;
-    requestAnimationFrame(() => ((due = false), draw()));
-  };
-  const under = (e) => {
-    const s = sizes();
-    const [px, py] = [e.offsetX, e.offsetY];
-    const row = Math.floor((py - s.top) / (s.row + 3)) - (hasPath() ? 1 : 0);
-    return { t: timeAt(px, s), row, inside: px >= s.left && px <= canvas.clientWidth - 8, px, py };
-  };
-  const wordsAt = ({ t, row }) => {
-    if (row === -1 && hasPath()) {
-      const p = job.path;
-      for (let i = 0; i < p.from.length; i++) if (p.from[i] <= t && t < p.to[i]) return `critical path: ${job.causes[p.cause[i]]} at rank ${p.rank[i]} on ${host(p.rank[i])}, ${time(p.to[i] - p.from[i], 4)}`;
+      for (let i = 0; i < p.from.length; i++) if (p.from[i] <= t && t < p.to[i]) return `critical path: ${job.causes[p.cause[i]]} at rank ${p.rank[i]} on ${view.host(p.rank[i])}, ${time(p.to[i] - p.from[i], 4)}`;
       return "";
     }
-    const r = rows[row];
+    const r = view.rows[row];
     if (r === undefined) return "";
-    const [low, behind] = within(r, [t, t + 1]);
-    const what = low < behind && job.from[low] <= t ? `${STATES[job.state[low]][0]}, ${time(job.to[low] - job.from[low], 4)}` : "idle";
-    return `rank ${r} on ${host(r)} at ${time(t, 5)}: ${what}`;
+    const [low, behind] = view.within(r, [t, t + 1]);
+    const state = low < behind && job.from[low] <= t ? `${xoff.rankStates[job.state[low]][0]}, ${time(job.to[low] - job.from[low], 4)}` : "idle";
+    return `rank ${r} on ${view.host(r)} at ${time(t, 5)}: ${state}`;
   };
   let pressed = null;
   canvas.addEventListener("pointermove", (e) => {
-    const p = under(e);
-    const words = p.inside ? wordsAt(p) : "";
-    tip.hidden = !words;
-    tip.textContent = words;
+    const p = place.under(e);
+    const text = p.inside ? words(p) : "";
+    tip.hidden = !text;
+    tip.textContent = text;
     tip.style.left = `${Math.min(p.px + 12, canvas.clientWidth - 260)}px`;
     tip.style.top = `${p.py + 14}px`;
   });
   canvas.addEventListener("pointerleave", () => (tip.hidden = true));
-  canvas.addEventListener("pointerdown", (e) => (pressed = under(e)));
+  canvas.addEventListener("pointerdown", (e) => (pressed = place.under(e)));
   canvas.addEventListener("pointerup", (e) => {
-    const p = under(e);
-    // A click moves the page, dragging zooms.
+    const p = place.under(e);
     if (pressed && Math.abs(p.px - pressed.px) > 6) {
-      seen = [Math.max(0, Math.min(p.t, pressed.t)), Math.max(p.t, pressed.t)];
+      view.seen = [Math.max(0, Math.min(p.t, pressed.t)), Math.max(p.t, pressed.t)];
       later();
     } else if (p.inside) go(p.t);
     pressed = null;
   });
-  canvas.addEventListener("dblclick", () => ((seen = spanOf(iteration)), later()));
+  canvas.addEventListener("dblclick", () => ((view.seen = view.spanOf(view.iteration)), later()));
+};
 
-  // ---- rows, iterations, words ----------------------------------------------------------------------------------------------------
-  const choosing = el("input", { type: "search", id: "rank-rows", "aria-label": "Ranks that are drawn", placeholder: "0-7, 64" });
+// The iteration in words: its time, its critical path, the message that it waited for longest.
+xoff.rankFacts = (view, data, { choose, portName }) => {
+  const { el, time, percent, quoted } = xoff;
+  const { job, iteration } = view;
+  const i = job.iterations[iteration];
+  const note = job.total > 1 ? ` ${job.begin + iteration} of job ${job.name}${iteration === job.longest ? ", the longest" : ""}` : ` of job ${job.name}`;
+  const lines = [el("p", {}, i.to_ps === null ? `Iteration${note} is unfinished.`
+    : `Iteration${note}: ${time(i.time_ps, 6)}, from the end of the previous iteration to the end of its last rank. Exposed communication is at most ${time(i.exposed_ps, 4)} per rank.`)];
+  if (i.path_ps.length) {
+    const total = i.path_ps.reduce((a, b) => a + b, 0);
+    lines.push(el("div.legend", {}, "Critical path: ", i.path_ps.map((ps, k) => (ps ? el("span", {}, el("i.box", { style: `background:var(--${xoff.rankCauses[k]})` }), ` ${job.causes[k]} ${time(ps, 4)} (${percent(ps / total)})`) : null))));
+  }
+  const w = i.straggler;
+  if (!w) return lines;
+  const lost = [["pause", w.pause_ps], ["rate limit", w.rate_limit_ps], ["queueing", w.queueing_ps]].filter((l) => l[1]);
+  const which = job.total > 1 || data.jobs.length > 1 ? `=${job.name}:${job.begin + iteration}` : "";
+  lines.push(el("p", { id: "straggler" }, `Slowest message: flow ${w.flow}, rank ${w.from_rank} on ${view.host(w.from_rank)} to rank ${w.to_rank} on ${view.host(w.to_rank)}, ${time(w.from_ps, 5)} to ${time(w.to_ps, 5)}. `,
+    lost.length ? `It lost ${lost.map(([word, ps]) => `${time(ps, 4)} to ${word}`).join(", ")}. ` : "Nothing delayed it. ",
+    w.port ? ["Port of its path that was paused longest: ", el("button.port", { type: "button", onclick: () => choose(w.port[0], (w.from_ps + w.to_ps) / 2) }, portName(w.port[0])), `, ${time(w.port[1], 4)}. `] : "",
+    data.real ? "" : el("code.command", {}, `xoff explain ${quoted(data.folder)} ${quoted(`--straggler${which}`)}`)));
+  return lines;
+};
+
+// The field that names the drawn ranks, such as 0-2, 5.
+xoff.rankField = (view, show, most) => {
+  const field = xoff.el("input", { type: "search", id: "rank-rows", "aria-label": "Drawn ranks", placeholder: "0-7, 64" });
   const named = () => {
-    // 0,1,2,5 as 0-2, 5.
     const parts = [];
-    for (const r of rows) {
+    for (const r of view.rows) {
       const last = parts[parts.length - 1];
       if (last && last[1] === r - 1) last[1] = r;
       else parts.push([r, r]);
     }
     return parts.map(([a, b]) => (a === b ? a : `${a}-${b}`)).join(", ");
   };
-  const show = (list) => {
-    rows = [...new Set(list)].filter((r) => places.has(r)).sort((a, b) => a - b).slice(0, ROWS_MAX);
-    choosing.value = named();
-    later();
-    rankTable?.draw();
+  field.addEventListener("change", () => show(field.value.split(",").flatMap((part) => {
+    const [a, b] = part.split("-").map((t) => parseInt(t, 10));
+    return Number.isNaN(a) ? [] : Array.from({ length: Math.min(most, Math.max(1, (b ?? a) - a + 1)) }, (_, i) => a + i);
+  })));
+  return { field, update: () => (field.value = named()) };
+};
+
+xoff.rankTable = (view, show) => {
+  const { time, table } = xoff;
+  const sum = (f) => (r) => f(view.sums(r));
+  const column = (name, csv, value) => ({ name, csv, value, show: (r) => time(value(r), 4), right: true });
+  return table([
+    { name: "Rank", csv: "rank", value: (r) => r, right: true },
+    { name: "Host", csv: "host", value: (r) => view.host(r) },
+    column("Computing", "compute_ps", sum((s) => s[0] + s[1])),
+    column("of it with messages under way", "overlap_ps", sum((s) => s[1])),
+    column("Exposed communication", "exposed_ps", sum((s) => s[2])),
+    { name: "Drawn", csv: "drawn", value: (r) => (view.rows.includes(r) ? 1 : 0), show: (r) => (view.rows.includes(r) ? "yes" : "") },
+  ], () => [...view.job.ranks], { name: "ranks", sort: 4, shown: 8, pick: (r) => show(view.rows.includes(r) ? view.rows.filter((o) => o !== r) : [...view.rows, r]), mark: (r) => view.rows.includes(r) });
+};
+
+xoff.jobs = (data, { at, go, choose, portName, network }) => {
+  const { el, count, onTheme, save, csv, tools } = xoff;
+  const ROWS_MAX = 128;
+  const view = xoff.jobState(data);
+  const canvas = el("canvas", { role: "img", tabindex: 0, "aria-label": "State of each rank over time; the table below holds the same values" });
+  const tip = el("div.tip", { hidden: true });
+  const box = el("div.canvas.ranks", {}, canvas, tip);
+  const place = xoff.rankPlace(view, canvas, network);
+  const draw = xoff.rankPainter(view, place, canvas, box, { at, network });
+  let due = false;
+  const later = () => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => ((due = false), draw()));
   };
-  choosing.addEventListener("change", () => {
-    const list = choosing.value.split(",").flatMap((part) => {
-      const [a, b] = part.split("-").map((t) => parseInt(t, 10));
-      if (Number.isNaN(a)) return [];
-      return Array.from({ length: Math.min(ROWS_MAX, Math.max(1, (b ?? a) - a + 1)) }, (_, i) => a + i);
-    });
-    show(list);
-  });
+  xoff.rankPointer(view, place, canvas, tip, { later, go });
+  const show = (list) => {
+    view.rows = [...new Set(list)].filter((r) => view.places.has(r)).sort((a, b) => a - b).slice(0, ROWS_MAX);
+    ranks.update();
+    later();
+    table.draw();
+  };
+  const ranks = xoff.rankField(view, show, ROWS_MAX);
+  const table = xoff.rankTable(view, show);
   const facts = el("div", { id: "iteration" });
   const many = el("span");
   const picker = el("input", { type: "number", min: 0, value: 0, "aria-label": "Iteration" });
-  const describe = () => {
-    const i = job.iterations[iteration];
-    const note = job.total > 1 ? ` ${job.begin + iteration} of job ${job.name}${iteration === job.longest ? ", the longest" : ""}` : ` of job ${job.name}`;
-    const lines = [el("p", {}, i.to_ps === null ? `Iteration${note} has not come to its end.`
-      : `Iteration${note}: ${time(i.time_ps, 6)} from the end of the one before, of its last rank; exposed communication ${time(i.exposed_ps, 4)} at the rank with the most.`)];
-    if (i.path_ps.length) {
-      const total = i.path_ps.reduce((a, b) => a + b, 0);
-      lines.push(el("div.legend", {}, "Critical path: ", i.path_ps.map((ps, k) => (ps ? el("span", {}, el("i.box", { style: `background:var(--${CAUSES[k]})` }), ` ${job.causes[k]} ${time(ps, 4)} (${percent(ps / total)})`) : null))));
-    }
-    const w = i.straggler;
-    if (w) {
-      const lost = [["pause", w.pause_ps], ["rate limit", w.rate_limit_ps], ["queueing", w.queueing_ps]].filter((l) => l[1]);
-      const which = job.total > 1 || data.jobs.length > 1 ? `=${job.name}:${job.begin + iteration}` : "";
-      lines.push(el("p", { id: "straggler" }, `The message waited for longest: flow ${w.flow}, rank ${w.from_rank} on ${host(w.from_rank)} to rank ${w.to_rank} on ${host(w.to_rank)}, ${time(w.from_ps, 5)} to ${time(w.to_ps, 5)}. `,
-        lost.length ? `It lost ${lost.map(([word, ps]) => `${time(ps, 4)} to ${word}`).join(", ")}. ` : "Nothing held it up. ",
-        w.port ? ["Longest stopped on its path: ", el("button.port", { type: "button", onclick: () => choose(w.port[0], (w.from_ps + w.to_ps) / 2) }, portName(w.port[0])), `, ${time(w.port[1], 4)}. `] : "",
-        data.real ? "" : el("code.command", {}, `xoff explain ${quoted(data.folder)} ${quoted(`--straggler${which}`)}`)));
-    }
-    facts.replaceChildren(...lines);
-  };
-  const rankTable = table([
-    { name: "Rank", csv: "rank", value: (r) => r, right: true },
-    { name: "Host", csv: "host", value: (r) => host(r) },
-    { name: "Computing", csv: "compute_ps", value: computing, show: (r) => time(computing(r), 4), right: true },
-    { name: "of it with messages under way", csv: "overlap_ps", value: (r) => sums(r)[1], show: (r) => time(sums(r)[1], 4), right: true },
-    { name: "Exposed communication", csv: "exposed_ps", value: (r) => sums(r)[2], show: (r) => time(sums(r)[2], 4), right: true },
-    { name: "Drawn", csv: "drawn", value: (r) => (rows.includes(r) ? 1 : 0), show: (r) => (rows.includes(r) ? "yes" : "") },
-  ], () => [...job.ranks], { name: "ranks", sort: 4, shown: 8, pick: (r) => show(rows.includes(r) ? rows.filter((o) => o !== r) : [...rows, r]), mark: (r) => rows.includes(r) });
   const turn = (to) => {
-    iteration = Math.max(0, Math.min(job.iterations.length - 1, to));
-    picker.value = job.begin + iteration;
-    if (job.iterations.length) seen = spanOf(iteration);
-    describe();
-    rankTable.draw();
+    const { job } = view;
+    view.iteration = Math.max(0, Math.min(job.iterations.length - 1, to));
+    picker.value = job.begin + view.iteration;
+    if (job.iterations.length) view.seen = view.spanOf(view.iteration);
+    facts.replaceChildren(...xoff.rankFacts(view, data, { choose, portName }));
+    table.draw();
     later();
   };
-  picker.addEventListener("change", () => turn(Number(picker.value) - job.begin));
-  const start = (of) => {
-    job = of;
-    places = placeOf();
+  picker.addEventListener("change", () => turn(Number(picker.value) - view.job.begin));
+  const start = (job) => {
+    view.choose(job);
     [picker.min, picker.max] = [job.begin, job.begin + job.iterations.length - 1];
     many.textContent = ` of ${count(job.total)} `;
     show(job.ranks.slice(0, job.shown));
     if (job.iterations.length) turn(job.longest ?? 0);
   };
   const all = () => {
-    if (!job.iterations.length) return;
-    seen = [job.iterations[0].from_ps, end(job.iterations.length - 1)];
+    if (!view.job.iterations.length) return;
+    view.seen = [view.job.iterations[0].from_ps, view.end(view.job.iterations.length - 1)];
     later();
   };
-  const jobsBar = data.jobs.length > 1 ? el("div.choices", { role: "radiogroup", "aria-label": "Job" }, data.jobs.map((j) => {
-    const button = el("button", { type: "button", role: "radio", "aria-checked": String(j === job) }, j.name);
-    button.addEventListener("click", () => {
-      for (const b of jobsBar.children) b.setAttribute("aria-checked", String(b === button));
-      start(j);
-    });
-    return button;
-  })) : "";
+  const choices = data.jobs.length > 1 ? el("div.choices", { role: "radiogroup", "aria-label": "Job" }, data.jobs.map((j) => el("button", { type: "button", role: "radio", "aria-checked": String(j === view.job) }, j.name))) : "";
+  [...(choices.children ?? [])].forEach((button, k) => button.addEventListener("click", () => {
+    for (const b of choices.children) b.setAttribute("aria-checked", String(b === button));
+    start(data.jobs[k]);
+  }));
   const image = () => canvas.toBlob((blob) => save("ranks.png", "image/png", blob));
   const stretches = () => save("rank-stretches.csv", "text/csv", csv(["rank", "from_ps", "to_ps", "state"],
-    rows.flatMap((r) => {
-      const [low, behind] = within(r, seen);
-      return Array.from({ length: behind - low }, (_, i) => [r, job.from[low + i], job.to[low + i], STATES[job.state[low + i]][0]]);
+    view.rows.flatMap((r) => {
+      const [low, behind] = view.within(r, view.seen);
+      return Array.from({ length: behind - low }, (_, i) => [r, view.job.from[low + i], view.job.to[low + i], xoff.rankStates[view.job.state[low + i]][0]]);
     })));
-  const legend = el("div.legend", {}, STATES.map((state) => el("span", {}, el("i.box", { style: boxOf(state) }), ` ${state[0]}`)), el("span", {}, "nothing: idle"));
-  const moves = [["◀", () => turn(iteration - 1), "Iteration before"], ["▶", () => turn(iteration + 1), "Next iteration"], ["longest", () => turn(job.longest ?? 0), "Longest iteration"], ["all", all, "All iterations"]];
+  const look = ([, name, hatched]) => (hatched ? `background:repeating-linear-gradient(135deg,var(--${name}) 0 2px,transparent 2px 4px);border:1px solid var(--${name})` : `background:var(--${name})`);
+  const legend = el("div.legend", {}, xoff.rankStates.map((state) => el("span", {}, el("i.box", { style: look(state) }), ` ${state[0]}`)), el("span", {}, "empty: idle"));
+  const moves = [["◀", () => turn(view.iteration - 1), "Previous iteration"], ["▶", () => turn(view.iteration + 1), "Next iteration"], ["longest", () => turn(view.job.longest ?? 0), "Longest iteration"], ["all", all, "All iterations"]];
   const element = el("div", {},
-    el("div.bar", {}, jobsBar, el("label", {}, "Iteration ", picker, many), tools(moves), el("label", {}, "Ranks ", choosing), tools([["PNG", image], ["CSV", stretches]])),
+    el("div.bar", {}, choices, el("label", {}, "Iteration ", picker, many), tools(moves), el("label", {}, "Ranks ", ranks.field), tools([["PNG", image], ["CSV", stretches]])),
     facts, box, legend,
-    el("p.note", {}, "A row for each chosen rank; a click moves the page to that time, dragging zooms, a double click shows the whole iteration. Click a rank in the table to draw it or not."),
-    rankTable.element);
+    el("p.note", {}, "One row for each chosen rank. A click moves the report to that time, dragging zooms, a double click shows the whole iteration. A click on a rank in the table draws or hides it."),
+    table.element);
   new ResizeObserver(later).observe(box);
-  onTheme(() => later());
-  start(job);
-  return { element, mark: later, show, turn, rows: () => rows };
+  onTheme(later);
+  start(view.job);
+  return { element, mark: later, show, turn, rows: () => view.rows };
 };

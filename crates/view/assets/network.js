@@ -1,16 +1,8 @@
 // The network as a drawing on a canvas: one line for each direction of a link, coloured by the chosen quantity. Zoom, pan, hover, click, keys.
 "use strict";
-// Positions of nodes and links on the canvas, for the present zoom.
-xoff.networkPlace = (net) => {
-  const { rem, largest, smallest } = xoff;
-  const { nodes, ports } = net;
-  const [xs, ys] = [nodes.x, nodes.y];
-  const n = ports.node.length;
-  const MARGIN = 34;
-  const bounds = { x0: smallest(xs), x1: largest(xs), y0: smallest(ys), y1: largest(ys) };
-  const place = { view: { scale: 1, x: 0, y: 0 }, size: { width: 0, height: 0 }, unit: [1, 1], room: new Float64Array(xs.length).fill(Infinity) };
-
-  // The distance to the next node at the same height limits the length of a name.
+// For each node the distance to the next one at the same height, which limits the length of its name.
+xoff.networkRoom = (xs, ys) => {
+  const room = new Float64Array(xs.length).fill(Infinity);
   const rows = new Map();
   for (let i = 0; i < xs.length; i++) {
     const key = Math.round(ys[i] * 50);
@@ -21,12 +13,24 @@ xoff.networkPlace = (net) => {
     row.sort((a, b) => xs[a] - xs[b]);
     for (let k = 1; k < row.length; k++) {
       const gap = xs[row[k]] - xs[row[k - 1]];
-      place.room[row[k]] = Math.min(place.room[row[k]], gap);
-      place.room[row[k - 1]] = Math.min(place.room[row[k - 1]], gap);
+      room[row[k]] = Math.min(room[row[k]], gap);
+      room[row[k - 1]] = Math.min(room[row[k - 1]], gap);
     }
   }
+  return room;
+};
+// Positions of nodes and links on the canvas, for the present zoom.
+xoff.networkPlace = (net) => {
+  const { rem, largest, smallest } = xoff;
+  const { nodes, ports } = net;
+  const [xs, ys] = [nodes.x, nodes.y];
+  const n = ports.node.length;
+  const MARGIN = 34;
+  const bounds = { x0: smallest(xs), x1: largest(xs), y0: smallest(ys), y1: largest(ys) };
+  const place = { view: { scale: 1, x: 0, y: 0 }, size: { width: 0, height: 0 }, unit: [1, 1], letter: 12, room: xoff.networkRoom(xs, ys) };
   place.resize = (width, height) => {
     place.size = { width, height };
+    place.letter = Math.max(12, rem() * 0.75);
     const [w, h] = [Math.max(bounds.x1 - bounds.x0, 1e-9), Math.max(bounds.y1 - bounds.y0, 1e-9)];
     const [sx, sy] = [(width - 2 * MARGIN) / w, (height - 2 * MARGIN) / h];
     // Tiers may be stretched, rings may not.
@@ -54,7 +58,6 @@ xoff.networkPlace = (net) => {
   };
   place.lineWidth = () => Math.min(5, Math.max(0.7, (n > 2000 ? 1 : n > 300 ? 1.8 : 3.6) * Math.sqrt(place.view.scale)));
   place.hostSize = () => Math.min(6, Math.max(1.2, (net.hosts > 300 ? 1.6 : net.hosts > 60 ? 3 : 5) * Math.sqrt(place.view.scale)));
-  place.letter = () => Math.max(12, rem() * 0.75);
   place.outside = (x, y) => x < -80 || y < -40 || x > place.size.width + 80 || y > place.size.height + 40;
   // The port and the node below a point of the canvas.
   place.hit = (x, y) => {
@@ -95,7 +98,7 @@ xoff.networkPlace = (net) => {
 // Names that fit without overlap. The ends of the chosen port come first, then all nodes in their order.
 xoff.networkNames = (net, place, selected) => {
   const { nodes, ports } = net;
-  const letter = place.letter();
+  const letter = place.letter;
   const r = place.hostSize();
   const names = new Array(nodes.x.length);
   const bands = new Map();
@@ -131,9 +134,49 @@ xoff.networkNames = (net, place, selected) => {
 };
 xoff.networkWidth = (text, letter) => text.length * letter * 0.6 + letter;
 // Offset of a host's name: below the host, or above it in the upper half of a ring.
-xoff.networkBeside = (net, place, y, r) => (net.tiers || y >= place.size.height / 2 ? 1 : -1) * (r + place.letter() * 0.75);
+xoff.networkBeside = (net, place, y, r) => (net.tiers || y >= place.size.height / 2 ? 1 : -1) * (r + place.letter * 0.75);
 // Centre of a name that the edge of the drawing does not cut off.
 xoff.networkInside = (place, x, half) => (x < 0 || x > place.size.width ? x : Math.max(half - 4, Math.min(place.size.width - half + 4, x)));
+
+// The arrow in the middle of a line, and a node with its name.
+xoff.networkArrow = (c, [ax, ay, bx, by], width) => {
+  const length = Math.hypot(bx - ax, by - ay) || 1;
+  const [ux, uy] = [(bx - ax) / length, (by - ay) / length];
+  const [mx, my] = [(ax + bx) / 2, (ay + by) / 2];
+  const s = 3 + width * 1.6;
+  c.beginPath();
+  c.moveTo(mx + ux * s, my + uy * s);
+  c.lineTo(mx - ux * s - uy * s * 0.8, my - uy * s + ux * s * 0.8);
+  c.lineTo(mx - ux * s + uy * s * 0.8, my - uy * s - ux * s * 0.8);
+  c.fill();
+};
+xoff.networkNode = (c, net, place, i, text) => {
+  const { colour } = xoff;
+  const { nodes } = net;
+  const [letter, r] = [place.letter, place.hostSize()];
+  const [x, y] = place.at(i);
+  if (place.outside(x, y)) return;
+  const named = text !== undefined;
+  const wide = xoff.networkWidth(text || nodes.name[i], letter);
+  c.lineWidth = 1;
+  c.beginPath();
+  if (nodes.host[i]) {
+    c.fillStyle = colour("host");
+    c.arc(x, y, r, 0, 2 * Math.PI);
+    c.fill();
+  } else {
+    const [w, h] = named ? [wide, letter * 1.6] : [Math.max(4, Math.min(wide, place.room[i] * place.unit[0] * place.view.scale * 0.7, 12)), 7];
+    c.fillStyle = colour("switch");
+    c.strokeStyle = colour("edge");
+    c.roundRect(x - w / 2, y - h / 2, w, h, Math.min(5, h / 2));
+    c.fill();
+    c.stroke();
+  }
+  if (!named) return;
+  c.fillStyle = colour("fg");
+  if (nodes.host[i]) c.fillText(text, xoff.networkInside(place, x, wide / 2), y + xoff.networkBeside(net, place, y, r));
+  else c.fillText(text, x, y + 0.5);
+};
 
 // Draws lines and nodes on a 2D context.
 xoff.networkPainter = (net, place, { value, cycles, ink }) => {
@@ -172,17 +215,6 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
     }
     c.globalAlpha = 1;
   };
-  const arrow = (c, [ax, ay, bx, by], width) => {
-    const length = Math.hypot(bx - ax, by - ay) || 1;
-    const [ux, uy] = [(bx - ax) / length, (by - ay) / length];
-    const [mx, my] = [(ax + bx) / 2, (ay + by) / 2];
-    const s = 3 + width * 1.6;
-    c.beginPath();
-    c.moveTo(mx + ux * s, my + uy * s);
-    c.lineTo(mx - ux * s - uy * s * 0.8, my - uy * s + ux * s * 0.8);
-    c.lineTo(mx - ux * s + uy * s * 0.8, my - uy * s - ux * s * 0.8);
-    c.fill();
-  };
   const strong = (c, p, width, stroke, wide) => {
     const s = place.segment(p, width);
     c.strokeStyle = c.fillStyle = stroke;
@@ -191,32 +223,7 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
     c.moveTo(s[0], s[1]);
     c.lineTo(s[2], s[3]);
     c.stroke();
-    arrow(c, s, wide);
-  };
-  const node = (c, i, letter, r) => {
-    const [x, y] = place.at(i);
-    if (place.outside(x, y)) return;
-    const text = painter.labels[i];
-    const named = text !== undefined;
-    const wide = xoff.networkWidth(text || nodes.name[i], letter);
-    c.lineWidth = 1;
-    c.beginPath();
-    if (nodes.host[i]) {
-      c.fillStyle = colour("host");
-      c.arc(x, y, r, 0, 2 * Math.PI);
-      c.fill();
-    } else {
-      const [w, h] = named ? [wide, letter * 1.6] : [Math.max(4, Math.min(wide, place.room[i] * place.unit[0] * place.view.scale * 0.7, 12)), 7];
-      c.fillStyle = colour("switch");
-      c.strokeStyle = colour("edge");
-      c.roundRect(x - w / 2, y - h / 2, w, h, Math.min(5, h / 2));
-      c.fill();
-      c.stroke();
-    }
-    if (!named) return;
-    c.fillStyle = colour("fg");
-    if (nodes.host[i]) c.fillText(text, xoff.networkInside(place, x, wide / 2), y + xoff.networkBeside(net, place, y, r));
-    else c.fillText(text, x, y + 0.5);
+    xoff.networkArrow(c, s, wide);
   };
   painter.paint = (canvas, selected, hovered) => {
     const ratio = window.devicePixelRatio || 1;
@@ -232,12 +239,12 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
       strong(c, selected, width, colour("accent"), width + 5);
       strong(c, selected, width, cycles().includes(selected) ? colour("deadlock") : painter.colourOf(selected), width + 1);
     }
-    const letter = place.letter();
+    const letter = place.letter;
     c.font = `${letter}px system-ui, sans-serif`;
     c.textAlign = "center";
     c.textBaseline = "middle";
     painter.labels = xoff.networkNames(net, place, selected);
-    for (let i = 0; i < nodes.x.length; i++) node(c, i, letter, place.hostSize());
+    for (let i = 0; i < nodes.x.length; i++) xoff.networkNode(c, net, place, i, painter.labels[i]);
   };
   return painter;
 };
@@ -315,6 +322,15 @@ xoff.networkPointer = (canvas, place, { zoom, hover, click, draw }) => {
   canvas.addEventListener("dblclick", (e) => zoom(2, ...local(e)));
 };
 
+// Words next to a point of the drawing; none hide them.
+xoff.networkTip = (tip, size, text, x, y) => {
+  tip.hidden = !text;
+  if (!text) return;
+  tip.textContent = text;
+  tip.style.left = `${Math.max(4, Math.min(x + 14, size.width - tip.offsetWidth - 6))}px`;
+  tip.style.top = `${y + 18 + tip.offsetHeight > size.height ? y - tip.offsetHeight - 10 : y + 18}px`;
+};
+
 xoff.network = (net, { value, ink, tooltip, pick, cycles, name }) => {
   const { el, onTheme, save, tools } = xoff;
   const { nodes, ports } = net;
@@ -349,13 +365,7 @@ xoff.network = (net, { value, ink, tooltip, pick, cycles, name }) => {
     draw();
   };
   const reset = () => ((place.view.scale = 1), (place.view.x = place.view.y = 0), draw());
-  const show = (text, x, y) => {
-    tip.hidden = !text;
-    if (!text) return;
-    tip.textContent = text;
-    tip.style.left = `${Math.max(4, Math.min(x + 14, place.size.width - tip.offsetWidth - 6))}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight > place.size.height ? y - tip.offsetHeight - 10 : y + 18}px`;
-  };
+  const show = (text, x, y) => xoff.networkTip(tip, place.size, text, x, y);
   const aim = (port) => {
     if (port === hovered) return;
     hovered = port;

@@ -397,3 +397,17 @@ pub fn live_facts(f: &Seen) -> Vec<Fact> {
         plain("Deadlock", deadlock, if f.deadlocks.is_empty() { "good" } else { "bad" }),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use xoff_report::mechanism::{FLOW_CONTROLS, RATE_CONTROLS};
+
+    #[test]
+    fn every_mechanism_has_a_name_and_a_colour() {
+        let kinds = |all: &[xoff_report::Mechanism]| all.iter().map(|m| m.kind).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(kinds(&FLOW_CONTROLS), xoff_mech::flow_control::REGISTRY.iter().map(|e| e.name).collect());
+        assert_eq!(kinds(&RATE_CONTROLS), xoff_mech::rate_control::REGISTRY.iter().map(|e| e.name).collect());
+        let colours: std::collections::BTreeSet<_> = FLOW_CONTROLS.iter().map(|m| m.colour).collect();
+        assert_eq!(colours.len(), FLOW_CONTROLS.len(), "two flow controls have the same colour");
+    }
+}
