@@ -244,7 +244,10 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
     c.textAlign = "center";
     c.textBaseline = "middle";
     painter.labels = xoff.networkNames(net, place, selected);
-    for (let i = 0; i < nodes.x.length; i++) xoff.networkNode(c, net, place, i, painter.labels[i]);
+    // Names lie above the nodes without one.
+    for (const named of [false, true]) {
+      for (let i = 0; i < nodes.x.length; i++) if ((painter.labels[i] !== undefined) === named) xoff.networkNode(c, net, place, i, painter.labels[i]);
+    }
   };
   return painter;
 };
