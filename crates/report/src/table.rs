@@ -2,7 +2,7 @@
 
 use crate::Tone;
 
-/// How a column's cells stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Align {
     /// Text.
@@ -34,9 +34,9 @@ pub enum Cell {
     Badge(Tone, String),
     /// A link to a file beside the report or to a page. Only relative, `http`, `https` and `#` targets become links.
     Link {
-        /// What is shown.
+        /// Text of the link.
         text: String,
-        /// Where it leads.
+        /// Target of the link.
         href: String,
     },
 }
@@ -47,7 +47,7 @@ impl Cell {
         Cell::Code(text.into())
     }
 
-    /// Its text, without its looks.
+    /// Plain text of the cell.
     pub fn text(&self) -> &str {
         match self {
             Cell::Text(t) | Cell::Code(t) | Cell::Badge(_, t) | Cell::Link { text: t, .. } => t,

@@ -1,13 +1,13 @@
 //! The meaning of a colour, shared by badges, cards and heatmap cells.
 
-/// What a badge, card or cell expresses. The text always states it too: colour alone carries nothing.
+/// Meaning of a badge, card or cell. The text states it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// As expected: reproduced, no deadlock.
+    /// Expected result: reproduced, no deadlock.
     Good,
-    /// With a condition attached: reproduced under an assumption.
+    /// Result with a condition: reproduced under an assumption.
     Caution,
-    /// Not as expected: not reproduced, deadlock.
+    /// Unexpected result: not reproduced, deadlock.
     Bad,
     /// Worth knowing, without judgement.
     Info,

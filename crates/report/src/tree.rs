@@ -29,7 +29,7 @@ pub struct TreeBox {
 pub struct TreeFigure {
     /// Heading.
     pub title: String,
-    /// What the colours mean, in order: tone and words.
+    /// Meaning of the colours, in order: tone and words.
     pub legend: Vec<(Tone, String)>,
     /// The boxes.
     pub boxes: Vec<TreeBox>,
@@ -44,7 +44,7 @@ const LINE: f64 = 15.0;
 /// Rows drawn at most; the rest is counted in a note.
 const ROWS_MAX: usize = 60;
 
-/// Where the boxes stand: column and row of each; `None`: no room.
+/// Positions of the boxes: column and row of each; `None`: no room.
 struct Places(Vec<Option<(usize, f64)>>);
 
 impl Places {
@@ -56,7 +56,7 @@ impl Places {
                 p.place(boxes, i, 0, &mut row);
             }
         }
-        // What hangs in a circle has no root: it stands by itself.
+        // A branch in a cycle has no root and stands alone.
         for i in 0..boxes.len() {
             if p.0[i].is_none() {
                 p.place(boxes, i, 0, &mut row);
@@ -65,7 +65,7 @@ impl Places {
         p
     }
 
-    /// Leaves take the rows one by one; a parent stands in the middle of its first and last child.
+    /// Leaves take the rows one by one; a parent is in the middle of its first and last child.
     fn place(&mut self, boxes: &[TreeBox], i: usize, column: usize, row: &mut usize) {
         if *row >= ROWS_MAX {
             return;

@@ -13,7 +13,7 @@ use crate::report::{REPORT, about, foot, head};
 const SCRIPT: &str = include_str!("../assets/fabric.js");
 /// Flows of hosts that are drawn.
 const FLOWS_MAX: usize = 24;
-/// Windows that are drawn at most; of more, neighbours are joined.
+/// Most windows that are drawn; above it, neighbours are joined.
 const WINDOWS_MAX: usize = 2000;
 
 /// A stretch of the run.

@@ -1,4 +1,4 @@
-//! What the page shows of flows: curves and percentiles over all of them, a list of those that matter most.
+//! Flows in the report: curves and percentiles of all flows, a list of the most important ones.
 
 use std::collections::BTreeMap;
 
@@ -35,9 +35,9 @@ pub struct SizeGroup {
     pub to: u64,
     /// Mean size [bytes].
     pub mean: f64,
-    /// How many flows.
+    /// Count of flows.
     pub flows: usize,
-    /// Those that are not finished; they count with their age, a lower bound.
+    /// Unfinished flows; each counts with its age, a lower bound.
     pub unfinished: usize,
     /// Percentiles of the slowdown.
     pub p50: f64,
@@ -55,9 +55,9 @@ type Listed = (usize, u32, u32, Option<u64>, u64, u64, Option<u64>, Option<f64>)
 pub struct FlowsView {
     /// Flows that began.
     pub total: usize,
-    /// Those with a size.
+    /// Flows with a size.
     pub sized: usize,
-    /// Those with a size that are not finished.
+    /// Unfinished flows with a size.
     pub unfinished: usize,
     /// Completion times [ps].
     pub fct: Curve,
@@ -72,7 +72,7 @@ pub struct FlowsView {
 }
 
 impl FlowsView {
-    /// Of what was seen of a run.
+    /// Flows of a run.
     pub fn new(f: &Seen) -> FlowsView {
         let flows = f.flows;
         let sized = flows.iter().filter(|r| r.flow.size != UNLIMITED).count();

@@ -1,4 +1,4 @@
-//! What the page shows of jobs: what each rank did over time, iterations, the critical path of the longest one.
+//! Jobs in the report: states of each rank over time, iterations, critical path of the longest one.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -31,7 +31,7 @@ struct StragglerView {
     pause_ps: u64,
     rate_limit_ps: u64,
     queueing_ps: u64,
-    /// The port of its path that was stopped longest, and for how long [ps].
+    /// Port of its path with the longest pause, and that time [ps].
     port: Option<(u32, u64)>,
 }
 
@@ -64,16 +64,16 @@ pub struct JobView {
     /// Host of each rank, by number of the node.
     hosts: Vec<u32>,
     causes: Vec<&'static str>,
-    /// How many iterations were begun, the number of the first one here, and those from there on.
+    /// Iterations that have begun, number of the first one here, and the iterations from there on.
     total: usize,
     begin: usize,
     iterations: Vec<IterationView>,
     /// Place of the longest of all among them.
     longest: Option<usize>,
     path: PathView,
-    /// Ranks whose course is here, those to be drawn first at the beginning.
+    /// Ranks with their states over time; those that are drawn first come first.
     ranks: Vec<u32>,
-    /// How many of these are drawn first.
+    /// Count of ranks that are drawn first.
     shown: usize,
     /// By rank and iteration: where its stretches begin, and behind the last of the rank.
     first: Column,
@@ -176,7 +176,7 @@ fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: 
     })
 }
 
-/// The course of as many ranks as fit.
+/// States of as many ranks as fit.
 struct States {
     iterations: Range<usize>,
     ranks: usize,

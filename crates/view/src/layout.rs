@@ -1,4 +1,4 @@
-//! Where nodes are drawn: tiers where a network has levels, a circle of switches with their hosts around it where it has not.
+//! Positions of nodes: tiers for a network with levels, otherwise a circle of switches with their hosts around it.
 //!
 //! ```text
 //!   tiers   C0   C1   C2   C3            circle        H2
@@ -84,7 +84,7 @@ fn tiers(t: &Topology) -> Layout {
             rows[r] = row;
         }
     }
-    // Switches stand above what they connect, where there is room for that.
+    // Switches are above their neighbours if there is room.
     for (r, row) in rows.iter().enumerate().skip(1) {
         let wanted = |p: usize| tier[p] < r;
         let at: Vec<f64> = row.iter().map(|&n| mean(n, &wanted, &x)).collect();

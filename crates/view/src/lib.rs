@@ -1,8 +1,8 @@
-//! The interactive page of a run: one HTML file that opens anywhere and asks nothing of any network.
+//! The interactive report of a run: one HTML file that opens anywhere and sends no request.
 //!
 //! ```text
 //!   NetworkScenario, Finished (with its Course) --> RunView (JSON, columns) --+
-//!                                                   layout: where nodes stand +--> Page --> report.html
+//!                                                   layout: positions of nodes+--> Page --> report.html
 //!   assets/*.js, view.css, assets/plotly ------------------------------------+
 //! ```
 //!

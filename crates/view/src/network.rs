@@ -22,7 +22,7 @@ const WHOLE: f64 = 10_000.0;
 /// Deadlocks that are listed.
 const DEADLOCKS_MAX: usize = 16;
 
-/// What a page draws of a scenario.
+/// Parts of a scenario that a report draws.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     subject: String,
@@ -30,13 +30,13 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Of this scenario.
+    /// Parts of this scenario.
     pub fn of(s: &NetworkScenario) -> Drawn {
         Drawn { subject: subject(s), topology: s.topology.clone() }
     }
 }
 
-/// What was seen of a run, finished or not.
+/// State of a run, finished or not.
 #[derive(Clone, Copy)]
 pub struct Seen<'a> {
     /// Up to this time.
@@ -49,24 +49,24 @@ pub struct Seen<'a> {
     pub ideals: &'a [Option<Span>],
     /// Deadlocks found.
     pub deadlocks: &'a [Deadlock],
-    /// The course of time.
+    /// Samples over time.
     pub course: Option<&'a Course>,
 }
 
 impl<'a> Seen<'a> {
-    /// Of a finished run.
+    /// State of a finished run.
     pub fn of(f: &'a Finished) -> Seen<'a> {
         let o = &f.outcome;
         Seen { now: o.now, ports: &o.ports, flows: &o.flows, ideals: &f.ideals, deadlocks: &o.deadlocks, course: f.course.as_ref() }
     }
 }
 
-/// A number at the top of the page.
+/// Number at the top of the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fact {
-    /// What it is.
+    /// Name of the number.
     pub label: &'static str,
-    /// With its unit.
+    /// Value with its unit.
     pub value: String,
     /// A few words under it.
     pub note: String,
@@ -89,7 +89,7 @@ struct Ports {
     node: Column,
     peer: Column,
     rate: Column,
-    /// What the name of a port has besides its ends, where there are parallel links.
+    /// Suffix of a port name, for parallel links.
     suffix: BTreeMap<u32, String>,
 }
 
@@ -108,24 +108,24 @@ struct Totals {
     ingress_max: Column,
 }
 
-/// Who waits: port, priority, since (none: slowed down), and what the far end holds: port waited for, flow, bytes.
+/// Waiting port: port, priority, start (none: rate-limited), and the frames in the peer: port that they wait for, flow, bytes.
 type Wait = (u32, u8, Option<u64>, Vec<(u32, u32, u64)>);
 
-/// The course of time: by port, then by look.
+/// Samples over time: by port, then by sample.
 #[derive(Serialize)]
 struct CourseView {
     times: Vec<u64>,
-    /// Bytes sent since the look before.
+    /// Bytes sent since the previous sample.
     sent: Column,
-    /// Time stopped since the look before.
+    /// Time paused since the previous sample.
     stopped: Column,
     /// Rate that flow control allows, as a part of the line's.
     limit: Column,
-    /// What waits to leave [bytes].
+    /// Egress queue [bytes].
     egress: Column,
-    /// What the far end's buffer holds of it [bytes].
+    /// Ingress buffer of the peer [bytes].
     ingress: Column,
-    /// Frames marked since the look before.
+    /// Frames marked since the previous sample.
     marked: Column,
     waiters: Vec<Option<Vec<Wait>>>,
 }
@@ -164,20 +164,20 @@ pub struct RunView {
     pub jobs: Vec<JobView>,
     /// The run's folder, as commands name it.
     folder: String,
-    /// What the page leaves out, one sentence each.
+    /// Parts that the report leaves out, one sentence each.
     pub left_out: Vec<String>,
-    /// The numbers at the top.
+    /// Numbers at the top.
     pub facts: Vec<Fact>,
-    /// The run goes on: the page asks for more.
+    /// The run is live: the report requests new data.
     pub live: bool,
-    /// Its frames were real: it does not come again.
+    /// Its frames were real, so xoff cannot repeat it.
     pub real: bool,
     /// Its server answers questions.
     served: bool,
 }
 
 impl RunView {
-    /// Of a finished run in this folder; columns go into `blob`.
+    /// Data of a finished run in this folder; columns go into `blob`.
     pub fn new(s: &NetworkScenario, f: &Finished, folder: &str, blob: &mut Blob) -> RunView {
         let view = RunView::seen(&Drawn::of(s), &Seen::of(f), folder, blob);
         let mut left_out = left_out(f);
@@ -185,7 +185,7 @@ impl RunView {
         RunView { left_out, facts: facts(f), jobs, ..view }
     }
 
-    /// Of what was seen of a run so far.
+    /// Data of a run so far.
     pub fn seen(s: &Drawn, f: &Seen, folder: &str, blob: &mut Blob) -> RunView {
         let t = &s.topology;
         let numbers = PortNumbers::new(t);
@@ -229,7 +229,7 @@ impl RunView {
     }
 }
 
-/// How a run is called.
+/// Name of a run.
 pub fn title(s: &NetworkScenario) -> &str {
     if s.title.is_empty() { "Run" } else { &s.title }
 }
@@ -246,7 +246,7 @@ fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
     let own = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
         numbers.places().iter().map(|&(n, p)| of(&f.ports[n as usize][p as usize]) as f64).collect()
     };
-    // What happens at the far end of a link belongs to the port that sends.
+    // Counters of the peer belong to the port that sends.
     let far = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
         let at = own(of);
         (0..numbers.len() as u32).map(|i| at[numbers.peer(i) as usize]).collect()
@@ -267,7 +267,7 @@ fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
 
 fn of_course(c: &Course, ports: usize, blob: &mut Blob) -> CourseView {
     let looks = &c.looks;
-    // The span before each look; the first has none.
+    // Time since the previous sample; the first sample has none.
     let spans: Vec<f64> = (0..looks.len()).map(|i| if i == 0 { 0.0 } else { looks[i].at.since(looks[i - 1].at).0 as f64 }).collect();
     let part = |value: f64| (value * WHOLE).round().clamp(0.0, WHOLE) as u16;
     let grown = |i: usize, of: &dyn Fn(&PortLook) -> u64| if i == 0 { 0 } else { of(&looks[i]) - of(&looks[i - 1]) };
@@ -300,7 +300,7 @@ fn deadlock(d: &Deadlock, numbers: &PortNumbers) -> DeadlockView {
     DeadlockView { closed_ps: d.closed.0, seen_ps: d.seen.0, stuck: d.stuck_ports, ports: d.cycle.iter().map(stuck).collect() }
 }
 
-/// What is not on the page, and where it is.
+/// Parts that the report leaves out, and their places.
 fn left_out(f: &Finished) -> Vec<String> {
     let mut out = Vec::new();
     let flows = f.outcome.flows.len();
@@ -342,7 +342,7 @@ pub fn class(tone: Tone) -> &'static str {
     }
 }
 
-/// The numbers at the top.
+/// Numbers at the top.
 pub fn facts(f: &Finished) -> Vec<Fact> {
     let (m, o): (&Manifest, _) = (&f.manifest, &f.outcome);
     let plain = |label, value: String, note: String| Fact { label, value, note, tone: "neutral" };
@@ -382,7 +382,7 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     facts
 }
 
-/// The numbers at the top of the page of a run that goes on.
+/// Numbers at the top of the report of a live run.
 pub fn live_facts(f: &Seen) -> Vec<Fact> {
     let plain = |label, value: String, tone| Fact { label, value, note: String::new(), tone };
     let sum = |of: fn(&PortTotals) -> u64| f.ports.iter().flatten().map(of).sum::<u64>();

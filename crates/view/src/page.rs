@@ -1,4 +1,4 @@
-//! A page as one HTML file: markup, style sheet, scripts, data, all inside. What other pages of the project build theirs with.
+//! A page as one HTML file with markup, style sheet, scripts and data. All reports are built with it.
 //!
 //! ```text
 //!   Page::new(title)
@@ -32,7 +32,7 @@ use xoff_report::{Colour, DEADLOCK};
 
 /// Chart library of the page, compressed with gzip; `assets/plotly/README.md` names its origin and checksum.
 const PLOTLY: &[u8] = include_bytes!("../assets/plotly/plotly-basic.min.js.gz");
-/// What every page has.
+/// Script of every page.
 const BASE: &str = include_str!("../assets/base.js");
 /// Charts.
 const CHART: &str = include_str!("../assets/chart.js");
@@ -50,9 +50,9 @@ pub struct Blob(Vec<u8>);
 pub struct Column {
     /// Kind of number.
     c: &'static str,
-    /// Where it begins [bytes].
+    /// Start [bytes].
     o: usize,
-    /// How many numbers.
+    /// Count of numbers.
     n: usize,
 }
 
@@ -109,20 +109,20 @@ impl Page {
         Page { title: title.into(), ..Page::default() }
     }
 
-    /// What is between the tags of the body.
+    /// Content of the body.
     #[must_use]
     pub fn body(mut self, body: Markup) -> Page {
         self.body = body.into_string();
         self
     }
 
-    /// What `xoff.data()` returns; columns that it names are in `packed`, from [`Blob::packed`].
+    /// Result of `xoff.data()`; its columns are in `packed`, from [`Blob::packed`].
     ///
     /// # Panics
     /// The value is none that JSON can hold, such as a map whose keys are no text.
     #[must_use]
     pub fn data(mut self, value: &impl Serialize, packed: Option<String>) -> Page {
-        // A text in it may not end the element that it stands in.
+        // A text may not end its element.
         self.data = Some(serde_json::to_string(value).expect("the data of a page are JSON").replace('<', "\\u003c"));
         self.packed = packed;
         self
@@ -135,7 +135,7 @@ impl Page {
         self
     }
 
-    /// It may send requests to the server that it came from.
+    /// Allows requests to the server of the page.
     #[must_use]
     pub fn served(mut self) -> Page {
         self.served = true;
@@ -201,7 +201,7 @@ fn palette() -> String {
     format!("{}@media (prefers-color-scheme:dark){{{}}}", rule(Colour::hex, DEADLOCK.0), rule(Colour::dark, DEADLOCK.1))
 }
 
-/// A page that was written to be read as a file, for its own server: it may ask it, and is asked to by its data.
+/// A page from a file, changed for its server: it may send requests, and its data say so.
 pub fn opened(html: &str) -> String {
     html.replacen("connect-src 'none'", "connect-src 'self'", 1).replacen("\"served\":false}", "\"served\":true}", 1)
 }

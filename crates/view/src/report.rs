@@ -1,4 +1,4 @@
-//! The page that a run ends with.
+//! The report at the end of a run.
 
 use maud::{Markup, html};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use xoff_run::{ExtraFile, Finished, NetworkScenario};
 use crate::network::{Drawn, Fact, RunView, Seen, class, live_facts, title};
 use crate::page::{Blob, PLOTLY_VERSION, Page};
 
-/// Name of the page in a run's folder.
+/// Name of the report in a run's folder.
 pub const REPORT: &str = xoff_record::PAGE;
 /// Scripts of the report, in the order in which they run.
 const SCRIPTS: [&str; 7] = [
@@ -22,12 +22,12 @@ const SCRIPTS: [&str; 7] = [
 ];
 const START: &str = "xoff.run().then((page) => { window.page = page; });";
 
-/// The page of a run of a network; `folder` is the run's, as commands would name it.
+/// The report of a run of a network; commands name its folder `folder`.
 pub fn of_network(s: &NetworkScenario, f: &Finished, folder: &str) -> ExtraFile {
     of_run(s, f, folder, false)
 }
 
-/// The same of a run with real frames, which does not come again: no port of it can be explained from the run repeated.
+/// The report of a run with real frames. xoff cannot repeat such a run to explain a port.
 pub fn of_real_frames(s: &NetworkScenario, f: &Finished, folder: &str) -> ExtraFile {
     of_run(s, f, folder, true)
 }
@@ -47,7 +47,7 @@ fn of_run(s: &NetworkScenario, f: &Finished, folder: &str, real: bool) -> ExtraF
     ExtraFile { name: REPORT, bytes: page.to_html().into_bytes() }
 }
 
-/// The page of a run that goes on: its script asks the server for what there is, see [`live_data`].
+/// The report of a live run: its script requests the data from the server, see [`live_data`].
 pub fn live_page(s: &NetworkScenario, folder: &str) -> String {
     let mut blob = Blob::default();
     let none: Vec<Vec<xoff_sim::PortTotals>> = s.topology.nodes.iter().map(|n| vec![Default::default(); n.ports.len()]).collect();
@@ -65,14 +65,14 @@ fn with_scripts(page: Page) -> Page {
     SCRIPTS.into_iter().chain([START]).fold(page, Page::script)
 }
 
-/// What a page that goes on asks for: the data of [`live_page`] as they stand now, and the columns that they name.
+/// Present data of a live report, see [`live_page`], and their columns.
 #[derive(Serialize)]
 struct Live {
     data: RunView,
     packed: String,
 }
 
-/// What there is of a run that goes on.
+/// Present data of a live run.
 pub fn live_data(s: &Drawn, seen: &Seen, folder: &str, running: bool) -> String {
     let mut blob = Blob::default();
     let mut data = RunView::seen(s, seen, folder, &mut blob);
@@ -125,7 +125,7 @@ pub fn head(subject: &str, (verdict, tone): (&str, &str), facts: &[Fact]) -> Mar
     }
 }
 
-/// What is known of the run besides its results.
+/// Facts about the run besides its results.
 pub fn about(m: &Manifest, left_out: &[String]) -> Markup {
     let list = |title: &str, items: &[String]| {
         html! { @if !items.is_empty() { h3 { (title) } ul.left-out { @for i in items { li { (i) } } } } }

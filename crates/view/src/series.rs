@@ -1,4 +1,4 @@
-//! What the probes of a run recorded of one port, a stretch of time at a time: the page asks for it piece by piece, however long the tables are.
+//! Probe rows of one port for a stretch of time. The report requests them piece by piece, so the tables may have any length.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ const BINS: usize = 800;
 /// A line of values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
-    /// What it is: `egress queue, priority 3`.
+    /// Quantity, such as `egress queue, priority 3`.
     pub name: String,
     /// `rate` [bit/s] or `queue` [bytes].
     pub kind: &'static str,
@@ -52,7 +52,7 @@ impl Bin {
     }
 }
 
-/// What the tables of the run in `dir` hold of `port` (`S1->S2`) between two times [ps].
+/// Rows of `port` (`S1->S2`) between two times [ps], from the tables of the run in `dir`.
 ///
 /// # Errors
 /// A table that is damaged.
@@ -88,7 +88,7 @@ pub fn series(dir: &Path, port: &str, from: u64, to: u64) -> Result<Vec<Line>, R
     Ok(lines.into_iter().map(line).collect())
 }
 
-/// What a row of a batch is called; `None`: it is not of the port as such.
+/// Name of a row's quantity; `None`: the row does not belong to the port as a whole.
 fn names<'b>(batch: &'b RecordBatch, table: &str) -> impl Fn(usize) -> Option<String> + 'b {
     let priorities = read::numbers(batch, "priority");
     let queues = table == "queues";

@@ -76,7 +76,7 @@ pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales
             let x = middle + (g as f64 - count / 2.0) * width;
             let centre = x + width / 2.0;
             let value = format!("{}{}", if bar.at_least && bar.value.is_finite() { "≥ " } else { "" }, panel.y.unit.format(bar.value));
-            // A value that has no place on the axis (0 on a logarithmic one) stands on the base, and its text says it.
+            // A value without a place on the axis (0 on a logarithmic one) is drawn at the base, with its text.
             let top = scales.y.at(bar.value).unwrap_or(base);
             let ends = bar.interval.and_then(|(low, high)| Some((scales.y.at(low).unwrap_or(base), scales.y.at(high)?)));
             let highest = ends.map_or(top, |(_, high)| high.min(top)).min(base);

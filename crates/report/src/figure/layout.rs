@@ -1,4 +1,4 @@
-//! Where everything stands: the figure's title, its grid of panels, and what the panels share.
+//! Layout of a figure: its title, its grid of panels, and the axes that panels share.
 //!
 //! ```text
 //!   +-- title ------------------------------------------+
@@ -165,7 +165,7 @@ fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> (Margins
     (margins, height)
 }
 
-/// Plots that stand one above the other begin and end at the same x.
+/// Plots of one column begin and end at the same x.
 fn level_columns(measured: &mut [Measured], columns: usize) {
     for column in 0..columns {
         let members = || (column..).step_by(columns);
@@ -183,7 +183,7 @@ fn level_columns(measured: &mut [Measured], columns: usize) {
     }
 }
 
-/// Colours asked for come first, so that automatic ones avoid them.
+/// Requested colours come first, so that automatic ones avoid them.
 fn colours(figure: &Figure) -> Colours {
     let mut colours = Colours::default();
     for mark in figure.panels.iter().flat_map(|panel| &panel.marks) {

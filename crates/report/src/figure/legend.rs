@@ -19,7 +19,7 @@ pub(super) const BANDS: [&str; 3] = ["#b8c4d0", "#e3c9a8", "#b9d8c2"];
 /// Opacity of bands.
 pub(super) const BAND_OPACITY: &str = "0.45";
 
-/// How an entry's sample looks.
+/// Sample of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Swatch {
     Line { colour: &'static str, dash: Option<&'static str>, width: &'static str },

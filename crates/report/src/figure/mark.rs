@@ -1,4 +1,4 @@
-//! What can be drawn in a panel.
+//! Marks of a panel.
 
 use super::Colour;
 use crate::Tone;
@@ -160,7 +160,7 @@ pub enum Mark {
         labels: Vec<String>,
         /// One group per colour.
         groups: Vec<BarGroup>,
-        /// What the bars' reference values are, for the legend; may be empty.
+        /// Name of the bars' reference values in the legend; may be empty.
         reference: String,
     },
     /// A level, e.g. the paper's value or a threshold.
@@ -225,7 +225,7 @@ pub enum Mark {
         columns: Vec<String>,
         /// Cells, row by row.
         cells: Vec<Vec<HeatCell>>,
-        /// What the tones mean.
+        /// Meaning of the tones.
         legend: Vec<(Tone, String)>,
     },
 }

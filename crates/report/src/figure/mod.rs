@@ -34,7 +34,7 @@ use xoff_output::OutputError;
 /// One axis. Values are given in the base unit; the drawing chooses the prefix and writes it out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What is shown, without the unit: "Queue length".
+    /// Quantity without its unit: "Queue length".
     pub label: String,
     /// Base unit of the values.
     pub unit: Unit,
@@ -76,7 +76,7 @@ pub struct Panel {
     pub y: Axis,
     /// Right axis, for marks made with [`Mark::on_second_axis`].
     pub second_y: Option<Axis>,
-    /// What is drawn, first to last.
+    /// Marks, first to last.
     pub marks: Vec<Mark>,
     /// Height of the plotting area [px of a figure 720 px wide]; none means a sensible one for the kind of marks.
     pub height: Option<u32>,
@@ -122,7 +122,7 @@ impl Panel {
 pub struct Figure {
     /// Heading, drawn into the figure.
     pub title: String,
-    /// What the reader should see in it. Under the figure in a report, the description inside an SVG.
+    /// Message of the figure. It is below the figure in a report, and the description inside an SVG.
     pub caption: String,
     /// Panels, row by row.
     pub panels: Vec<Panel>,
@@ -171,7 +171,7 @@ impl Figure {
         crate::printable(layout::draw(self, layout::WIDTH).into_string())
     }
 
-    /// The same for a screen as narrow as a phone's: one panel a row, letters that can be read there.
+    /// The drawing for a phone: one panel a row, letters that are readable there.
     pub fn to_narrow_svg(&self) -> String {
         crate::printable(layout::draw(&self.clone().columns(1), layout::NARROW).into_string())
     }

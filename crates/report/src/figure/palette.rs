@@ -1,4 +1,4 @@
-//! Colours that remain apart for colour-blind readers (after Okabe and Ito, without yellow, which vanishes on white).
+//! Colours that colour-blind readers can distinguish (after Okabe and Ito, without yellow, which vanishes on white).
 
 use maud::{Markup, PreEscaped, html};
 
@@ -78,7 +78,7 @@ pub(super) const GRID: &str = "#e4e7eb";
 pub(super) const MINOR_GRID: &str = "#f2f4f6";
 pub(super) const FRAME: &str = "#9aa5b1";
 
-/// The colours of a dark page, by those of a light one. What stands on a cell or box of a light colour of its own keeps its ink.
+/// Colours of a dark page, by those of a light one. Text on a cell or box with a light colour of its own keeps its ink.
 const DARK: &[(&str, &str)] = &[
     (INK, "#e4e9ee"),
     (MUTED, "#a3b0bc"),
@@ -106,7 +106,7 @@ pub(crate) fn theme() -> Markup {
     html! { style { (PreEscaped(format!("@media screen and (prefers-color-scheme:dark){{{rules}}}"))) } }
 }
 
-/// Names seen so far in a figure and the look each has, in order of appearance.
+/// Names of a figure so far and their styles, in order of appearance.
 #[derive(Default)]
 pub(super) struct Colours {
     taken: Vec<Taken>,
@@ -117,19 +117,19 @@ pub(super) struct Colours {
 struct Taken {
     name: String,
     colour: Colour,
-    /// How many names had this colour before, when it was given automatically.
+    /// Count of names with this colour before, for an automatic colour.
     repeat: usize,
 }
 
 impl Colours {
-    /// Reserves the colours that were asked for, so that no automatic one collides with them.
+    /// Reserves the requested colours, so that no automatic one collides with them.
     pub(super) fn reserve(&mut self, name: &str, colour: Colour) {
         if !self.taken.iter().any(|taken| taken.name == name) {
             self.taken.push(Taken { name: name.to_owned(), colour, repeat: 0 });
         }
     }
 
-    /// The colour of a name: one name, one colour in the whole figure. Beyond seven names colours repeat.
+    /// The colour of a name, the same in the whole figure. Beyond seven names colours repeat.
     pub(super) fn of(&mut self, name: &str) -> Colour {
         if let Some(taken) = self.taken.iter().find(|taken| taken.name == name) {
             return taken.colour;
@@ -154,7 +154,7 @@ impl Colours {
         }
     }
 
-    /// Number of a reference line: one label, one look in the whole figure.
+    /// Number of a reference line: one label has one style in the whole figure.
     pub(super) fn reference(&mut self, label: &str) -> usize {
         index_of(&mut self.references, label)
     }

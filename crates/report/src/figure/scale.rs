@@ -50,7 +50,7 @@ impl Extent {
     }
 }
 
-/// How an automatic range is rounded.
+/// Rounding of an automatic range.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Fit {
     /// Exactly the data: time runs from edge to edge.
@@ -86,7 +86,7 @@ impl Scale {
         Some((self.from + share * (self.to - self.from)).clamp(-20_000.0, 20_000.0))
     }
 
-    /// Where bars stand: zero, or the lower end where zero is not on the axis.
+    /// Base of bars: zero, or the lower end if zero is not on the axis.
     pub(super) fn base(&self) -> f64 {
         let zero = if self.log { self.from } else { self.at(0.0).unwrap_or(self.from) };
         zero.clamp(self.from.min(self.to), self.from.max(self.to))
@@ -209,7 +209,7 @@ fn round_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
     Extent { lo: lo * size, hi: hi * size }
 }
 
-/// A range that ends within half a per cent of a tick is meant to end on it: samples stop one period early.
+/// A range that ends within half a per cent of a tick ends on that tick: samples end one period early.
 fn snap_linear(extent: Extent, size: f64, ticks: usize) -> Extent {
     let (lo, hi) = (extent.lo / size, extent.hi / size);
     let step = nice_step((hi - lo) / ticks.max(1) as f64);

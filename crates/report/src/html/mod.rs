@@ -10,7 +10,7 @@ use std::path::Path;
 /// One number at the top of the report.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Card {
-    /// What it is: "Frames lost".
+    /// Label, such as "Frames lost".
     pub label: String,
     /// The number with its unit: "0".
     pub value: String,
@@ -50,7 +50,7 @@ enum Block {
     /// Drawn once, when it is added.
     Figure {
         svg: String,
-        /// The same for a phone.
+        /// The drawing for a phone.
         narrow: String,
         caption: String,
     },
