@@ -189,6 +189,9 @@ struct Drawn {
 
 /// Draws it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
+    if let Some(port) = args.port.as_ref().filter(|_| args.of != Of::Port) {
+        return Err(Problem::new("only a figure of a port has one", "--of port").at(terminal::option("--port", port)).into());
+    }
     let data = data(args)?;
     if args.data {
         let text = serde_json::to_string_pretty(&data).unwrap_or_default();
@@ -335,7 +338,7 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
         let what = format!("xoff figure draws with Matplotlib, and {name} cannot: {why}");
         Problem::new(what, "install the Python package: pip install 'xoff[plot]'")
     };
-    let asked = serde_json::json!({ "run": args.run, "of": args.of, "width": args.width, "formats": args.format, "data": data });
+    let asked = serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
     let mut child = Command::new(&python)
         .args(["-m", "xoff._figure"])
         .stdin(Stdio::piped())
