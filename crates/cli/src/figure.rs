@@ -300,18 +300,22 @@ fn over_time(args: &Args, s: &NetworkScenario, name: &str) -> Result<OverTime, P
     let t = &s.topology;
     let peer = t.nodes[node as usize].ports[port as usize].peer;
     let at = PortNumbers::new(t).of(node, port) as usize;
-    Ok(sampled(course, at, OverTime {
-        port: t.port_name(node, port),
-        peer: t.name(peer).to_owned(),
-        host: t.nodes[node as usize].kind == NodeKind::Host,
-        line_bps: t.link_at(node, port).rate.0,
-        time_ps: Vec::new(),
-        sent_bytes: Vec::new(),
-        paused_ps: Vec::new(),
-        allowed_share: Vec::new(),
-        egress_bytes: Vec::new(),
-        ingress_bytes: Vec::new(),
-    }))
+    Ok(sampled(
+        course,
+        at,
+        OverTime {
+            port: t.port_name(node, port),
+            peer: t.name(peer).to_owned(),
+            host: t.nodes[node as usize].kind == NodeKind::Host,
+            line_bps: t.link_at(node, port).rate.0,
+            time_ps: Vec::new(),
+            sent_bytes: Vec::new(),
+            paused_ps: Vec::new(),
+            allowed_share: Vec::new(),
+            egress_bytes: Vec::new(),
+            ingress_bytes: Vec::new(),
+        },
+    ))
 }
 
 fn sampled(course: &Course, at: usize, mut into: OverTime) -> OverTime {
@@ -336,9 +340,10 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
     let name = python.to_string_lossy().into_owned();
     let missing = |why: &str| {
         let what = format!("xoff figure draws with Matplotlib, and {name} cannot: {why}");
-        Problem::new(what, "install the Python package: pip install 'xoff[plot]'")
+        Problem::new(what, "install xoff's Python package for this interpreter: pip install . in its sources")
     };
-    let asked = serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
+    let asked =
+        serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
     let mut child = Command::new(&python)
         .args(["-m", "xoff._figure"])
         .stdin(Stdio::piped())
@@ -364,5 +369,5 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
 }
 
 fn garbled(why: &str) -> Problem {
-    Problem::new(format!("the Python package gave no figure: {why}"), "install the version of this command: pip install xoff")
+    Problem::new(format!("the Python package gave no figure: {why}"), "install the Python package of the same version: pip install . in its sources")
 }

@@ -19,6 +19,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("xoff reproduce tcd ", "takes minutes"),
     ("xoff reproduce gfc --testbed", "takes minutes"),
     ("xoff reproduce gfc ring", "takes a minute"),
+    ("xoff figure ", "needs the Python package; python/tests/test_figure.py draws the figures"),
     ("xoff switch ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),
     ("xoff host ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),
     (

@@ -46,9 +46,9 @@ mod core_module {
     #[pymodule_export]
     use crate::compare::compare;
     #[pymodule_export]
-    use crate::palette;
-    #[pymodule_export]
     use crate::laws::{Ack, FlowFacts, Link, Occupancy, Pause, Timers};
+    #[pymodule_export]
+    use crate::palette;
     #[pymodule_export]
     use crate::run::{Finished, manifest, read_table, run, tables};
     #[pymodule_export]

@@ -321,7 +321,10 @@ fn left_out(f: &Finished) -> Vec<String> {
     }
     let forward = &f.outcome.fast_forwarded;
     if forward.skipped.0 > 0 {
-        out.push(format!("The state recurred after {}. Fast-forward skipped {} of the run, which is one interval here.", forward.longest, forward.skipped));
+        out.push(format!(
+            "The state recurred after {}. Fast-forward skipped {} of the run, which is one interval here.",
+            forward.longest, forward.skipped
+        ));
     }
     if flows > LISTED_MAX {
         out.push(format!("{LISTED_MAX} of {flows} flows are listed, unfinished and slow ones first; curves and percentiles count all."));
