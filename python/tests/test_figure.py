@@ -32,7 +32,7 @@ def test_a_figure_has_its_width_caption_and_provenance(ring: Path, of: str, widt
     assert "Three-switch ring, PFC, seed 1." in figure.caption
     assert run.result_hash in figure.provenance and f"xoff {xoff.__version__}" in figure.provenance
     assert figure.to_bytes("pdf").startswith(b"%PDF") and figure.to_bytes("png").startswith(b"\x89PNG")
-    # The same bytes every time.
+    # The same bytes every time, also after another format.
     assert figure.to_bytes("svg") == figure.to_bytes("svg")
 
 

@@ -202,7 +202,7 @@ def test_a_wide_table_says_that_it_scrolls(browser: Any, ring_page: Path) -> Non
     with Opened(browser, ring_page.as_uri(), 400) as o:
         assert o.page.is_visible("#flows .hint")
         o.page.evaluate("document.querySelector('#flows .scroll').scrollLeft = 10000")
-        o.page.wait_for_function("document.querySelector('#flows .hint').hidden")
+        o.page.wait_for_function("() => document.querySelector('#flows .hint').hidden")
     with Opened(browser, ring_page.as_uri(), 1400) as o:
         assert not o.page.is_visible("#flows .hint")
 

@@ -30,7 +30,7 @@ from ._run import Run, open
 
 WIDTHS = {"column": 3.35, "page": 7.0}
 """Widths of figures [inches]."""
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7,
     "axes.linewidth": 0.6, "lines.linewidth": 1.2, "xtick.major.width": 0.6, "ytick.major.width": 0.6,
     # Fonts as outlines that programs can edit and search; files with the same bytes every time.
@@ -130,6 +130,10 @@ def drawn(run: Run, of: str, width: str, data: dict[str, Any]) -> PaperFigure:
             result, caption = _port(data["port"], inches)
         else:
             result, caption = (_cycle if of == "cycle" else _network)(run, data["network"], inches)
+        # Settled now, so that all formats have the same layout.
+        for _ in range(2):
+            result.draw_without_rendering()
+        result.set_layout_engine("none")
     return PaperFigure(result, f"{caption} {_subject(run)}", _provenance(run))
 
 
@@ -251,7 +255,7 @@ def _network(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]
     _nodes(axes, net, set(_ends(net, [worst])[0]) if worst else set())
     bar = result.colorbar(lines, ax=axes, orientation="horizontal", fraction=0.05, pad=0.02, aspect=30, shrink=0.7)
     bar.set_label("Paused [% of the run]")
-    bar.outline.set_linewidth(0.4)  # type: ignore[operator]
+    bar.outline.set_linewidth(0.4)
     most = f" {worst} was paused longest, {rows['share'][-1] * 100:.3g} % of the run." if worst and rows["share"][-1] > 0 else " No port was paused."
     which = "each direction of each link" if len(net["name"]) <= NAMED_MAX else "each link, in the direction that was paused longer"
     return result, f"Share of the run for which flow control paused {which}.{most}"
