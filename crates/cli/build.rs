@@ -12,6 +12,8 @@ fn main() {
     let commit = of_checkout().or_else(|| std::fs::read_to_string(carried).ok());
     let words = commit.map(|c| c.trim().to_owned()).filter(|c| !c.is_empty()).map_or(String::new(), |c| format!(" ({c})"));
     println!("cargo:rustc-env=XOFF_BUILD={words}");
+    let hash = words.trim_start_matches([' ', '(']).split([' ', ')']).next().unwrap_or_default();
+    println!("cargo:rustc-env=XOFF_COMMIT={hash}");
 }
 
 /// `292ebc0f1a2b 2026-11-23`; `None`: this is no checkout of xoff, but perhaps a folder within one of something else.

@@ -149,8 +149,14 @@ pub fn started_by(words: Vec<OsString>) {
     let _ = STARTED_BY.set(words);
 }
 
+/// Names the commit of this program in the manifests that it writes. [`main_with_args`], [`main_among`] and [`ask`] call it.
+pub fn identify() {
+    xoff_record::built_from(env!("XOFF_COMMIT"));
+}
+
 /// The command with these arguments, the program's name first; returns its exit code.
 pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
+    identify();
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
@@ -172,6 +178,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// # Errors
 /// What the command would print to stderr before exit code 2.
 pub fn ask(args: impl IntoIterator<Item = OsString>, caller: &Arc<Caller>) -> Result<Given, Problems> {
+    identify();
     let cli = Cli::try_parse_from(args).map_err(|e| unparsed(&e))?;
     caller::serve(caller, || cli.answer()).map(Given::from)
 }

@@ -43,6 +43,7 @@ writes the folder. Exit codes are those of xoff run.";
 
 /// The command with these arguments, in one of several processes; returns its exit code.
 pub fn main_among(args: impl IntoIterator<Item = OsString>, mut processes: Box<dyn Processes>) -> u8 {
+    crate::identify();
     let first = processes.mine() == 0;
     let cli = match agree(&mut *processes, Cli::try_parse_from(args)) {
         Ok(cli) => cli,

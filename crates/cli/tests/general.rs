@@ -38,6 +38,23 @@ fn help_and_version() {
     unknown.complains(&["check"]);
 }
 
+/// A result says which program computed it.
+#[test]
+fn the_manifest_names_the_program() {
+    let dir = support::folder("program");
+    let out = dir.join("ring").display().to_string();
+    let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/tutorial/ring.toml");
+    assert_eq!(xoff(&["run", ring, "--set", "run.duration=1us", "--no-report", "--out", &out]).code, 0);
+    let manifest = std::fs::read_to_string(dir.join("ring/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let (version, commit) = (manifest["xoff_version"].as_str().unwrap(), manifest["xoff_commit"].as_str().unwrap());
+    let named = xoff(&["--version"]).out;
+    assert!(named.starts_with(&format!("xoff {version}")) && named.contains(commit), "{named}: {version}, {commit}");
+    assert_eq!(commit.is_empty(), !named.contains('('), "{named}: {commit}");
+    assert!(manifest["fingerprint"].as_str().is_some_and(|f| f.len() == 16), "{}", manifest["fingerprint"]);
+    assert_eq!(manifest["schema_version"], 1);
+}
+
 #[test]
 fn the_schema_is_json() {
     let schema = xoff(&["schema"]).json();

@@ -39,6 +39,8 @@ fn palette() -> String {
 /// The module.
 #[pymodule(name = "_core")]
 mod core_module {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::ask::{Caller, ask};
     #[pymodule_export]
@@ -57,4 +59,9 @@ mod core_module {
     use crate::table::Table;
     #[pymodule_export]
     const VERSION: &str = xoff_run::VERSION;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) {
+        xoff::identify();
+    }
 }

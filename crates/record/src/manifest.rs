@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,18 @@ pub struct FastForward {
     pub because: Option<String>,
 }
 
+static COMMIT: OnceLock<&'static str> = OnceLock::new();
+
+/// Sets the commit from which this program was built, for the manifests that it writes. The first call counts.
+pub fn built_from(commit: &'static str) {
+    let _ = COMMIT.set(commit);
+}
+
+/// The commit from which this program was built; empty if unknown.
+pub fn commit() -> String {
+    COMMIT.get().copied().unwrap_or_default().to_owned()
+}
+
 /// Processes of versions that did not say.
 fn one() -> u32 {
     1
@@ -70,6 +83,16 @@ fn one() -> u32 {
 pub struct Manifest {
     /// Version of xoff.
     pub xoff_version: String,
+    /// Commit from which it was built; empty: unknown.
+    #[serde(default)]
+    pub xoff_commit: String,
+    /// Fingerprint of the sources that decide results, 16 hexadecimal digits. Two programs with the same fingerprint compute the same results.
+    /// Empty: an earlier version.
+    #[serde(default)]
+    pub fingerprint: String,
+    /// Version of the format of the folder, as in the metadata of its tables; 0: an earlier version.
+    #[serde(default)]
+    pub schema_version: u32,
     /// Text of the scenario.
     pub scenario: String,
     /// Folder in which files named by the scenario are looked up.

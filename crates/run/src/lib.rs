@@ -40,6 +40,9 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// previous results.
 pub const ENGINE: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("XOFF_ENGINE"));
 
+/// The fingerprint alone, as in manifests.
+pub const FINGERPRINT: &str = env!("XOFF_ENGINE");
+
 #[cfg(test)]
 mod tests {
     use super::*;

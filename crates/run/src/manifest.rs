@@ -91,6 +91,9 @@ pub(crate) fn manifest(of: &Source<'_>, clocks: &Clocks, tables: &Closed) -> Man
     let (wall_seconds, cpu_seconds) = clocks.elapsed();
     Manifest {
         xoff_version: crate::VERSION.into(),
+        xoff_commit: xoff_record::commit(),
+        fingerprint: crate::FINGERPRINT.into(),
+        schema_version: xoff_record::SCHEMA_VERSION,
         scenario: of.resolved.to_owned(),
         parameters: of.parameters.to_vec(),
         seed: of.seed,

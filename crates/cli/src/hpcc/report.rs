@@ -139,6 +139,9 @@ pub(super) fn manifest(run: &Run, config: &Path) -> Manifest {
     let marked = sum(|p| p.marked.congestion());
     let mut m = Manifest {
         xoff_version: env!("CARGO_PKG_VERSION").into(),
+        xoff_commit: xoff_record::commit(),
+        fingerprint: xoff_run::FINGERPRINT.into(),
+        schema_version: xoff_record::SCHEMA_VERSION,
         scenario: c.topology_place.as_ref().map(|p| p.source.text().to_owned()).unwrap_or_default(),
         scenario_folder: config.parent().map(|p| p.display().to_string()).unwrap_or_default(),
         parameters: parameters(&run.case),
