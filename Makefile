@@ -194,7 +194,7 @@ tuned: toolchain ## Build target/tuned/release/xoff for the branches of typical 
 install: $(if $(TUNED),tuned,build) ## Install the command, completions and manual pages below PREFIX (default: ~/.local); TUNED=1: that of `make tuned`
 	@$(call step,Installing below $(PREFIX))
 	mkdir -p "$(PREFIX)/bin"
-	install -m 755 $(if $(TUNED),$(TUNED_DIR)/release/xoff,$(XOFF)) "$(PREFIX)/bin/xoff"
+	install -s -m 755 $(if $(TUNED),$(TUNED_DIR)/release/xoff,$(XOFF)) "$(PREFIX)/bin/xoff"
 	$(call extras,"$(PREFIX)","$(PREFIX)/bin/xoff")
 	"$(PREFIX)/bin/xoff" --version
 
