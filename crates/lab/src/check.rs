@@ -10,7 +10,7 @@ use xoff_report::Unit;
 
 use crate::stats::Mean;
 
-/// Where a band comes from.
+/// Source of a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The paper's text: its number, or words that leave no number open (none, some, more, less).
@@ -28,7 +28,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// In words.
+    /// Text for people.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Paper => "paper",
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// Whether the paper claims what is checked.
+    /// True if the paper claims the checked result.
     pub fn is_claim(self) -> bool {
         matches!(self, Source::Paper | Source::Around | Source::Words)
     }
@@ -49,13 +49,13 @@ impl Source {
 /// A measured value and the band in which it must lie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What is measured.
+    /// Name of the measured quantity.
     pub what: String,
     /// Measured value, base unit.
     pub value: f64,
     /// The 95 % interval of a mean: all of it must lie in the band.
     pub interval: Option<(f64, f64)>,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
     /// Smallest accepted value.
     pub low: f64,
@@ -65,9 +65,9 @@ pub struct Check {
     pub possible: (f64, f64),
     /// The paper's value, where it has one.
     pub paper: Option<f64>,
-    /// Where the band comes from.
+    /// Source of the band.
     pub source: Source,
-    /// What it takes that the paper does not state.
+    /// Assumption that the paper does not state.
     pub assumption: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl Check {
     pub fn mean(what: impl Into<String>, unit: Unit, mean: Mean, low: f64, high: f64) -> Self {
         Check::new(what, unit, mean.mean, low, high).of(mean)
     }
-    /// Of a mean over seeds, all of whose 95 % interval must lie in the band. Of one value there is no interval.
+    /// Takes the value and the 95 % interval of a mean over seeds. The whole interval must be in the band. One value has no interval.
     pub fn of(mut self, mean: Mean) -> Self {
         self.value = mean.mean;
         self.interval = (mean.n > 1).then_some((mean.low, mean.high));
@@ -156,7 +156,7 @@ impl Check {
         self
     }
 
-    /// Whether it holds. A value that is no number holds nowhere, and a mean only with all of its interval.
+    /// True if the value, or the whole interval of a mean, is in the band. NaN is in no band.
     pub fn holds(&self) -> bool {
         let inside = |v: f64| self.low <= v && v <= self.high;
         inside(self.value) && self.ends().is_none_or(|(low, high)| inside(low) && inside(high))
@@ -183,7 +183,7 @@ impl Check {
         [below, above].into_iter().find(|&v| v.is_finite() && self.fails_at(v))
     }
 
-    /// Whether the check fails for a value that the quantity can have.
+    /// True if the check fails for a value that the quantity can have.
     fn fails_at(&self, value: f64) -> bool {
         let possible = self.possible.0 <= value && value <= self.possible.1;
         possible && !Check { value, interval: None, ..self.clone() }.holds()
@@ -216,17 +216,17 @@ impl Check {
         self.failing_example().map_or(CANNOT_FAIL.into(), |v| self.unit.format(v))
     }
 
-    /// One sentence.
+    /// Sentence with value, band and the paper's value.
     pub fn sentence(&self) -> String {
         let paper = self.paper.map(|p| format!(", paper {}", self.unit.format(p))).unwrap_or_default();
         format!("{}: {}, expected {}{paper}", self.what, self.measured(), self.range())
     }
 }
 
-/// In place of a value that fails a check, where there is none.
+/// Text for a check that no value fails.
 pub const CANNOT_FAIL: &str = "cannot fail";
 
-/// What a quantity can be by its unit alone: none is negative unless the band says so, and a share ends at 1 unless the band goes on.
+/// Possible values of a quantity by its unit alone: not negative unless the band is, and a share at most 1 unless the band is larger.
 fn possible(unit: &Unit, low: f64, high: f64) -> (f64, f64) {
     let bottom = if low < 0.0 { f64::NEG_INFINITY } else { 0.0 };
     let top = if *unit == Unit::Fraction && (high <= 1.0 || high.is_infinite() && low <= 0.0) { 1.0 } else { f64::INFINITY };

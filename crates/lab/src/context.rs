@@ -1,4 +1,4 @@
-//! What an entry may know of the run it is part of.
+//! Settings of the run, for its entries.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -8,17 +8,17 @@ use xoff_output::Folder;
 
 use crate::{Entry, Judged, ReproduceError};
 
-/// How much work.
+/// Amount of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A sample: all entries together within two minutes on two cores.
     Quick,
-    /// What the documentation's tables are made from.
+    /// Full run, as for the tables of the documentation.
     Full,
 }
 
 impl Mode {
-    /// As on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Quick => "quick",
@@ -26,7 +26,7 @@ impl Mode {
         }
     }
 
-    /// One of two values.
+    /// Picks one of two values by the mode.
     pub fn pick<T>(self, quick: T, full: T) -> T {
         match self {
             Mode::Quick => quick,
@@ -54,7 +54,7 @@ impl Progress for Silent {}
 /// The run that an entry is part of.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// How much work.
+    /// Amount of work.
     pub mode: Mode,
     /// Folder of the results.
     pub out: &'a Path,
@@ -62,7 +62,7 @@ pub struct Context<'a> {
     pub threads: usize,
     /// Receives its progress.
     pub progress: &'a dyn Progress,
-    /// Whether the user asked to stop.
+    /// True if the user asked to stop.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
     /// Seed of every random stream.
     pub seed: u64,

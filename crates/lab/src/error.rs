@@ -8,16 +8,16 @@ use xoff_output::OutputError;
 use xoff_params::ParamError;
 use xoff_scenario::Problems;
 
-/// What can end a reproduction, or one entry of it.
+/// Errors that end a reproduction, or one of its entries.
 #[derive(Debug)]
 pub enum ReproduceError {
     /// The caller asked to stop.
     Interrupted,
     /// No such paper or entry.
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         what: String,
-        /// What there is.
+        /// Known names.
         hint: String,
     },
     /// A scenario of the entry was refused.
@@ -32,7 +32,7 @@ pub enum ReproduceError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the operating system reported.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

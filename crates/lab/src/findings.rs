@@ -1,4 +1,4 @@
-//! What an entry found, and the verdict that follows from it.
+//! Findings of an entry, and the verdict that follows from them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words.
+    /// Text for people.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -36,18 +36,18 @@ impl Verdict {
     }
 }
 
-/// What an entry found.
+/// Findings of an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     /// The measured values that matter, one or two sentences.
     pub measured: String,
-    /// What was checked; the verdict follows from it.
+    /// Checks; the verdict follows from them.
     pub checks: Vec<Check>,
     /// Figures, the main one first.
     pub figures: Vec<Figure>,
     /// Tables beside the figures.
     pub tables: Vec<Table>,
-    /// What the reader should know besides.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// Evidence for deviations: why a value is not the paper's, each with numbers that were computed.
     pub why: Vec<String>,

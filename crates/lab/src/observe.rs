@@ -23,11 +23,11 @@ pub fn load<S: AsRef<str>>(name: &str, text: &str, settings: &[S]) -> Result<Net
 pub struct Observed {
     /// The network.
     pub topology: Topology,
-    /// What happened.
+    /// Outcome of the run.
     pub outcome: Outcome,
     /// The rows of the probes, in the order of events.
     pub rows: Vec<Row>,
-    /// What the loader warned of, one line each.
+    /// Warnings of the loader, one line each.
     pub warnings: Vec<String>,
 }
 

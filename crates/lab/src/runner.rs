@@ -28,13 +28,13 @@ impl Paper {
         self.id.strip_suffix(TESTBED_SUFFIX).map_or_else(|| format!("{}{TESTBED_SUFFIX}", self.id), str::to_owned)
     }
 
-    /// What `xoff reproduce` needs to get it.
+    /// Arguments of `xoff reproduce` for the paper.
     pub fn command(&self) -> String {
         self.id.strip_suffix(TESTBED_SUFFIX).map_or_else(|| self.id.to_owned(), |paper| format!("{paper} --testbed"))
     }
 }
 
-/// What the short name of a paper with real frames ends with.
+/// Suffix of the short name of a paper with real frames.
 pub const TESTBED_SUFFIX: &str = "-testbed";
 
 /// A reproduction: complete, or as far as it came.
@@ -50,7 +50,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether all entries are judged and none of them "not reproduced".
+    /// True if all entries are judged and none is "not reproduced".
     pub fn is_reproduced(&self) -> bool {
         !self.interrupted && self.entries.iter().all(|e| e.verdict != Verdict::NotReproduced)
     }

@@ -20,7 +20,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of independent values. Values that are no numbers (no flow of that size) do not count.
+    /// Mean of independent values. NaN (no flow of that size) does not count.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Mean {
         let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
         let n = values.len();
@@ -61,13 +61,13 @@ impl Mean {
         Mean { mean: self.mean - other.mean, low: self.low - other.high, high: self.high - other.low, n: self.n.min(other.n) }
     }
 
-    /// In words: the value and its interval, each as `one` writes it.
+    /// Text for people: the value and its interval, each formatted by `one`.
     pub fn words(&self, one: impl Fn(f64) -> String) -> String {
         if self.n < 2 { one(self.mean) } else { format!("{} ({} to {})", one(self.mean), one(self.low), one(self.high)) }
     }
 }
 
-/// How many of some runs.
+/// Share of some runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Runs for which something is true.
@@ -91,7 +91,7 @@ impl Share {
         (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
     }
 
-    /// In words.
+    /// Text for people.
     pub fn words(self) -> String {
         if self.n == 0 {
             return "no run counts".into();

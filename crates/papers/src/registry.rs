@@ -1,4 +1,4 @@
-//! Which papers there are, and what is run when one is asked for.
+//! Registry of papers, and the function that runs one.
 
 use std::sync::Arc;
 

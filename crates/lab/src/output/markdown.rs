@@ -61,9 +61,9 @@ fn section(e: &Judged, figures: &str) -> String {
     out
 }
 
-/// How the section of an entry begins.
+/// Start of the section of an entry.
 const SECTION: &str = "\n## ";
-/// How its line in the table begins.
+/// Start of the line of an entry in the table.
 const ROW: &str = "| `";
 
 /// A page in parts: what comes before the entries, and of each entry its line in the table and its section.

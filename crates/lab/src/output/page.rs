@@ -34,7 +34,7 @@ pub(crate) fn draw(report: &Report, cx: &Context) -> Result<xoff_report::Report,
     Ok(page)
 }
 
-/// One line an entry.
+/// Table with one line per entry.
 fn verdicts(report: &Report) -> Table {
     let mut table = Table::new(["Claim", "Title", "Paper", "Measured", "Verdict"]);
     for e in &report.entries {

@@ -52,7 +52,7 @@ pub struct JudgedEntry<'a> {
 }
 
 impl<'a> Reproduced<'a> {
-    /// Of these results.
+    /// Builds the answer from a report.
     pub fn of(report: &'a Report, cx: &Context) -> Self {
         let entries = report.entries.iter().map(JudgedEntry::of).collect();
         Reproduced { paper: report.paper.id, mode: cx.mode.name(), seed: cx.seed, complete: !report.interrupted, entries }

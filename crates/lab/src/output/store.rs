@@ -38,7 +38,7 @@ impl Store {
         format!("{ENTRIES}/{id}.json")
     }
 
-    /// What an earlier run of the same program has judged, if its figures are still there.
+    /// Result of an earlier run of the same program, if its figures still exist.
     pub fn load(&self, entry: &Entry) -> Option<Judged> {
         let out = self.folder.path();
         let kept: Kept = serde_json::from_str(&std::fs::read_to_string(out.join(Store::file(entry.id))).ok()?).ok()?;
@@ -64,7 +64,7 @@ impl Store {
     }
 }
 
-/// What distinguishes one build from another: size and time of the program's file.
+/// Identity of a build: size and time of the program's file.
 fn program() -> String {
     let of = || {
         let m = std::env::current_exe().ok()?.metadata().ok()?;

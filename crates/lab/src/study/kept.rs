@@ -1,4 +1,4 @@
-//! What was done, kept in a file: one line of JSON per finished piece of work, so that a stopped study goes on.
+//! Finished work, kept in a file: one line of JSON per piece, so that a stopped study can continue.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -14,7 +14,7 @@ use crate::ReproduceError;
 /// A line of the file.
 #[derive(Serialize, Deserialize)]
 struct Line {
-    /// What decides results beside the key: those of another program or scenario are not ours.
+    /// Fingerprint of program and scenario: results with another one are not used.
     basis: String,
     key: Value,
     result: Value,

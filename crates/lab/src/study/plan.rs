@@ -13,7 +13,7 @@ pub trait Job: Serialize + Sync {
     const FOLDER: &'static str;
     /// Source of what is kept of it: what an older one kept is not used.
     const SOURCE: &'static str;
-    /// What is kept of it.
+    /// Result that is kept.
     type Run: Serialize + DeserializeOwned + Send;
 
     /// Runs it; `None` when `stop` returned true.
@@ -71,7 +71,7 @@ impl<R> Results<R> {
     pub fn all(&self) -> &[R] {
         &self.runs
     }
-    /// Those of a series, in the order of the seeds.
+    /// Results of a series, in the order of the seeds.
     pub fn of(&self, s: Series) -> &[R] {
         &self.runs[s.first..s.past]
     }
@@ -83,7 +83,7 @@ impl<R> Results<R> {
     pub fn mean(&self, s: Series, value: impl Fn(&R) -> f64) -> Mean {
         Mean::of(self.values(s, value))
     }
-    /// How many times larger it is in `a` than in `b`, seed by seed.
+    /// Ratio of `a` to `b`, seed by seed.
     pub fn ratio(&self, a: Series, b: Series, value: impl Fn(&R) -> f64) -> Mean {
         Mean::ratio(&self.values(a, &value), &self.values(b, &value))
     }

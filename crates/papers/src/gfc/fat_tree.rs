@@ -87,7 +87,7 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
     Ok(Findings { measured, checks, figures: vec![figure(title, &runs, 4)], why, ..Findings::default() })
 }
 
-/// How many ports of the cycle that the paper states are in the deadlock that was found.
+/// Number of ports of the paper's cycle that are in the deadlock.
 fn on_cycle(run: &Observed) -> usize {
     let stuck: Vec<String> =
         run.deadlock().map(|d| d.cycle.iter().map(|p| run.topology.port_name(p.node, p.port)).collect()).unwrap_or_default();

@@ -7,7 +7,7 @@ use super::schemes::{FIFO, GFC_BUFFER, PARKED, PFC, ROUND_ROBIN, SLACK, standsti
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// What might disturb the testbed: name, settings.
+/// Possible disturbances of the testbed: name, settings.
 fn disturbances() -> Vec<(String, Vec<String>)> {
     let mut all = vec![("all start at once, tau 90 us".into(), vec![])];
     for tau in [150.0, 190.0, 214.0] {

@@ -9,9 +9,9 @@ use crate::{Check, Context, Findings, ReproduceError};
 const SCENARIO: (&str, &str) = scenario!("gfc", "fig20.toml");
 /// The paper's H1.
 const PORT: &str = "H0->S1";
-/// What the paper does not say about DCQCN.
+/// Assumption about DCQCN.
 const PARAMETERS: &str = "DCQCN's unstated parameters are those of its own paper; its rate never drops below 100 Mb/s";
-/// Which queue the threshold of 40 KB belongs to.
+/// Assumption about the queue of the 40 KB threshold.
 const INGRESS: &str = "the ECN threshold of 40 KB applies to each ingress queue; 8 of them share the egress queue, which makes 320 KB";
 
 /// The entry.

@@ -34,7 +34,7 @@ pub(super) const SETS: [Set; 3] = [
     Set { name: "testbed, XOFF 30 KB", slack: "1003KB", settings: &["flow_control.pfc.xoff=30KB", "flow_control.pfc.xon=27KB"] },
 ];
 pub(super) const DISCIPLINES: [&str; 4] = ["fifo", "round-robin", "drr", "input-fifo"];
-/// Those that give every input its turn at an output.
+/// Disciplines that serve all inputs of an output.
 const FAIR: [usize; 2] = [1, 2];
 /// An input is read one frame at a time, so that a frame that may not go holds up those behind it.
 pub(super) const INPUT_FIFO: usize = 3;
@@ -43,7 +43,7 @@ const JITTERS: (&[u64], &[u64]) = (&[0, 40], &[0, 10, 40]);
 /// Host i starts i times this later [us].
 pub(super) const OFFSETS: [u64; 3] = [0, 100, 3000];
 
-/// One run.
+/// Run of one setting.
 struct Job {
     set: usize,
     discipline: usize,
@@ -54,7 +54,7 @@ struct Job {
     seed: u64,
 }
 
-/// What came of it.
+/// Result of the run.
 #[derive(Clone, Copy)]
 struct Answer {
     deadlock: bool,
@@ -166,7 +166,7 @@ impl Grid {
         (0..self.jitters.len() * starts).flat_map(|i| self.of(set, discipline, self.jitters[i / starts], i % starts, scheme)).collect()
     }
 
-    /// In order of arrival, with the thresholds of testbed and simulations.
+    /// FIFO, with the thresholds of testbed and simulations.
     fn both(&self, scheme: usize) -> Vec<Answer> {
         (0..2).flat_map(|set| self.along(0, set, scheme)).collect()
     }

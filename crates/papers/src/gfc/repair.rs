@@ -14,7 +14,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 const HOSTS: (&str, &str) = scenario!("gfc", "ring-hosts.toml");
 /// Stretch at the end of a run over which rates are taken.
 const END: Span = Span::from_ms(20);
-/// What the issue asks of a flow of the ring [bit/s].
+/// Required rate of a flow of the ring [bit/s].
 const KEPT: f64 = 4.5e9;
 /// Rate of a link [bit/s], length of a message [bit] and tau of the links of section 6.2.2 [s].
 const LINE: f64 = 10e9;

@@ -16,7 +16,7 @@ pub(super) const SLACK_BUFFER: &str = "1003KB";
 const DISCIPLINES: [&str; 2] = ["fifo", "round-robin"];
 /// Stretch at the end of a run over which rates are taken.
 const END: Span = Span::from_ms(10);
-/// How long runs of GFC in order of arrival are, where its rate falls: at 60 ms it still moves.
+/// Duration of GFC runs under FIFO, where the rate falls: at 60 ms flows still move.
 const LONG: &str = "run.duration=1s";
 
 /// Runs the ring once.

@@ -9,13 +9,13 @@ use crate::lab::Observed;
 /// A flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
-    /// Its kind in a scenario.
+    /// Kind in a scenario.
     pub kind: &'static str,
-    /// Its name in figures.
+    /// Name in figures.
     pub title: &'static str,
-    /// Its colour in figures.
+    /// Colour in figures.
     pub colour: Colour,
-    /// It slows ports down and never stops them.
+    /// True if the scheme slows ports down and never pauses them.
     pub gentle: bool,
 }
 
@@ -31,7 +31,7 @@ pub const GFC_TIME: Scheme = Scheme { kind: "gfc-time", title: "Time-based GFC",
 /// Buffer-based GFC whose entry ports slow down first: ours.
 pub const REPAIRED: Scheme = Scheme { kind: "gfc-buffer", title: "GFC with entry ports", colour: Colour::Purple, gentle: true };
 
-/// Those of the paper, in the order of the tables.
+/// Schemes of the paper, in the order of the tables.
 pub const SCHEMES: [Scheme; 4] = [PFC, CBFC, GFC_BUFFER, GFC_TIME];
 /// The same and ours.
 pub const WITH_REPAIR: [Scheme; 5] = [PFC, CBFC, GFC_BUFFER, GFC_TIME, REPAIRED];
@@ -43,7 +43,7 @@ pub const ROUND_ROBIN: &str = "the egress serves its ingresses round robin (the 
 /// Why GFC's buffer is larger than B_m.
 pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theorems describe a fluid, and frames are not divisible";
 
-/// How long a flow has had no byte when it stands still.
+/// Time without a byte after which a flow counts as stopped.
 pub const STANDSTILL: Span = Span::from_ms(1);
 
 /// What GFC must not do. A deadlock is no check on it: it holds no port, so that no cycle of ports can wait for ever, whatever becomes of

@@ -17,7 +17,7 @@ const SCENARIO: (&str, &str) = scenario!("gfc", "sec7-granularity.toml");
 const PORT: &str = "H0->S1";
 /// Units: that of commodity switches, and one above the share of 10 Gb/s / 16 = 625 Mb/s.
 const UNITS: [u64; 2] = [8_000, 1_000_000_000];
-/// How the limiter of section 7 is read.
+/// Reading of the limiter of section 7.
 const READING: &str = "a target below the unit becomes zero; therefore a queue alternates between zero and a stage above the unit";
 
 /// Buffer-based GFC whose limiter cannot hold less than its unit: targets below it become zero.

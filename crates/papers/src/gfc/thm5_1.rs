@@ -90,7 +90,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], why, ..Findings::default() })
 }
 
-/// Where the sampled fluid begins to pass B_m, by bisection [C T].
+/// Buffer at which the sampled fluid begins to exceed B_m, by bisection [C T].
 fn onset(d: f64) -> f64 {
     let (mut low, mut high) = (0.5, 12.0);
     while high - low > 1e-3 {

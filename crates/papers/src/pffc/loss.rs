@@ -12,7 +12,7 @@ const SENDERS: u64 = 4;
 const MEMORY: u64 = 160_000;
 /// Sum of the ingresses' XOFF over the memory, in tenths. At 7 the headroom of all fits beside it: 4 x (28 + 9.25 + 1.5) KB.
 const RATIOS: [u64; 5] = [7, 8, 9, 20, 40];
-/// Those that the slides are about: the index of 2 and 4 times.
+/// Indices of 2 and 4 times, which the slides discuss.
 const TWICE: usize = 3;
 /// Flows of PFFC, in all.
 const FLOWS: [u64; 4] = [4, 8, 16, 32];

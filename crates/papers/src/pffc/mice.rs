@@ -76,7 +76,7 @@ fn p99_of(size: Option<u64>) -> impl Fn(&Observed) -> f64 {
 
 /// All runs of an entry.
 struct Mice {
-    /// Which elephants, scheme, number of the seed.
+    /// Elephants, scheme, number of the seed.
     jobs: Vec<(usize, Scheme, u64)>,
     runs: Vec<Observed>,
 }

@@ -8,10 +8,10 @@ use crate::lab::{self, Observed};
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// What the hosts obey: name, scheme, setting.
+/// Pause that hosts support: name, scheme, setting.
 const HOSTS: [(&str, Scheme, &str); 3] =
     [("PFC", PFC, "host.obeys=flows"), ("PFFC, by flow", PFFC, "host.obeys=flows"), ("PFFC, by priority", PFFC, "host.obeys=priorities")];
-/// Where the first elephant begins, and whether mice begin at the same host.
+/// Source of the first elephant, and whether mice start at the same host.
 const SOURCES: [(&str, &str, bool); 2] = [("at H2, mice at H1", "flow[0].src=H2", false), ("at H1, like the mice", "flow[0].src=H1", true)];
 
 /// The study.

@@ -1,4 +1,4 @@
-//! What the entries share: the two schemes, the two kinds of sources, and the product of rate and delay of their hops.
+//! Common parts of the entries: the two schemes, the two kinds of sources, and the bandwidth-delay product of their hops.
 
 use xoff_report::{Colour, mechanism};
 use xoff_units::{Bytes, Rate, Span};
@@ -9,11 +9,11 @@ use crate::{Context, ReproduceError};
 /// A flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
-    /// Its kind in a scenario.
+    /// Kind in a scenario.
     pub kind: &'static str,
-    /// Its name in figures.
+    /// Name in figures.
     pub title: &'static str,
-    /// Its colour in figures.
+    /// Colour in figures.
     pub colour: Colour,
 }
 
@@ -31,7 +31,7 @@ pub const LINE: Rate = Rate::from_gbps(10);
 pub const TAU: Span = Span(2 * 1_200_000 + 2 * 1_000_000 + 3_000_000);
 /// Stretch at the end of a run over which rates are taken.
 pub const END: Span = Span::from_ms(10);
-/// What the bands say without a number of the slides.
+/// Assumption of bands without a number of the slides.
 pub const SHAPE: &str = "the slides' figures could not be read; the set-up is chosen";
 
 /// C tau [bytes].

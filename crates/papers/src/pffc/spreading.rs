@@ -9,7 +9,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 
 /// The scenario; another entry lets its flows collide.
 pub(super) const SCENARIO: (&str, &str) = scenario!("pffc", "victim.toml");
-/// What the slides leave open.
+/// Assumption about the slides.
 const SLOW: &str = "the slow link carries 1 Gb/s";
 
 /// The entry.

@@ -11,7 +11,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 const PAPER: [(Scheme, u64, f64, f64); 2] = [(PFC, 156_461, 0.0040, 100e6), (PFFC, 211_010, 0.0054, 135e6)];
 /// The smallest Ethernet frame [bytes].
 const FRAME: u64 = 64;
-/// How long the measurement lasted, by both rows [s].
+/// Duration of the measurement, by both rows [s].
 const LASTED: f64 = 2.0;
 /// Assumption behind the shares.
 const TWO_SECONDS: &str = "the measurement lasted 2.0 s";
@@ -120,7 +120,7 @@ fn figure(part: impl Fn(usize, u64) -> f64) -> Figure {
         .panel(panel)
 }
 
-/// How far the ratio of Table 3 may be off, in the simulator and with real frames.
+/// Tolerance of the ratio of Table 3, in the simulator and with real frames.
 pub const RATIO: f64 = 0.1;
 
 /// The entry `table3-bytes`.

@@ -21,7 +21,7 @@ const COLOURS: [Colour; 2] = [Colour::Blue, Colour::Green];
 /// A run: scene, kind of sources, both thresholds.
 type Job = (usize, usize, u64, u64);
 
-/// What a run gave.
+/// Result of a run.
 struct Seen {
     /// Throughput at the receiver, as a share of its link.
     share: f64,

@@ -27,7 +27,7 @@ const BEGIN: Time = Time::from_us(50);
 /// Feedback of networks on the wire [bytes].
 const FEEDBACK: u64 = 64;
 
-/// How congestion is managed.
+/// Congestion management of a run.
 enum Means {
     /// Settings over the scenario of a network.
     Network(&'static [&'static str]),
@@ -70,7 +70,7 @@ const QCN: [&str; 4] =
 /// The first scheme of request-grant with reserved buffers; that of PFC alone is 0.
 const RESERVED: usize = SCHEMES.len() - 2;
 
-/// What came of a workload under a scheme.
+/// Result of a workload under a scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Fate {
     /// Throughput of the hot outputs, as a share of their links.
@@ -87,7 +87,7 @@ struct Fate {
     control: f64,
     /// Largest buffer of one port: an ingress of a switch, or a queue of an element [bytes].
     buffer: u64,
-    /// How often a port was stopped.
+    /// Number of pauses of all ports.
     stops: u64,
     /// Frames lost, deadlocks.
     lost: u64,

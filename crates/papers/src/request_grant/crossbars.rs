@@ -13,7 +13,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 /// The elements: name, and the buffer of a crosspoint.
 const ELEMENTS: [(&str, Option<Bytes>); 2] = [("input and output queues", None), ("buffered crossbar", Some(Bytes(8 << 10)))];
 
-/// What a buffered crossbar is.
+/// Assumption about a buffered crossbar.
 const SIZE: &str = "8 KiB at each crosspoint, with its own credits. An 8 x 8 element then has 512 KiB, one of queues 544 KiB, and the \
     reservation of an output (60 KiB) fits its column.";
 

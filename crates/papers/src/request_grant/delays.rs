@@ -9,7 +9,7 @@ use super::setups::{self, MAX_P, MIN_P, t_min};
 use crate::study::Job as _;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// One packet from input 0 to output 9, through an empty network: its delay [t_min].
+/// Delay of one packet from input 0 to output 9, through an empty network [t_min].
 fn alone(cx: &Context, size: Bytes, speedup: f64, unsolicited: bool) -> Result<f64, ReproduceError> {
     let packets = vec![Arrival { at: Time(0), input: 0, output: 9, size }];
     let pattern = Pattern::Listed { packets, hot: Vec::new() };

@@ -80,7 +80,7 @@ fn held(run: &Run, from: f64, to: f64) -> f64 {
     inside.iter().sum::<f64>() / inside.len() as f64
 }
 
-/// What comes first: an input with more grants than one output gives, a full buffer, lost throughput.
+/// Order of events: an input with more grants than one output gives, a full buffer, lost throughput.
 fn order(results: &Results, s: Series) -> Table {
     let mut table = Table::new([
         "Seed",

@@ -131,7 +131,7 @@ fn with_speedup(fast: &Sweep, results: &Results) -> Vec<Check> {
     checks
 }
 
-/// What the other reading of the load says.
+/// Results of the other reading of the load.
 fn beside_note(results: &Results, curve: &Curve, what: &str) -> String {
     let points: Vec<String> = curve
         .up_to(1.0)

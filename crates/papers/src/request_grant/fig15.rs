@@ -90,7 +90,7 @@ impl Seen {
     fn recovery(&self, scheme: usize) -> Mean {
         self.mean(scheme, recovery)
     }
-    /// How many times larger something is under implicit rates than under reserving, seed by seed.
+    /// Ratio of implicit rates to reserving, seed by seed.
     fn beside(&self, value: impl Fn(&Run) -> f64) -> Mean {
         let of = |scheme: usize| self.results.values(self.series[scheme], &value);
         Mean::of(of(1).iter().zip(of(0)).map(|(implicit, reserve)| implicit / reserve))

@@ -14,7 +14,7 @@ const INPUTS: u32 = 63;
 /// A segment [bytes].
 const SEGMENT: u64 = 256;
 
-/// In which order round trips stand along the round robin of the output.
+/// Order of round trips along the round robin of the output.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Falling,

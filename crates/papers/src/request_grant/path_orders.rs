@@ -10,7 +10,7 @@ use crate::stats::Mean;
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// How a flow spreads its segments (sections 2.1 and 3.2), and whose path its control takes.
+/// Spreading of the segments of a flow (sections 2.1 and 3.2), and the path of its control.
 const ORDERS: [(&str, Spray, ControlPath); 5] = [
     ("round robin", Spray::RoundRobin, ControlPath::Shared),
     ("round robin, separate control", Spray::RoundRobin, ControlPath::Own),

@@ -1,4 +1,4 @@
-//! One run of a fabric, and what is kept of it.
+//! Run of a fabric, and its kept result.
 //!
 //! ```text
 //!   Config --run--> Run { throughput, delays, windows, queues, messages }, times in t_min
@@ -43,7 +43,7 @@ impl Delays {
 /// A stretch of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// Its end [t_min].
+    /// End of the run [t_min].
     pub end: f64,
     /// Throughput of an output that is no hotspot, as a share of its line.
     pub cold: f64,
@@ -58,16 +58,16 @@ pub struct Stretch {
     pub hot_queue_mean: f64,
     /// Grants held by the input that holds most at the end [segments].
     pub grants_max: u32,
-    /// By an input on average [segments].
+    /// Mean over inputs [segments].
     pub grants_mean: f64,
 }
 
-/// What is kept of a run.
+/// Kept result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Throughput of outputs that are no hotspots, as a share of their lines.
     pub cold: f64,
-    /// What they were offered.
+    /// Offered load.
     pub offered: f64,
     /// Throughput of the hotspots; 0 without any.
     pub hot: f64,
@@ -87,9 +87,9 @@ pub struct Run {
     pub reassembly_max: u64,
     /// Segments with payload.
     pub segments: u64,
-    /// Of those, unsolicited.
+    /// Unsolicited segments.
     pub unsolicited: u64,
-    /// Of those, overtaken by a later one of their flow.
+    /// Segments overtaken by a later one of their flow.
     pub out_of_order: u64,
     /// Stand-alone control segments, or messages beside the data.
     pub control: u64,
@@ -196,7 +196,7 @@ impl Plan {
     }
 }
 
-/// What must hold of every run but those that are to deadlock.
+/// Checks of every run except those that are meant to deadlock.
 pub fn soundness(results: &Results) -> Check {
     Check::none("reassembly deadlocks in all runs", "deadlocks", results.sum(|r| r.stuck.is_some().into()))
 }

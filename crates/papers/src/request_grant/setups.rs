@@ -13,19 +13,19 @@ pub const MIN_P: Bytes = Bytes(40);
 pub const MAX_P: Bytes = Bytes(9_000);
 /// Packets of a burst, on average.
 pub const BURST: f64 = 36.0;
-/// How much more than they can carry hotspots receive.
+/// Overload of hotspots.
 pub const FACTOR: f64 = 2.5;
 /// Outputs, and ports of a switch.
 pub const PORTS: u32 = 64;
 /// The last-stage switch whose outputs are hotspots: its number times 8 is its first output.
 pub const HOT_SWITCH: u32 = 7;
 
-/// How loads are normalised, for the assumptions of entries.
+/// Normalisation of loads, for the assumptions of entries.
 pub const LOAD: &str = "the load is that of an output that is no hotspot, as a share of its line rate. An input receives at most its \
     line rate. With 8 hotspots of 2.5 the others can therefore be loaded up to (64 - 20)/56 = 0.786, the \"peak possible rate\" of Fig. \
     4.";
 
-/// How the crossbar is read, for the assumptions of entries.
+/// Reading of the crossbar, for the assumptions of entries.
 pub const CROSSBAR: &str = "the crossbar gives each output 2 L_F, also while a segment is still arriving";
 
 /// Claims of the paper whose answer hangs on an assumption.
@@ -135,7 +135,7 @@ pub fn seeds(cx: &Context, ports: u32) -> u64 {
     cx.mode.pick(1, if ports > PORTS { 3 } else { 10 })
 }
 
-/// What a quick run leaves out.
+/// Note on the parts that a quick run leaves out.
 pub fn quick_note(cx: &Context, notes: &mut Vec<String>) {
     if cx.mode == Mode::Quick {
         notes.push("Quick: fewer loads and seeds, and half the time.".into());

@@ -14,7 +14,7 @@ const SLOT: u64 = 10;
 /// A request: when, by which input, to which output, for how many segments.
 pub type Request = (u64, usize, usize, u32);
 
-/// What happened.
+/// Outcome of the run.
 #[derive(Default)]
 pub struct Seen {
     /// Grants: slot, output, input, segments.

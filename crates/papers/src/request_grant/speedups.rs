@@ -24,7 +24,7 @@ fn workloads() -> [(&'static str, Sizes, f64, u64); 2] {
 /// The runs.
 struct Runs {
     results: Results,
-    /// By workload: implicit by [`SPEEDUPS`], and reserving at 1.1.
+    /// Results by workload: implicit by [`SPEEDUPS`], and reserving at 1.1.
     all: Vec<(Vec<Series>, Series)>,
     /// The buffers of 32 KB under many jumbo packets, in which the paper saw them fill up, by [`SPEEDUPS`].
     small: [Series; 4],

@@ -210,7 +210,7 @@ pub fn table(results: &Results, loads: &[&str], variants: &[&str], all: &[Vec<Se
     t
 }
 
-/// What was carried, as bars.
+/// Carried load, as bars.
 pub fn bars(results: &Results, title: &str, caption: &str, loads: &[&str], variants: &[&str], all: &[Vec<Series>]) -> Figure {
     let bar = |m: Mean| Bar::with_interval(m.mean, m.low, m.high);
     let value = |r: &Run| r.carried();

@@ -9,9 +9,9 @@ use crate::Context;
 use crate::stats::Mean;
 use crate::study::Series;
 
-/// One curve.
+/// Curve of a figure.
 pub struct Curve {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Load and its runs.
     points: Vec<(f64, Series)>,
@@ -104,7 +104,7 @@ impl Curve {
     pub fn dashed(&mut self) {
         self.dashed = true;
     }
-    /// Its loads.
+    /// Loads of the curve.
     pub fn loads(&self) -> impl Iterator<Item = f64> + '_ {
         self.points.iter().map(|p| p.0)
     }

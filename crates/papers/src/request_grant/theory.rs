@@ -95,7 +95,7 @@ fn level(r: &Report) -> f64 {
     (r.routing().level / r.b).to_f64()
 }
 
-/// What the trials of a network come to; levels are over b.
+/// Results of the trials of a network; levels are over b.
 struct Levels {
     /// Trials with all premises.
     kept: Vec<Report>,

@@ -175,7 +175,7 @@ pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(f)
 }
 
-/// Which traffic is the worst, and for how long.
+/// Worst traffic, and its course over time.
 pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
     let (small, large) = (Seen::run(cx, 64)?, Seen::run(cx, 256)?);
     // Smooth packets of 40 B at w = 0.5, for longer; and with nothing sent unasked.

@@ -25,7 +25,7 @@ fn shown(run: usize, mark: Mark) -> Mark {
 const NAMES: [&str; 4] = ["ECN", "TCD, unchanged", "TCD, A", "TCD, B"];
 const LOADS: [(&str, Load); 2] = [("one congestion point", Load::Single), ("two congestion points", Load::Multiple)];
 
-/// In the order of [`NAMES`].
+/// Results in the order of [`NAMES`].
 fn setups(load: Load) -> [Setup; 4] {
     let tcd = Setup::new(Fabric::Cee, Detection::Tcd, load);
     let cut = |cut: &str| tcd.clone().with(["rate_control.dcqcn.tcd=true".to_owned(), format!("rate_control.dcqcn.tcd_cut={cut}")]);
@@ -157,7 +157,7 @@ fn figure(runs: &[Observed]) -> Figure {
     figure
 }
 
-/// By discipline: those of `runs` with one congestion point, then `others`.
+/// Table by discipline: `runs` with one congestion point, then `others`.
 fn readings(runs: &[Observed], others: &[Observed]) -> Table {
     let mut readings = Table::new(["Egress", "Marks and rate control", "P2 paused until", "UE of P2", "Highest queue of P2"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right])

@@ -1,4 +1,4 @@
-//! How long after its release the covered root P2 is still not known to be congested.
+//! Time from the release of the covered root P2 until it is known to be congested.
 
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
 

@@ -22,7 +22,7 @@ const ASSUMING: &str = "R_i is the rate at which the port sends while it is ON: 
 struct Seen {
     rivals: u64,
     period: Span,
-    /// By Eq. (4) [ps].
+    /// T_on by Eq. (4) [ps].
     expected: f64,
     /// Measured [ps].
     periods: Vec<f64>,

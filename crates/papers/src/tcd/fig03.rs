@@ -72,13 +72,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure], tables: seen.tables, why, ..Findings::default() })
 }
 
-/// What both figures run: the entry's reading, and the others for the tables.
+/// Runs of both figures: the entry's reading, and the others for the tables.
 pub(super) struct Seen {
     /// CEE and InfiniBand.
     pub runs: Vec<Observed>,
     /// The same with every other reading, and the marks.
     pub tables: Vec<Table>,
-    /// What the readings differ in.
+    /// Tables of the readings.
     pub why: Vec<String>,
 }
 
@@ -155,7 +155,7 @@ pub(super) fn observe(cx: &Context, load: Load, paper: bool) -> Result<Seen, Rep
     Ok(Seen { runs, tables, why })
 }
 
-/// What P2's course hangs on.
+/// Notes on the dependence of P2's queue.
 pub(super) fn assumption(fabric: Fabric) -> &'static str {
     match fabric {
         Fabric::Cee => READ,
@@ -178,7 +178,7 @@ pub(super) fn course(fabric: Fabric, paper_ms: f64, run: &Observed) -> Vec<Check
     ]
 }
 
-/// One sentence a fabric.
+/// Sentence per fabric.
 pub(super) fn summary(runs: &[Observed]) -> String {
     let one = |fabric: Fabric, run: &Observed| {
         let flows = Flows::of(run);

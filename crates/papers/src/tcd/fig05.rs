@@ -10,7 +10,7 @@ use super::second_reading;
 use crate::lab::{self, Observed};
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// What a port is in a tree.
+/// Role of a port in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Root,
@@ -20,7 +20,7 @@ enum Role {
 }
 
 impl Role {
-    /// By what the port mostly is in a stretch of time.
+    /// Role by the state of the port during most of an interval.
     fn of(run: &Observed, port: &str, from: f64, to: f64) -> (Role, f64) {
         let of = |state| share(run, port, state, from, to);
         let all = [

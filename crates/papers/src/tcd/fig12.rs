@@ -74,7 +74,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables, why, ..Findings::default() })
 }
 
-/// What the states hang on.
+/// Notes on the dependence of the states.
 pub(super) fn assumption(fabric: Fabric) -> &'static str {
     match fabric {
         Fabric::Cee => READ,

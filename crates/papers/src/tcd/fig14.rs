@@ -21,7 +21,7 @@ const TRAFFIC: &str = "the simulation of concurrent bursts is that of section 5.
 /// Assumption behind the rate control.
 const RULES: &str = "DCQCN has TCD's rules of section 5.2.1 (reading A of alpha 1.2)";
 
-/// What one run counts: victims' frames with this mark.
+/// Victims' frames with this mark in one run.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     ce: u64,
@@ -46,7 +46,7 @@ struct Sweeps {
     main: Sweep,
     /// With DCQCN as it is.
     plain: Sweep,
-    /// In the scenario of Fig. 12.
+    /// Marks in the scenario of Fig. 12.
     bursts: Sweep,
 }
 
@@ -221,7 +221,7 @@ impl Sweeps {
     }
 }
 
-/// What was seen at an epsilon.
+/// Results at an epsilon.
 fn at(sweep: &Sweep, epsilon: f64) -> Seen {
     sweep.iter().find(|p| p.0 == epsilon).map(|p| p.1).unwrap_or_default()
 }
@@ -244,7 +244,7 @@ fn victims(run: &Observed) -> Seen {
     all.fold(Seen::default(), |sum, f| Seen { ce: sum.ce + f.marked.of(CodePoint::Ce), ue: sum.ue + f.marked.of(CodePoint::Ue), runs: 0 })
 }
 
-/// What the ports put on F0 and F2.
+/// Marks of the ports on F0 and F2.
 fn single(run: &Observed) -> Seen {
     let flows = Flows::of(run);
     let of = |mark| PORTS.iter().map(|(_, p)| fig2::count(run, p, flows.f0, mark) + fig2::count(run, p, flows.f2, mark)).sum();

@@ -27,7 +27,7 @@ pub const PORTS: [(&str, &str); 4] = [("P0", P0), ("P1", P1), ("P2", P2), ("P3",
 /// The scenario of all micro-benchmarks in this network.
 pub const SCENARIO: (&str, &str) = scenario!("tcd", "fig2.toml");
 
-/// What the paper calls CEE and InfiniBand: flow control, its own detection, its own rate control.
+/// The paper's CEE and InfiniBand: flow control with its own detection and rate control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fabric {
     /// PFC, ECN, DCQCN.
@@ -37,7 +37,7 @@ pub enum Fabric {
 }
 
 impl Fabric {
-    /// As the paper calls it.
+    /// Name in the paper.
     pub fn name(self) -> &'static str {
         match self {
             Fabric::Cee => "CEE",
@@ -46,7 +46,7 @@ impl Fabric {
     }
 }
 
-/// Who marks.
+/// Detection that marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
     /// ECN, or FECN.
@@ -99,16 +99,16 @@ pub const BECN: &str = "a flow gets one BECN per 50 us, as with DCQCN. With one 
 pub const ROUNDS: &str = "a round of 15 x 64 KB every 192 us, the time it needs at P3, for 3 ms. Bursts ignore marks (the paper: 64 KB \
     bursts that last for about 3 ms and cannot be controlled).";
 
-/// One run.
+/// Setup of one run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// CEE or InfiniBand.
     pub fabric: Fabric,
-    /// Who marks.
+    /// Detection that marks.
     pub detection: Detection,
     /// F0 and F2.
     pub load: Load,
-    /// What the paper leaves open.
+    /// Reading of the settings that the paper leaves open.
     pub reading: Reading,
     /// More settings, laid over all others.
     pub more: Vec<String>,
@@ -227,7 +227,7 @@ pub fn rate_after(run: &Observed) -> f64 {
     lab::mean(&run.port_rate(P2, RateSource::Measured), from, from + lab::ms(1.0))
 }
 
-/// What of it is F1's: all that is not F0's or F2's at their receiver [bit/s].
+/// Part of F1: the rate that is not F0's or F2's at their receiver [bit/s].
 pub fn f1_after(run: &Observed) -> f64 {
     let from = drained(run);
     let flows = Flows::of(run);

@@ -13,7 +13,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 const SCENARIO: (&str, &str) = scenario!("tcd", "fairness.toml");
 /// Over which rates are compared: some ten periods of PFC, and enough frames to distinguish rates [ps].
 const WINDOW: f64 = 5e8;
-/// What TIMELY needs besides.
+/// Additional settings of TIMELY.
 const TIMELY: [&str; 2] = ["rate_control=timely", "host.acks=per-frame"];
 /// The egress of ns3-rdma.
 const IN_ORDER: &str = "switch.discipline=fifo";
@@ -169,7 +169,7 @@ fn number(v: f64) -> String {
     if v.is_finite() { format!("{v:.4}") } else { "n/a".into() }
 }
 
-/// What is measured of one run.
+/// Measurements of one run.
 struct Seen {
     /// P2's last UE while the bursts last: it is released then [ps].
     released: f64,

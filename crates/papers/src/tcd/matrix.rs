@@ -70,7 +70,7 @@ impl Runs {
         Ok(Runs { seeds, results: plan.run(cx)?, series, patient })
     }
 
-    /// How many times longer flows of a group take without TCD than with it.
+    /// Ratio of the times of a group of flows without TCD to those with it.
     fn gain(&self, fc: usize, rc: usize, group: usize) -> Mean {
         let [without, with] = self.series[fc][rc];
         self.results.ratio(without, with, group, |g| g.fct())

@@ -1,4 +1,4 @@
-//! One run of a scenario, and what is kept of it.
+//! Run of a scenario, and its kept result.
 //!
 //! ```text
 //!   Job (scenario, settings, groups of flows) --run--> Run { per group: counts, completion times, slowdowns, marks; totals }
@@ -53,16 +53,16 @@ impl Pick {
     }
 }
 
-/// What is run.
+/// A run: scenario, settings and what to examine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// File name of the scenario.
     pub scenario: String,
-    /// Its text, hashed: a run of another text is another run.
+    /// Hash of the text: a run of another text is another run.
     pub text: String,
-    /// What is laid over it.
+    /// Settings over the scenario.
     pub settings: Vec<String>,
-    /// What is examined.
+    /// Flows that are examined.
     pub groups: Vec<Pick>,
 }
 
@@ -80,7 +80,7 @@ fn text(file: &str) -> &'static str {
     FILES.iter().find(|f| f.0 == file).unwrap_or_else(|| panic!("no scenario '{file}'")).1
 }
 
-/// What came of the flows of a [`Pick`].
+/// Results of the flows of a [`Pick`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Flows that began.
@@ -91,7 +91,7 @@ pub struct Group {
     fct_ps: f64,
     /// Mean of completion time over the shortest possible time.
     slowdown: f64,
-    /// Its median, 95th and 99th percentile.
+    /// Median, 95th and 99th percentile.
     quantiles: [f64; 3],
     /// Bytes of complete flows over their completion times [bit/s].
     rate: f64,
@@ -144,9 +144,9 @@ pub struct Totals {
     pub violations: u64,
     /// Deadlocks.
     pub deadlocks: u64,
-    /// How often ports were stopped.
+    /// Number of pauses of all ports.
     pub pauses: u64,
-    /// How long, all ports added up [ns].
+    /// Total pause time of all ports [ns].
     pub pause_ns: u64,
     /// Flow control messages.
     pub messages: u64,
@@ -160,10 +160,10 @@ pub struct Totals {
     pub frame_hops: u64,
 }
 
-/// What is kept of a run.
+/// Kept result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// In the order of the job's.
+    /// Results in the order of the job's picks.
     pub groups: Vec<Group>,
     /// The whole network.
     pub totals: Totals,
@@ -277,7 +277,7 @@ impl Results {
     pub fn mean(&self, s: Series, group: usize, value: impl Fn(&Group) -> f64) -> Mean {
         self.0.mean(s, |r| value(&r.groups[group]))
     }
-    /// How many times larger it is in `a` than in `b`, seed by seed.
+    /// Ratio of `a` to `b`, seed by seed.
     pub fn ratio(&self, a: Series, b: Series, group: usize, value: impl Fn(&Group) -> f64 + Copy) -> Mean {
         self.0.ratio(a, b, |r| value(&r.groups[group]))
     }
@@ -289,7 +289,7 @@ impl Results {
     pub fn flows(&self, s: Series, group: usize) -> u64 {
         self.0.of(s).iter().map(|r| r.groups[group].flows).sum()
     }
-    /// What must hold of every run: nothing lost, all complete, no promise broken.
+    /// Checks of every run: nothing lost, all complete, no invariant violated.
     pub fn soundness(&self) -> Vec<Check> {
         let sum = |value: fn(&Totals) -> u64| self.0.sum(|r| value(&r.totals));
         vec![

@@ -1,15 +1,15 @@
-//! What is compared: a detection with a rate control.
+//! Schemes that are compared: a detection with a rate control.
 
 use xoff_report::Colour;
 
 /// Detection and rate control as settings over a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
-    /// Its name in figures.
+    /// Name in figures.
     pub name: &'static str,
-    /// What is laid over the scenario.
+    /// Settings over the scenario.
     pub settings: &'static [&'static str],
-    /// Its colour in figures.
+    /// Colour in figures.
     pub colour: Colour,
 }
 

@@ -1,6 +1,6 @@
-//! The same checks on the egress of ns3-rdma, the simulator that the paper's grew from: frames leave in order of arrival.
+//! The same checks on the egress of ns3-rdma, the simulator that the paper's grew from: its egress is FIFO.
 //!
-//! The entries serve ingresses in turn, which gives the paper's pictures; the paper names no discipline, so both are on the page.
+//! The claims serve ingresses round robin, which gives the paper's figures. The paper names no discipline, so that the page has both.
 
 use xoff_report::{Align, Cell, Table};
 

@@ -198,7 +198,7 @@ fn observe(cx: &Context, jobs: &[Job]) -> Result<(Vec<Runs>, Vec<Observed>), Rep
     Ok((all(cx, &cells)?, simulated))
 }
 
-/// What both figures claim: who stands still, who moves and how fast, and that nothing is lost.
+/// Claims of both figures: stopped flows, moving flows and their rates, and no loss.
 fn common(jobs: &[Job], all: &[Runs]) -> Findings {
     let mut checks = Vec::new();
     for (job, runs) in jobs.iter().zip(all) {

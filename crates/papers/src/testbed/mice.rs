@@ -17,11 +17,11 @@ use crate::{Check, Context, Findings, ReproduceError};
 const SCENARIO: (&str, &str) = scenario!("pffc/testbed", "mice.toml");
 /// The programs.
 const PROGRAMS: &str = include_str!("mice.py");
-/// Mice begin after so long [s].
+/// Time before the first mouse [s].
 const SETTLE: u32 = 4;
 /// Sizes of mice [bytes], and how many begin in a second: the loads of the simulated entry, 2 and 5 % of the line.
 const KINDS: [(u64, f64); 2] = [(10_000, 25.0), (100_000, 6.25)];
-/// How often a run is tried until the processor was there.
+/// Number of tries until the process was not descheduled.
 const TRIES: usize = 3;
 const SCHEMES: [Scheme; 2] = [PFC, PFFC];
 
@@ -38,7 +38,7 @@ pub fn run_tcp(cx: &Context) -> Result<Findings, ReproduceError> {
     entry(cx, "Real frames: TCP mice next to TCP elephants", &[("CUBIC", Some("cubic")), ("Reno", Some("reno"))])
 }
 
-/// What a run showed.
+/// Result of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Seen {
     elephants: String,
@@ -68,7 +68,7 @@ fn seconds(cx: &Context) -> u32 {
     cx.mode.pick(4, 6)
 }
 
-/// One run.
+/// Runs the testbed once.
 fn once(cx: &Context, elephants: Elephants, scheme: Scheme, nth: usize, folder: &Path) -> Result<Seen, ReproduceError> {
     let settings = vec![format!("run.seed={}", cx.seed), format!("flow_control.kind={}", scheme.kind)];
     let scenario = lab::load(SCENARIO.0, SCENARIO.1, &settings)?;

@@ -15,20 +15,20 @@ use crate::{Check, Context, ReproduceError};
 /// A run in which the processor was elsewhere for more than this share of the time proves nothing: beside work that kept both processors
 /// busy for 25 to 28 % of it TCD marked a flow CE under credits, while its queue drained, in ten of ten runs, and below 1 % in none.
 pub const LEFT_OUT: f64 = 0.1;
-/// How often a run is tried until the processor was there.
+/// Number of tries until the process was not descheduled.
 const TRIES: usize = 3;
 /// Folder of the captures of runs that are not kept.
 const RUNNING: &str = ".running";
 /// Assumption where there is no packet capture.
 const OWN: &str = "tcpdump and dumpcap, or tshark, are missing: xoff's own capture of the link is counted, by its own parsers";
 
-/// What is run several times.
+/// A cell: a scenario that runs several times.
 pub struct Cell {
-    /// Its name in tables.
+    /// Name in tables.
     pub name: String,
     /// Name and text of the scenario.
     pub scenario: (&'static str, &'static str),
-    /// What is laid over it.
+    /// Settings over the scenario.
     pub settings: Vec<String>,
     /// The packet capture is of this link.
     pub captured: Option<&'static str>,
@@ -40,14 +40,14 @@ impl Cell {
         Cell { name: name.into(), scenario, settings: settings.iter().map(|s| (*s).to_owned()).collect(), captured: None }
     }
 
-    /// Its scenario.
+    /// Scenario.
     pub fn load(&self, cx: &Context) -> Result<NetworkScenario, ReproduceError> {
         let mut settings = vec![format!("run.seed={}", cx.seed)];
         settings.extend_from_slice(&self.settings);
         lab::load(self.scenario.0, self.scenario.1, &settings)
     }
 
-    /// What the simulator predicts.
+    /// Prediction of the simulator.
     pub fn simulate(&self, cx: &Context) -> Result<Observed, ReproduceError> {
         lab::observe(cx, &self.load(cx)?)
     }
@@ -62,7 +62,7 @@ impl Cell {
 pub struct Real {
     /// Rows and counters, as those of a simulation.
     pub seen: Observed,
-    /// What only real frames show.
+    /// Counters that only real frames have.
     pub real: RealReport,
     /// The tool that captured.
     pub by: Option<packet_capture::By>,
@@ -72,7 +72,7 @@ pub struct Real {
     pub whole: Option<packet_capture::Seen>,
     /// Frames that the capture missed, by its own count.
     pub missed: u64,
-    /// By the packet capture: the link stood still in the last second.
+    /// Packet capture: the link was idle in the last second.
     pub still: bool,
 }
 
@@ -102,7 +102,7 @@ pub struct Runs {
     pub inconclusive: Vec<f64>,
     /// Tries, all runs.
     pub tries: usize,
-    /// Which of the tries made `runs`.
+    /// Indices of the tries that became `runs`.
     pub tries_that_count: Vec<usize>,
 }
 
@@ -148,7 +148,7 @@ impl Runs {
     }
 }
 
-/// How often a cell is run.
+/// Number of runs of a cell.
 pub fn repetitions(cx: &Context) -> usize {
     cx.mode.pick(3, 10)
 }
@@ -226,7 +226,7 @@ fn once(cx: &Context, cell: &Cell, s: &NetworkScenario, folder: &Path, tap: Opti
     Ok(Real { seen, real: o.real, by: o.by, last: o.seen, whole: o.whole, missed: o.missed, still })
 }
 
-/// What is kept of a run.
+/// Kept result of a run.
 #[derive(Serialize)]
 struct Evidence {
     cell: String,
@@ -276,7 +276,7 @@ pub fn captured(runs: &Runs, check: Check) -> Check {
     if runs.runs.iter().any(|r| r.by == Some(packet_capture::By::Own)) { check.assuming(OWN) } else { check }
 }
 
-/// What the machine did to the runs, in words.
+/// Note on disturbances of the runs by the machine.
 pub fn machine(all: &[Runs]) -> String {
     let tries: usize = all.iter().map(|r| r.tries).sum();
     let kept: usize = all.iter().map(|r| r.runs.len()).sum();
@@ -293,7 +293,7 @@ pub fn machine(all: &[Runs]) -> String {
     )
 }
 
-/// One line a run: the frames of the capture.
+/// Line per run: the frames of the capture.
 pub fn capture_table(all: &[Runs]) -> Table {
     use Align::{Centre, Left, Right};
     let mut table = Table::new([

@@ -8,7 +8,7 @@ use xoff_workload::random;
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// What is a random stream for; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_workload::random`.
 const PICKS: u64 = 3_003;
 /// Buffer units of a port, each with a word (section VI: 12K).
 const WORDS: u64 = 12 << 10;

@@ -128,7 +128,7 @@ pub fn spreads(runs: &[Run]) -> Vec<f64> {
     runs.iter().flat_map(|r| (0..PHASES.len()).map(move |p| spread(&shares(r, p)))).collect()
 }
 
-/// How many seeds are unfair in a phase.
+/// Number of seeds that are unfair in a phase.
 pub fn unfair(runs: &[Run], phase: usize) -> Share {
     Share { of: runs.iter().filter(|r| spread(&shares(r, phase)) >= UNFAIR).count(), n: runs.len() }
 }

@@ -9,7 +9,7 @@ use super::run::{Plan, Run, soundness};
 use super::scenes;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// What is examined [ms].
+/// Examined interval [ms].
 const FROM: f64 = 20.0;
 const TO: f64 = 300.0;
 /// The fast flow without a backlog.

@@ -13,7 +13,7 @@ use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
 const F1: usize = 0;
-/// What the victim offers [bit/s].
+/// Offered rate of the victim [bit/s].
 const OFFERED: f64 = 7e9;
 
 /// The runs of the scene with a victim.
@@ -40,7 +40,7 @@ fn phase(p: usize) -> String {
     format!("{} to {} ms", PHASES[p].0 + SETTLED, PHASES[p].1)
 }
 
-/// Of all seeds and phases the rate of a flow that lies farthest from what is expected there.
+/// Rate of a flow that is farthest from its expected value, over all seeds and phases.
 fn farthest(runs: &[Run], flow: usize, expected: impl Fn(usize) -> f64) -> (f64, f64) {
     let all = runs.iter().flat_map(|r| (0..PHASES.len()).map(move |p| (settled(r, flow, p), p)));
     all.map(|(r, p)| (r, expected(p)))
@@ -124,7 +124,7 @@ fn bias(runs: &[Run]) -> f64 {
     (sums[1][0] / sums[1][1]) / (sums[0][0] / sums[0][1])
 }
 
-/// What Fig. 5 has on the fabric of Fig. 1: its name, and how congestion is signalled.
+/// Cases of Fig. 5 on the fabric of Fig. 1: name and congestion signal.
 const ON_RACK: [scenes::Scheme; 4] = [
     ("fabric of Fig. 1, arrival", || at_inputs(Sampling::Arrival)),
     ("fabric of Fig. 1, PAUSE only", || None),
@@ -199,7 +199,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure], tables, why, ..Findings::default() })
 }
 
-/// What f6's rate depends on, on both fabrics, and where they agree.
+/// Dependence of f6's rate on both fabrics.
 fn why_a<'a>(ideal: &[Run], rack: &[Run], on_ideal: &[Variant], on_rack: &[Variant], of: &dyn Fn(&Variant) -> &'a [Run]) -> Vec<String> {
     let second = |v: &Variant| format!("{:.2} ({:.2})", ratio(of(v), 1).mean, bias(of(v)));
     let both = |nth: usize| format!("{}: {} and {}", on_ideal[nth].name, second(&on_ideal[nth]), second(&on_rack[nth]));

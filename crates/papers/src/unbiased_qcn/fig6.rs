@@ -18,7 +18,7 @@ const THROTTLED: f64 = 1.2e9;
 /// End of a run [ms].
 pub const END: f64 = 210.0;
 
-/// What notifies the flow, and whether copies are kept.
+/// Congestion point that notifies the flow, and reliable delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Outputs,
@@ -29,7 +29,7 @@ pub enum Kind {
     KeepAliveReliable,
 }
 
-/// Those that the paper draws, then the others.
+/// Kinds that the paper draws, then the others.
 const KINDS: [Kind; 6] =
     [Kind::Outputs, Kind::Inputs, Kind::KeepAlive, Kind::OutputsReliable, Kind::InputsReliable, Kind::KeepAliveReliable];
 
@@ -70,7 +70,7 @@ fn limiter(h: &mut Hosts, change: impl FnOnce(&mut reaction::Params)) {
     }
 }
 
-/// What the ratio of inputs to outputs depends on.
+/// Dependence of the ratio of inputs to outputs.
 const VARIANTS: [Variant; 9] = [
     ("every interval I_s = 150 KB", |h| points(h, |p| p.shrinking = false)),
     ("every interval 75 KB", |h| points(h, |p| (p.shrinking, p.sample_base) = (false, Bytes::from_kb(75)))),

@@ -11,7 +11,7 @@ use super::scenes::G10;
 use crate::lab::Points;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
-/// What is a random stream for; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_workload::random`.
 const SAMPLES: u64 = 3_002;
 /// Samples of a law.
 const DRAWS: u64 = 20_000;

@@ -17,7 +17,7 @@ const BACKGROUND: f64 = 0.1;
 /// Ports of a leaf switch.
 const LEAF: u32 = 5;
 
-/// How large and how long.
+/// Size and duration.
 #[derive(Clone, Copy)]
 struct Size {
     /// Leaf switches.
@@ -32,7 +32,7 @@ struct Size {
 const VICTIM: usize = 6;
 const FAN_IN: std::ops::Range<usize> = 7..11;
 
-/// How congestion is signalled; the last two in full only.
+/// Congestion signals; the last two in full runs only.
 const KINDS: [Scheme; 4] = [
     ("PAUSE only", || None),
     ("random at inputs", || scenes::at_100g(Placement::Input, Sampling::Random)),
@@ -70,7 +70,7 @@ fn config(size: Size, rack: bool, signal: Signal, seed: u64) -> Config {
     c
 }
 
-/// What is compared.
+/// Compared quantities.
 struct Seen {
     victim: f64,
     /// Slowest, mean and fastest of f1 to f6, and of the second fan-in [bit/s].

@@ -1,4 +1,4 @@
-//! One run of a fabric with hosts, and what is kept of it.
+//! Run of a fabric with hosts, and its kept result.
 //!
 //! ```text
 //!   Job (name, configuration) --run--> Run { by flow: rates, limits, queues, CNMs over time; totals }
@@ -17,10 +17,10 @@ use crate::lab::Points;
 use crate::study::{self, Series};
 use crate::{Check, Context, ReproduceError};
 
-/// What is run.
+/// A run: scenario, settings and what to examine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// What a reader of the file calls it.
+    /// Name for a reader of the file.
     name: String,
     /// Every setting, hashed: another one is another run.
     settings: String,
@@ -57,7 +57,7 @@ fn refused(problems: Vec<xoff_fabric::Problem>) -> ReproduceError {
     ReproduceError::Scenario(all)
 }
 
-/// One flow over the windows of a run.
+/// Flow over the windows of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowRun {
     /// Port of its host.
@@ -68,10 +68,10 @@ pub struct FlowRun {
     /// CNMs that reached it.
     #[serde(with = "packed")]
     pub cnms: Vec<u64>,
-    /// Its rate limit at the end of each window; 0: no limiter [bit/s].
+    /// Rate limit at the end of each window; 0: no limiter [bit/s].
     #[serde(with = "packed")]
     pub limit: Vec<u64>,
-    /// Of it in its input buffer at the end of each window [bytes].
+    /// Bytes in its input buffer at the end of each window [bytes].
     #[serde(with = "packed")]
     pub held: Vec<u64>,
     /// Occupancy of its input buffer at the end of each window [bytes].
@@ -86,16 +86,16 @@ pub struct FlowRun {
     pub delay: [f64; 2],
     /// STOPs to its host, and how long it was stopped [ps].
     pub stops: u64,
-    /// How long [ps].
+    /// Pause time [ps].
     pub stopped_ps: u64,
 }
 
-/// What is kept of a run.
+/// Kept result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Length of a window [ps].
     pub window: u64,
-    /// By flow.
+    /// Results by flow.
     pub flows: Vec<FlowRun>,
     /// STOPs of all ports.
     pub stops: u64,
@@ -242,7 +242,7 @@ impl Plan {
     }
 }
 
-/// What must hold of every run: no buffer overflows, no frame is lost, nothing waits for ever.
+/// Checks of every run: no buffer overflow, no loss, no permanent wait.
 pub fn soundness(results: &Results) -> Vec<Check> {
     vec![
         Check::none("frames that arrived at a full input buffer, all runs", "frames", results.sum(|r| r.overflows)),

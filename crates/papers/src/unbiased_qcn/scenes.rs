@@ -7,7 +7,7 @@ use xoff_mech::rate_control::qcn as reaction;
 use xoff_units::{Rate, Span, Time};
 use xoff_workload::random;
 
-/// What the paper leaves open, and how it is filled: in every simulation.
+/// Assumptions of every simulation.
 pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output. It grants single frames round robin \
     and carries them at 1.6 times the line rate. From input to output a frame takes 0.78 us at 100 Gb/s and 1.46 us at 10 Gb/s. The \
     extension rack also has the fabric of Fig. 1, but not with the victim of arrival sampling. Q_eq = 60 is 60 KB (see setpoint); gain \
@@ -18,10 +18,10 @@ pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines wit
     links of a quarter of a line. Each input and output has 150 KB, and single frames are granted round robin. Q_eq = 60 is 60 KB (see \
     setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
-/// What is a random stream for; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_workload::random`.
 const START: u64 = 3_001;
 
-/// How congestion is signalled: `None` is PAUSE only.
+/// Congestion signal: `None` is PAUSE only.
 pub type Signal = Option<(CongestionPoints, reaction::Params)>;
 
 /// A configuration that runs are made with: its name, and how congestion is signalled.

@@ -24,7 +24,7 @@ const READINGS: [(&str, u64, bool); 5] = [
     ("91.3 KB, every interval I_s", 91_320, false),
 ];
 
-/// What a reading gives.
+/// Results of a reading.
 struct Outcome {
     /// Largest distance from the fair share, Fig. 2(c).
     off: f64,

@@ -34,7 +34,7 @@ fn collapse(run: &Run, share: f64) -> Option<(f64, f64)> {
     Some((before, (last - closed).max(0.0)))
 }
 
-/// What the study says of Fig. 18.
+/// Findings of Fig. 18.
 pub fn findings(study: &LargeScale) -> Findings {
     let mut f = Findings::default();
     // The largest fabric with a deadlock case; of its cases the one that collapses fastest shows what the paper shows.

@@ -54,7 +54,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(findings(&LargeScale::run(cx, Sizes::of(cx.mode), Parts { messages: true, ..Parts::default() })?))
 }
 
-/// What the study says of Fig. 19.
+/// Findings of Fig. 19.
 pub fn findings(study: &LargeScale) -> Findings {
     let mut f = Findings::default();
     let bound = MESSAGE_BITS / TAU / LINE;

@@ -33,22 +33,22 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// In the order of figures.
+    /// Schemes in the order of the figures.
     pub const ALL: [Scheme; 4] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime];
     /// The same and ours.
     pub const WITH_REPAIR: [Scheme; 5] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime, Scheme::Repaired];
 
-    /// Its name in scenario files.
+    /// Name in scenario files.
     pub fn name(self) -> &'static str {
         ["pfc", "cbfc", "gfc-buffer", "gfc-time", "gfc-buffer"][self as usize]
     }
 
-    /// As the paper writes it.
+    /// Name in the paper.
     pub fn title(self) -> &'static str {
         WITH_REPAIR[self as usize].title
     }
 
-    /// Whether it only slows down and never stops.
+    /// True if the scheme only slows ports down and never pauses them.
     pub fn is_gentle(self) -> bool {
         WITH_REPAIR[self as usize].gentle
     }
@@ -58,14 +58,14 @@ impl Scheme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Egress {
-    /// By arrival.
+    /// FIFO.
     Fifo,
-    /// Under round robin.
+    /// Round robin.
     RoundRobin,
 }
 
 impl Egress {
-    /// Its name in scenario files.
+    /// Name in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             Egress::Fifo => "fifo",
@@ -74,25 +74,25 @@ impl Egress {
     }
 }
 
-/// What a job is for.
+/// Purpose of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// Does it deadlock, or do flows stand still for good? Each run stops at the first deadlock, and the series of runs at the first of both.
     Deadlock,
-    /// How does it perform? Each run goes on to its end.
+    /// Performance; each run continues to its end.
     Performance,
-    /// How many messages does it send? As `Performance`, with every message counted.
+    /// Number of messages; as `Performance`, with every message counted.
     Messages,
 }
 
-/// What a host waits for before its next flow.
+/// Event that starts the next flow of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NextAfter {
     /// The last one has arrived: a closed loop, as the paper describes it.
     Delivery,
-    /// Its last frame has left, so that flows pile up where the network holds them back.
+    /// The last frame has left, so that flows pile up in a congested network.
     Sent,
 }
 
@@ -104,14 +104,14 @@ const STANDSTILL: Span = Span::from_ms(5);
 /// How long a search goes on with a repetition in which flows stand still under GFC: do they still when it is over? [us]
 const GOES_ON_US: u64 = LONG_US;
 
-/// What is run.
+/// A run: purpose, network, flow control and settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Job {
-    /// What for.
+    /// Purpose.
     pub aim: Aim,
     /// The network.
     pub network: Network,
-    /// How frames find their way.
+    /// Routing rule.
     pub rule: RoutingRule,
     /// Order across ingresses.
     pub egress: Egress,
@@ -133,7 +133,7 @@ pub struct Job {
     pub repetitions: u32,
 }
 
-/// One run.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Number of the repetition.
@@ -163,7 +163,7 @@ pub struct Run {
     pub violations: u64,
     /// Link traversals of data frames.
     pub frame_hops: u64,
-    /// What was measured on the way.
+    /// Measurements of the run.
     pub measured: Measured,
 }
 
@@ -189,12 +189,12 @@ impl Runs {
         self.runs.iter().find(|r| r.deadlock_ns.is_some())
     }
 
-    /// Whether flows stood still in a run without a deadlock.
+    /// True if flows stopped in a run without a deadlock.
     pub fn stands_still(&self) -> bool {
         self.runs.iter().any(|r| r.deadlock_ns.is_none() && r.still > 0)
     }
 
-    /// Whether they did for good.
+    /// True if flows stopped permanently.
     pub fn for_good(&self) -> bool {
         self.runs.iter().any(|r| r.for_good > 0)
     }

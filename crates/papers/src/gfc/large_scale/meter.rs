@@ -1,4 +1,4 @@
-//! What is measured during a run: bytes delivered per server and window, rates near zero, feedback messages.
+//! Measurements during a run: bytes delivered per server and window, rates near zero, feedback messages.
 
 use std::any::Any;
 
@@ -15,7 +15,7 @@ pub const MESSAGE_WINDOW: Span = Span::from_us(500);
 pub const WARM_UP: Time = Time::from_us(1000);
 /// A port stands still when its allowed rate lets no frame of 1500 B out within 5 ms: 2.4 Mb/s.
 pub const STANDSTILL_RATE: Rate = Rate(2_400_000);
-/// How long it has to stay so.
+/// Minimum duration.
 pub const STANDSTILL_TIME: Span = Span::from_us(5000);
 
 /// Sums of a sample, enough for mean and standard deviation; exact for whole numbers.
@@ -65,7 +65,7 @@ pub struct Measured {
     pub standstill_ports: u32,
     /// When the first of them had done so [us].
     pub standstill_us: Option<u64>,
-    /// How many (port, window) saw 0, 1, 2 ... messages, over all ports with a working link.
+    /// Number of (port, window) pairs with 0, 1, 2 ... messages, over all ports with a working link.
     pub messages: Vec<u64>,
 }
 

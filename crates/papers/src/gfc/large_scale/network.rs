@@ -38,13 +38,13 @@ pub fn intact(k: u32) -> Result<Topology, ParamError> {
     fat_tree::build(&mut Defaults::of(fat_tree::PARAMS).with("k", &k.to_string()))
 }
 
-/// How one of several shortest paths is taken. The paper says "shortest-path-first" and no more.
+/// Choice among several shortest paths. The paper says only "shortest-path-first".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoutingRule {
     /// The next hop of the lowest number.
     LowestId,
-    /// One tree of shortest paths per destination edge switch, by hash.
+    /// Tree of shortest paths per destination edge switch, by hash.
     PerEdge,
     /// Every flow by hash.
     Ecmp,
@@ -54,7 +54,7 @@ impl RoutingRule {
     /// All of them, the one of the headline first.
     pub const ALL: [RoutingRule; 3] = [RoutingRule::LowestId, RoutingRule::PerEdge, RoutingRule::Ecmp];
 
-    /// Its name in scenario files.
+    /// Name in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             RoutingRule::LowestId => "lowest-id",
@@ -98,7 +98,7 @@ fn is_valley_free(t: &Topology, k: u32) -> bool {
     })
 }
 
-/// What the filter found in a block of networks.
+/// Findings of the filter in a block of networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filtered {
     /// Networks examined.

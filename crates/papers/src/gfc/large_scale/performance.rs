@@ -14,7 +14,7 @@ use crate::{Check, Context, Findings, ReproduceError};
 /// Windows at the end of a run that show what is left: 5 ms.
 const TAIL: usize = 50;
 
-/// What the runs of one size come to under one flow control.
+/// Results of one size under one flow control.
 #[derive(Clone, Debug, Default)]
 struct Pooled {
     runs: u64,
@@ -102,7 +102,7 @@ fn after_deadlock(own: &Pooled, free: &Pooled) -> Mean {
     Mean::of(own.tail_deadlocked.iter().map(|rate| rate / free.throughput.mean()))
 }
 
-/// How many networks stand for the paper's 100.
+/// Number of networks that represent the paper's 100.
 fn sample(k: u32, p: &[Pooled; 5]) -> String {
     format!("k = {k}, {} networks", p[0].runs)
 }

@@ -1,4 +1,4 @@
-//! How much of the study is done.
+//! Size of the study.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::job::{Aim, Egress, Job, NextAfter, Scheme};
 use super::network::{Network, RoutingRule};
 use crate::Mode;
 
-/// How often a routing rule is tried.
+/// Number of tries of a routing rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Size of the fat-tree.
@@ -55,7 +55,7 @@ impl Effort {
     }
 }
 
-/// How much is done.
+/// Size of a mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Fat-trees: k and number of random networks.

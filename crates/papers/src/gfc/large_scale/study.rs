@@ -31,7 +31,7 @@ impl Case {
     pub fn of(&self, scheme: Scheme) -> Option<&Runs> {
         self.runs[scheme as usize].as_ref()
     }
-    /// Whether a scheme deadlocked; none: not known.
+    /// True if a scheme deadlocked; none: not known.
     pub fn deadlocks(&self, scheme: Scheme) -> Option<bool> {
         self.of(scheme).map(|r| r.deadlock().is_some())
     }
@@ -40,7 +40,7 @@ impl Case {
 /// A search for deadlocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
-    /// What was asked for.
+    /// Requested name.
     pub effort: Effort,
     /// Networks with a cycle under its routing rule.
     pub cyclic: usize,
@@ -48,7 +48,7 @@ pub struct Search {
     pub cases: Vec<Case>,
 }
 
-/// What keeps single frames around a threshold from sending a message each.
+/// Rule that keeps single frames around a threshold from sending a message each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chatter {
     /// At most one message per tau, the latest stage: the paper's worst case of m/tau.
@@ -71,7 +71,7 @@ impl Chatter {
         }
     }
 
-    /// In words.
+    /// Text for people.
     pub fn words(self) -> &'static str {
         match self {
             Chatter::Spacing => "one message per tau",
@@ -86,11 +86,11 @@ impl Chatter {
 pub struct Messages {
     /// Size of the fat-tree.
     pub k: u32,
-    /// What there is beside thresholds.
+    /// Name of the rule.
     pub by: Chatter,
     /// Runs counted.
     pub runs: usize,
-    /// How many (port, window) saw 0, 1, 2 ... messages.
+    /// Number of (port, window) pairs with 0, 1, 2 ... messages.
     pub histogram: Vec<u64>,
 }
 
@@ -128,7 +128,7 @@ pub const FREE_MORE: [(RoutingRule, NextAfter, &str); 2] = [
     (RoutingRule::LowestId, NextAfter::Sent, "No cycle, next flow starts when sent"),
 ];
 
-/// Which parts of the study a figure needs, besides the filter.
+/// Parts of the study that a figure needs, besides the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// The searches of Table 1.

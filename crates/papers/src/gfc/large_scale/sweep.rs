@@ -47,7 +47,7 @@ fn cases() -> Unit {
     Unit::Other("cases".into())
 }
 
-/// What a cell keeps for the table.
+/// Result of a cell for the table.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     k: u32,
@@ -60,7 +60,7 @@ struct Kept {
 /// Table 1 of the GFC paper.
 pub struct Table1;
 
-/// How often a network of this size is tried, as in the reproduction.
+/// Number of tries of a network of this size, as in the reproduction.
 fn effort(k: u32) -> Effort {
     let known = Sizes::of(Mode::Full).headline.into_iter().find(|e| e.k == k);
     let effort = known.unwrap_or(Effort {
@@ -228,7 +228,7 @@ mod tests {
     use super::super::job::{Aim, Job};
     use super::*;
 
-    /// What a cell finds is what the reproduction finds: its filter, its jobs, its numbers.
+    /// A cell has the same filter, jobs and numbers as the reproduction.
     #[test]
     fn a_cell_is_a_part_of_the_reproduction() {
         let text = "study = \"gfc-table1\"\nseeds = [1]\n[set]\nnetworks = 150\n[grid]\nk = [4]\nflow_control = [\"pfc\"]\n";

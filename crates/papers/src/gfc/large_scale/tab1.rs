@@ -21,7 +21,7 @@ struct Count {
     cases: u64,
     /// Networks in which flows stood still in a run without a deadlock.
     standstill: u64,
-    /// Those in which they did for good.
+    /// Networks in which flows stopped permanently.
     for_good: u64,
     /// Runs that were looked at.
     runs: u64,
@@ -88,7 +88,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(findings(&LargeScale::run(cx, Sizes::of(cx.mode), parts)?))
 }
 
-/// What the study says of Table 1.
+/// Findings of Table 1.
 pub fn findings(study: &LargeScale) -> Findings {
     let mut f = Findings::default();
     let found = |k: u32| {

@@ -75,7 +75,7 @@ impl<'a> Runs<'a> {
     fn ce(&self, at: usize, which: usize) -> Mean {
         self.results.mean(self.series[at][which], VICTIMS, |g| g.ce_share())
     }
-    /// How many times longer victims take without TCD than with it.
+    /// Ratio of the times of victims without TCD to those with it.
     fn gain(&self, at: usize) -> Mean {
         self.results.ratio(self.series[at][0], self.series[at][1], VICTIMS, |g| g.fct())
     }

@@ -12,7 +12,7 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 /// Begin of the name of a variant in which no source cuts deeper than without TCD.
 const ONLY_MARKS: &str = "TCD marks";
 
-/// One of the three figures.
+/// Common part of the three figures.
 struct Study {
     title: &'static str,
     file: &'static str,
@@ -133,7 +133,7 @@ impl<'a> Runs<'a> {
         Ok(Runs { s, seeds, results: plan.run(cx)?, without, with, variants })
     }
 
-    /// How many times longer flows of a group take without TCD than with it.
+    /// Ratio of the times of a group of flows without TCD to those with it.
     fn gain(&self, group: usize) -> Mean {
         self.results.ratio(self.without, self.with, group, |g| g.fct())
     }
@@ -143,7 +143,7 @@ impl<'a> Runs<'a> {
         Unit::Fraction.format(self.results.mean(series, VICTIMS, value).mean)
     }
 
-    /// How long ports were stopped.
+    /// Pause time of ports.
     fn stopped(&self, series: Series) -> String {
         Unit::Picoseconds.format(self.results.total(series, |t| t.pause_ns as f64 * 1e3).mean)
     }

@@ -34,10 +34,10 @@ pub const MPI_IO_MEAN: f64 = 201_364.0;
 
 /// Sizes of flows that are shown together: name, first size, first size that is too large.
 pub type Bins = &'static [(&'static str, u64, u64)];
-/// Of the Hadoop flows.
+/// Size groups of the Hadoop flows.
 pub const FLOW_BINS: Bins =
     &[("< 10 KB", 0, 10_000), ("10 - 100 KB", 10_000, 100_000), ("100 KB - 1 MB", 100_000, 1_000_000), ("> 1 MB", 1_000_000, u64::MAX)];
-/// Of the MPI and I/O messages.
+/// Size groups of the MPI and I/O messages.
 pub const MESSAGE_BINS: Bins = &[
     ("MPI 2 KB", 0, 4_096),
     ("MPI 4 - 32 KB", 4_096, 100_000),

@@ -46,9 +46,9 @@ struct Runs {
     /// Loads that are tried.
     senders: &'static [f64],
     bursts: &'static [f64],
-    /// By detector, load of the senders, load of the bursts.
+    /// Results by detector, load of the senders, load of the bursts.
     series: Vec<Vec<Vec<Series>>>,
-    /// By detector, at the loads that stand in the scenario.
+    /// Results by detector, at the loads of the scenario.
     there: Vec<Series>,
     /// TCD that looks at the trend of a queue for longer.
     patient: Series,
@@ -221,7 +221,7 @@ impl Runs {
     }
 }
 
-/// Where a curve crosses a level, linear between its points.
+/// Point at which a curve crosses a level, linear between its points.
 pub fn crossings(curve: &[(f64, f64)], level: f64) -> Vec<f64> {
     let between = |w: &[(f64, f64)]| {
         let ((x0, y0), (x1, y1)) = (w[0], w[1]);

@@ -1,4 +1,4 @@
-//! What the abstract claims: 3.3 times better median and 2.0 times better 99th percentile of the slowdown.
+//! Claim of the abstract: 3.3 times better median and 2.0 times better 99th percentile of the slowdown.
 
 use xoff_report::{Align, Cell, Table, Unit};
 

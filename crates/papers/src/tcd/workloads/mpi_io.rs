@@ -10,7 +10,7 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 const ASSUMING: &str = "60 % load of the I/O clients' links, MPI sizes halve in number with each doubling, credits every 40 us, at most one BECN per connection and 50 us, one connection for the messages of two hosts, an eighth of the hosts";
 
-/// What else may have been the paper's network.
+/// Other readings of the paper's network.
 const READINGS: [(&str, &str); 3] = [
     ("one connection per message", "host.connections=per-message"),
     ("130 % load of the I/O clients", "workload[0].load=1.3"),
@@ -39,7 +39,7 @@ struct Runs {
     literal: Series,
     /// With TCD's marks, but steps of 1.
     gentle: Series,
-    /// By [`READINGS`]: without and with TCD.
+    /// Results by [`READINGS`]: without and with TCD.
     readings: Vec<(&'static str, [Series; 2])>,
 }
 
@@ -96,7 +96,7 @@ impl Runs {
         Ok(Runs { k, messages, seeds, results: plan.run(cx)?, without, with, literal, gentle, readings })
     }
 
-    /// How many times longer messages of a bin take without TCD than with it.
+    /// Ratio of the times of a bin of messages without TCD to those with it.
     fn gain(&self, bin: usize) -> Mean {
         self.results.ratio(self.without, self.with, bin, |g| g.fct())
     }

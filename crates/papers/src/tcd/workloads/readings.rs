@@ -1,4 +1,4 @@
-//! What "average link loads to 60 %" (section 5.2.1) may mean, and which hash spreads the flows.
+//! Readings of "average link loads to 60 %" (section 5.2.1) and of the hash that spreads the flows.
 //!
 //! ```text
 //!                     offered, per load of a host        of those links that a flow can take
@@ -11,7 +11,7 @@
 /// The paper's load.
 pub const LOAD: f64 = 0.6;
 
-/// Which hash a switch has.
+/// Hash of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hash {
     /// The same at every switch, as ns3-rdma has it.
@@ -20,10 +20,10 @@ pub enum Hash {
     Spread,
 }
 
-/// Which links carry 60 %.
+/// Links that carry 60 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Those of the hosts.
+    /// Links of the hosts.
     Hosts,
     /// The three tiers of links on the average, of the links that a flow can take.
     Tiers,
@@ -36,9 +36,9 @@ pub enum Load {
 /// A reading of the paper's fabric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// Which hash.
+    /// Hash of the switches.
     pub hash: Hash,
-    /// Which load.
+    /// Links that carry 60 %.
     pub load: Load,
 }
 
@@ -73,7 +73,7 @@ impl Reading {
         (exact * 1000.0).round() / 1000.0
     }
 
-    /// What is laid over the scenario.
+    /// Settings over the scenario.
     pub fn settings(&self, k: u64) -> [String; 2] {
         let kind = match self.hash {
             Hash::Polarised => "ecmp-polarised",
@@ -82,7 +82,7 @@ impl Reading {
         [format!("routing.kind={kind}"), format!("workload[0].load={}", self.host_load(k))]
     }
 
-    /// In words.
+    /// Text for people.
     pub fn name(&self) -> String {
         let hash = match self.hash {
             Hash::Polarised => "one hash for all switches",

@@ -13,7 +13,7 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 const FILE: &str = "workloads.toml";
 /// Names of the percentiles.
 const WHICH: [&str; 3] = ["median", "95th percentile", "99th percentile"];
-/// What is left open for all of them.
+/// Assumption of all entries.
 const FABRIC: &str = "each flow goes from any host to any other. Switches and CNPs are as in ns3-rdma (FIFO at every egress, CNPs never \
     paused, one hash for all switches). The three tiers of links carry 60 % on average";
 const READING_A: &str = "alpha 1.2 is the initial value (reading A)";
@@ -30,7 +30,7 @@ const READINGS: [Reading; 6] = [
     Reading::new(Hash::Spread, Load::Hosts),
     Reading::new(Hash::Spread, Load::Tiers),
 ];
-/// Those under TIMELY, a run of which takes twice as long.
+/// Sizes under TIMELY, where a run takes twice as long.
 const TIMELY_READINGS: [Reading; 2] = [READINGS[3], READINGS[5]];
 
 /// Flows of WebSearch in shorter runs.
@@ -38,13 +38,13 @@ const SHORTER: u64 = 12_000;
 
 /// Settings over a scenario with their name.
 type Variant = (&'static str, &'static [&'static str]);
-/// What else may have been the paper's switch.
+/// Other readings of the paper's switch.
 const SWITCHES: [Variant; 1] = [("ingresses served round robin", &["switch.discipline=round-robin"])];
 /// A distribution of sizes with the sizes that are examined.
 pub struct Workload {
-    /// As in a scenario.
+    /// Name in a scenario.
     pub cdf: &'static str,
-    /// As in the paper.
+    /// Name in the paper.
     pub title: &'static str,
     /// Edges of the bins of the figure [bytes].
     edges: &'static [u64],
@@ -88,7 +88,7 @@ impl Workload {
     }
 }
 
-/// How large a study is.
+/// Size of a study.
 #[derive(Clone, Copy)]
 pub struct Size {
     k: u64,
@@ -97,7 +97,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// Of a workload in a mode.
+    /// Size for a workload and a mode.
     fn of(mode: Mode, w: &Workload, rate_control: &str) -> Size {
         match (mode, w.cdf) {
             (Mode::Quick, "hadoop") => Size { k: 4, flows: 4_000, seeds: 3 },
@@ -121,11 +121,11 @@ impl Size {
     }
 }
 
-/// What is expected of a range of sizes.
+/// Expectation for a range of sizes.
 #[derive(Clone, Copy)]
 struct Expected {
     range: usize,
-    /// Which percentile.
+    /// Percentile.
     which: usize,
     of: What,
     low: f64,
@@ -133,7 +133,7 @@ struct Expected {
     paper: Option<f64>,
 }
 
-/// What is expected.
+/// Expected band.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     /// Slowdown without TCD over that with it.
@@ -169,7 +169,7 @@ pub struct Pair {
     size: Size,
 }
 
-/// What is run beside the two schemes.
+/// Runs in addition to the two schemes.
 #[derive(Default)]
 struct Beside {
     schemes: &'static [Scheme],
@@ -228,7 +228,7 @@ impl Pair {
         };
         pair(cx, w, "pfc", [&TIMELY, &TIMELY_TCD], &beside)
     }
-    /// How many times smaller a percentile is with TCD.
+    /// Ratio of a percentile without TCD to that with it.
     fn gain(&self, group: usize, which: usize) -> Mean {
         self.gain_of([self.without, self.with], group, which)
     }
@@ -352,7 +352,7 @@ pub fn run_fig16_gfc(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(all)
 }
 
-/// What the other reading of alpha gives.
+/// Results of the other reading of alpha.
 fn reading_b(pair: &Pair, w: &Workload) -> Option<String> {
     let b = *pair.others.first()?;
     let gain = |group: usize, which: usize| pair.results.ratio(pair.without, b, group, |g| g.quantile(which));
