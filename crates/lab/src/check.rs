@@ -76,7 +76,7 @@ impl Check {
         let possible = possible(&unit, low, high);
         Check { what: what.into(), value, interval: None, unit, low, high, possible, paper: None, source, assumption: None }
     }
-    /// A value that must lie in `low ..= high`, by our own judgement unless the check says otherwise.
+    /// A value that must lie in `low ..= high`, chosen unless the check says otherwise.
     pub fn new(what: impl Into<String>, unit: Unit, value: f64, low: f64, high: f64) -> Self {
         Check::with_source(what, unit, value, (low, high), Source::Ours)
     }
@@ -112,20 +112,20 @@ impl Check {
         self.interval = Some((low, high));
         self
     }
-    /// With the paper's value, which is then the source if it is an end of the band; else the width of the band is ours.
+    /// With the paper's value, which is then the source if it is an end of the band; else the width of the band is chosen.
     pub fn paper(mut self, value: f64) -> Self {
         self.paper = Some(value);
         self.source = if value == self.low || value == self.high { Source::Paper } else { Source::Around };
         self
     }
-    /// The paper claims it in words. The band is the paper's if it needs no number of ours: zero, some, more or less than something
+    /// The paper claims it in words. The band is the paper's if it needs no chosen number: zero, some, more or less than something
     /// else (0, 1 and open ends).
     pub fn claimed(mut self) -> Self {
         let in_words = |end: f64| end == 0.0 || end == 1.0 || end.is_infinite();
         self.source = if in_words(self.low) && in_words(self.high) { Source::Paper } else { Source::Words };
         self
     }
-    /// With the paper's value beside a band that comes from elsewhere.
+    /// With the paper's value next to a band that comes from elsewhere.
     pub fn beside(mut self, value: f64) -> Self {
         self.paper = Some(value);
         self
@@ -140,7 +140,7 @@ impl Check {
         self.source = Source::Recomputed;
         self
     }
-    /// The number is ours, whatever the paper says beside it.
+    /// The number is chosen, independent of the paper.
     pub fn ours(mut self) -> Self {
         self.source = Source::Ours;
         self
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(band(1.0, f64::INFINITY).claimed().source, Source::Paper);
         assert_eq!(band(0.95, 1.05).claimed().source, Source::Words);
         assert_eq!(band(0.95, 1.05).source, Source::Ours);
-        // The width of a band around a number of the paper is ours; an end that is that number is the paper's.
+        // The width of a band around a number of the paper is chosen; an end that is that number is the paper's.
         assert_eq!(band(0.95, 1.05).paper(1.0).source, Source::Around);
         assert_eq!(band(1.0, 1.05).paper(1.0).source, Source::Paper);
         assert_eq!(Check::exact("x", Unit::None, 1.0, 1.0).paper(1.0).source, Source::Paper);

@@ -45,7 +45,7 @@ pub struct Findings {
     pub checks: Vec<Check>,
     /// Figures, the main one first.
     pub figures: Vec<Figure>,
-    /// Tables beside the figures.
+    /// Tables next to the figures.
     pub tables: Vec<Table>,
     /// Notes for the reader.
     pub notes: Vec<String>,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A verdict is never written down: it follows from the checks of [`Findings`], and a check that no value fails is void. Every entry is written as soon as it
-//! is done, and a second run into the same folder goes on where the first one stopped.
+//! is done, and a second run into the same folder continues where the first one stopped.
 
 mod check;
 mod context;

@@ -96,7 +96,7 @@ pub struct Marked {
     pub mark: Mark,
 }
 
-/// Node and port of a name such as `H1->S1`. The name comes from our own scenario.
+/// Node and port of a name such as `H1->S1`. The name comes from a built-in scenario.
 fn find(t: &Topology, name: &str) -> (u32, u16) {
     let (from, to) = name.split_once("->").unwrap_or((name, ""));
     let node = t.find(from).unwrap_or_else(|| panic!("no node '{from}'"));
@@ -235,7 +235,7 @@ impl Observed {
         xoff_run::verdict::losses(&self.outcome).total()
     }
 
-    /// Flows that stand still: begun, not complete, and no byte of them arrived in the last `at_least` of the run and up to its end. Unlike
+    /// Flows that stop: begun, not complete, and no byte of them arrived in the last `at_least` of the run and up to its end. Unlike
     /// a deadlock this can happen under any flow control, one that only slows ports down too. Needs the probe `flow_rates`, with
     /// samples closer than `at_least`.
     pub fn standing_still(&self, at_least: Span) -> u64 {

@@ -55,7 +55,7 @@ fn cheap_entries_give_their_verdicts() {
         let expected = match e.id.as_str() {
             // What the paper prints does not follow from its own formulas.
             "sec4.2-steady" | "sec5.4-stages" => Verdict::NotReproduced,
-            // In order of arrival all flows stand still under GFC too.
+            // Under FIFO all flows stop under GFC too.
             "fig12" | "fig13" => Verdict::NotReproduced,
             "fig05" | "thm4.1" | "sec4.2" => Verdict::Reproduced,
             _ => Verdict::UnderAssumption,

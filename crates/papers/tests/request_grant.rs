@@ -15,7 +15,7 @@ fn cheap_entries_give_their_verdicts() {
     for e in judge(&out, &["fig2", "lemma-1", "fig3", "lemma-1-packets", "theorem-1", "fairness", "sec4", "delays"], 2) {
         let expected = match e.id.as_str() {
             "lemma-1-packets" => Verdict::Extension,
-            // Two of the printed numbers are not those of the parameters; 280 is not what the formula beside it gives.
+            // Two of the printed numbers are not those of the parameters; 280 is not what the formula next to it gives.
             "sec4" | "delays" => Verdict::NotReproduced,
             _ => Verdict::Reproduced,
         };

@@ -248,7 +248,7 @@ fn judged_by(s: &Shown) -> String {
 }
 
 /// The file of bands holds, for each entry, what it is judged by and how many changes it lists. Another band needs another line of
-/// `changes` in the entry, with date and reason; only then is the file written anew.
+/// `changes` in the entry, with date and reason; only then is the file written again.
 #[test]
 fn a_band_changes_only_with_its_reason_and_date() {
     let file = root().join("scenarios/papers/bands.txt");
@@ -280,7 +280,7 @@ fn a_band_changes_only_with_its_reason_and_date() {
     xoff_testing::golden(&file, &text);
 }
 
-/// Two tests write parts of docs/papers/README.md anew when they are blessed, one after the other.
+/// Two tests write parts of docs/papers/README.md again when they are blessed, one after the other.
 static README: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// The count of docs/papers/README.md is that of the pages.

@@ -8,7 +8,7 @@ use xoff_report::{Cell, Table};
 
 use crate::{Context, Judged, Mode, Paper, Report, ReproduceError};
 
-/// The page; figures are looked for in the folder `figures` beside it.
+/// The page; figures are looked for in the folder `figures` next to it.
 pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside: Option<&str>) -> String {
     let mut out = format!("# {}\n\n", report.paper.title);
     let _ = writeln!(
@@ -152,7 +152,7 @@ pub fn check_docs(page_file: &Path, cx: &Context, paper: &str, force: bool) -> R
     Ok(())
 }
 
-/// Writes the page of the documentation, `docs/papers/gfc.md`, and its figures to a folder `gfc` beside it. A run of some entries
+/// Writes the page of the documentation, `docs/papers/gfc.md`, and its figures to a folder `gfc` next to it. A run of some entries
 /// replaces theirs in a page of the same mode and seed.
 pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(), ReproduceError> {
     let folder = page_file.with_extension("");

@@ -1,4 +1,4 @@
-//! Entries that are judged, one file each, so that a stopped run goes on.
+//! Entries that are judged, one file each, so that a stopped run can continue.
 //!
 //! A file is kept only if program, mode and seed are the same: `stamp` in it says so.
 

@@ -1,4 +1,4 @@
-//! Studies: many independent runs, on several threads, kept in a file, so that a stopped study goes on.
+//! Studies: many independent runs, on several threads, kept in a file, so that a stopped study can continue.
 //!
 //! ```text
 //!   Job --key--> done.jsonl: is it done?  yes: its result    no: run it, keep the result
@@ -12,7 +12,7 @@ mod plan;
 pub use pieces::Pieces;
 pub use plan::{Job, Plan, Results, Series};
 
-/// What decides results beside the key of a piece of work: the engine, and `texts`, such as the source of what is kept of a run, or a
+/// What decides results next to the key of a piece of work: the engine, and `texts`, such as the source of what is kept of a run, or a
 /// scenario.
 pub fn basis<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().fold(xoff_run::ENGINE.to_owned(), |all, text| format!("{all} {}", fingerprint(text)))

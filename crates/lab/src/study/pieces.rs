@@ -21,7 +21,7 @@ pub struct Pieces<'a> {
     deadline: Option<Instant>,
     phase: usize,
     phases: usize,
-    /// Stands beside the progress.
+    /// Text next to the progress.
     remark: String,
 }
 

@@ -7,7 +7,7 @@ use super::{Pieces, basis};
 use crate::stats::Mean;
 use crate::{Context, ReproduceError};
 
-/// One run of a study. What it serializes to is its key: it is different for every run and is kept beside the result.
+/// One run of a study. What it serializes to is its key: it is different for every run and is kept next to the result.
 pub trait Job: Serialize + Sync {
     /// Folder of the results in which finished runs are kept.
     const FOLDER: &'static str;

@@ -22,7 +22,7 @@ pub fn observe(cx: &Context, scheme: Scheme, discipline: &str, scenario: (&str, 
     lab::run(cx, scenario.0, scenario.1, &settings)
 }
 
-/// Fig. 12 or 13: a scheme that deadlocks beside one that does not.
+/// Fig. 12 or 13: a scheme that deadlocks next to one that does not.
 pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f64, f64)) -> Result<Findings, ReproduceError> {
     let jobs = [(stops, "fifo"), (gentle, "round-robin"), (stops, "round-robin"), (gentle, "fifo")];
     let runs = cx.parallel(&jobs, |(scheme, discipline)| observe(cx, *scheme, discipline, SCENARIO))?;

@@ -1,4 +1,4 @@
-//! Fig. 5: PFC beside conceptual GFC at a 2-to-1 port, as a fluid and in packets.
+//! Fig. 5: PFC next to conceptual GFC at a 2-to-1 port, as a fluid and in packets.
 
 use xoff_analysis::theorems::fig5::{Fig5, Point};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
@@ -73,7 +73,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure], notes, ..Findings::default() })
 }
 
-/// Queues and allowed rates, packets beside the fluid model, up to `until` [ps].
+/// Queues and allowed rates, packets next to the fluid model, up to `until` [ps].
 fn figure(fluid: &Fig5, pfc: &Observed, gfc: &Observed, until: f64) -> Figure {
     let curve = |points: &[Point], f: fn(&Point) -> f64| -> Points { points.iter().map(|p| (p.time.0 as f64, f(p))).collect() };
     let queue = |p: &Point| p.queue.0 as f64;
@@ -115,7 +115,7 @@ fn figure(fluid: &Fig5, pfc: &Observed, gfc: &Observed, until: f64) -> Figure {
     figure
 }
 
-/// When the port was stopped and let go: time, stopped.
+/// When the port was paused and released: time, stopped.
 fn toggles(run: &Observed) -> Vec<(f64, bool)> {
     let node = run.topology.find("H0").unwrap_or(0);
     let ports = PortNumbers::new(&run.topology);

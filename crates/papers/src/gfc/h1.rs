@@ -11,7 +11,7 @@ use crate::{Context, ReproduceError};
 
 /// The port whose queue and input rate both figures show.
 pub const PORT: &str = "H1->S1";
-/// Stretch at the end of a run over which it is at rest.
+/// Stretch at the end of a run over which it is steady.
 pub const END: Span = Span::from_ms(10);
 /// Assumption behind the paper's transient.
 pub const LATER: &str =

@@ -74,7 +74,7 @@ impl Answer {
 struct Counts {
     /// PFC and CBFC deadlock.
     stops: u64,
-    /// The same in order of arrival.
+    /// The same under FIFO.
     stops_in_order: u64,
     /// Both GFC hold 5 Gb/s.
     holds: u64,

@@ -1,7 +1,7 @@
 //! Beyond the paper: the ring of Fig. 1(a) with two hosts per switch. GFC does not deadlock, but its rates collapse.
 //!
 //! Let a ring link carry R, and let n hosts send into the ring at each switch. A fair egress gives each of its n + 1
-//! ingresses R/(n + 1); of what the link carries, n/(n + 1) is local and goes on at the next switch, where the transit
+//! ingresses R/(n + 1); of what the link carries, n/(n + 1) is local and continues at the next switch, where the transit
 //! share is again R/(n + 1). The transit queue is stable only if n/(n + 1) R' <= R/(n + 1), so that flow control slows
 //! the link down to R' = R/n. With one host R' = R: any rate is an equilibrium. With two or more each round divides it.
 

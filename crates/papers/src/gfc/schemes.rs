@@ -28,12 +28,12 @@ pub const GFC_BUFFER: Scheme = Scheme { kind: "gfc-buffer", title: "Buffer-based
 /// Time-based GFC.
 pub const GFC_TIME: Scheme = Scheme { kind: "gfc-time", title: "Time-based GFC", colour: mechanism::GFC_TIME.colour, gentle: true };
 
-/// Buffer-based GFC whose entry ports slow down first: ours.
+/// Buffer-based GFC whose entry ports slow down first: an xoff extension.
 pub const REPAIRED: Scheme = Scheme { kind: "gfc-buffer", title: "GFC with entry ports", colour: Colour::Purple, gentle: true };
 
 /// Schemes of the paper, in the order of the tables.
 pub const SCHEMES: [Scheme; 4] = [PFC, CBFC, GFC_BUFFER, GFC_TIME];
-/// The same and ours.
+/// The same and xoff's extension.
 pub const WITH_REPAIR: [Scheme; 5] = [PFC, CBFC, GFC_BUFFER, GFC_TIME, REPAIRED];
 
 /// Assumption behind a deadlock.
@@ -46,7 +46,7 @@ pub const SLACK: &str = "under GFC a buffer is 2 MTU larger than B_m: the theore
 /// Time without a byte after which a flow counts as stopped.
 pub const STANDSTILL: Span = Span::from_ms(1);
 
-/// What GFC must not do. A deadlock is no check on it: it holds no port, so that no cycle of ports can wait for ever, whatever becomes of
+/// What GFC must not do. A deadlock is no check on it: it holds no port, so that no cycle of ports can wait forever, whatever becomes of
 /// the flows.
 pub fn standstill(name: &str, runs: &[&Observed]) -> Check {
     let what = format!("{name}: stopped flows, no byte in the last 1 ms");

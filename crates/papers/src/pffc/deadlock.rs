@@ -1,4 +1,4 @@
-//! Three flows around a ring: PFC stands still, PFFC does not.
+//! Three flows around a ring: PFC stops, PFFC does not.
 
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Tone, Unit};
 use xoff_sim::RateSource;

@@ -10,7 +10,7 @@ const SCENARIO: (&str, &str) = scenario!("pffc", "loss.toml");
 /// Hosts that send, and what they get of the memory together [bytes].
 const SENDERS: u64 = 4;
 const MEMORY: u64 = 160_000;
-/// Sum of the ingresses' XOFF over the memory, in tenths. At 7 the headroom of all fits beside it: 4 x (28 + 9.25 + 1.5) KB.
+/// Sum of the ingresses' XOFF over the memory, in tenths. At 7 the headroom of all fits next to it: 4 x (28 + 9.25 + 1.5) KB.
 const RATIOS: [u64; 5] = [7, 8, 9, 20, 40];
 /// Indices of 2 and 4 times, which the slides discuss.
 const TWICE: usize = 3;

@@ -1,4 +1,4 @@
-//! Completion times of mice beside elephants.
+//! Completion times of mice next to elephants.
 
 use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
 
@@ -132,7 +132,7 @@ fn table(mice: &Mice, elephants: &Elephants, seeds: u64) -> Table {
 }
 
 fn figure(mice: &Mice, elephants: &Elephants, title: &str) -> Figure {
-    // Of one kind of elephants every size, of several all mice beside each.
+    // Of one kind of elephants every size, of several all mice next to each.
     let drawn: Vec<(String, usize, Option<u64>)> = match elephants {
         [_] => KINDS.iter().map(|(kind, size)| ((*kind).to_owned(), 0, *size)).collect(),
         all => all
@@ -153,7 +153,7 @@ fn figure(mice: &Mice, elephants: &Elephants, title: &str) -> Figure {
     completion_times(title, "all mice of all seeds", names, SCHEMES.map(bars), elephants[0].0, SCHEMES.map(cdf))
 }
 
-/// Mean completion times as groups of bars, and how those of all mice beside one kind of elephants are distributed.
+/// Mean completion times as groups of bars, and how those of all mice next to one kind of elephants are distributed.
 pub(crate) fn completion_times(
     title: &str,
     right: &str,

@@ -1,4 +1,4 @@
-//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): the experiments of the slides, and five of our own.
+//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): the experiments of the slides, and five extensions.
 
 mod collisions;
 mod deadlock;
@@ -15,7 +15,7 @@ mod thresholds;
 
 use crate::Item;
 
-/// The entries in the order of the slides, then our own.
+/// The entries in the order of the slides, then the extensions.
 pub const PFFC: &[Item] = &[
     item!("pffc", "xoff", thresholds::run_xoff),
     item!("pffc", "xon", thresholds::run_xon),

@@ -1,4 +1,4 @@
-//! Congestion spreading: a flow over a slow link, and one beside it.
+//! Congestion spreading: a flow over a slow link, and one next to it.
 
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;

@@ -7,7 +7,7 @@ use super::thresholds::TWO;
 use crate::lab;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// Frames of Table 3, the share of the link beside them, and the Mbytes.
+/// Frames of Table 3, the share of the link next to them, and the Mbytes.
 const PAPER: [(Scheme, u64, f64, f64); 2] = [(PFC, 156_461, 0.0040, 100e6), (PFFC, 211_010, 0.0054, 135e6)];
 /// The smallest Ethernet frame [bytes].
 const FRAME: u64 = 64;

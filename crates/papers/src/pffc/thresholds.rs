@@ -73,7 +73,7 @@ fn table(jobs: &[Job], seen: &[Seen]) -> Table {
 /// Something else than the share of the link: its name, unit and value.
 type Other<'a> = (&'a str, Unit, fn(&Seen) -> f64);
 
-/// Share of the link, and something else beside it, over a threshold.
+/// Share of the link, and something else next to it, over a threshold.
 fn figure(title: &str, (axis, x, log): (&str, fn(&Job) -> u64, bool), jobs: &[Job], seen: &[Seen], other: Other) -> Figure {
     let mark = || Mark::vline(hop_bytes().0 as f64, "C tau");
     let mut figure = Figure::new(title).columns(2);

@@ -7,7 +7,7 @@ use super::setups::{self, BURST, MIN_P};
 use super::sweep::{Curve, Sweep, figure};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
-/// What 8 hotspots look like beside the rest, for the reading in which inputs may receive more than a line carries.
+/// What 8 hotspots look like next to the rest, for the reading in which inputs may receive more than a line carries.
 pub const BESIDE: &str = "8 hotspots, on top of the rest";
 
 /// Names of the curves and numbers of hotspots.
@@ -24,7 +24,7 @@ pub fn loads(mode: Mode, hot: u32) -> Vec<f64> {
     all.iter().copied().filter(|&l| l < setups::load_max(hot)).collect()
 }
 
-/// Loads that only hotspots beside the rest leave room for.
+/// Loads that only hotspots next to the rest leave room for.
 pub fn loads_beside(mode: Mode) -> &'static [f64] {
     mode.pick(&[0.9], &[0.78, 0.9, 0.95])
 }
@@ -109,7 +109,7 @@ pub fn run_fig06(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(f)
 }
 
-/// With links of 1.2 times the line: what is carried, and delay beside that of uniform traffic.
+/// With links of 1.2 times the line: what is carried, and delay next to that of uniform traffic.
 fn with_speedup(fast: &Sweep, results: &Results) -> Vec<Check> {
     let mut checks = Vec::new();
     for (name, hot) in CURVES {

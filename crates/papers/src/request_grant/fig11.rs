@@ -195,7 +195,7 @@ pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(f)
 }
 
-/// Judges the delay that hotspots add at load 0.5, beside `small`, that of packets of 40 B, smooth and bursty; and the smallest share
+/// Judges the delay that hotspots add at load 0.5, next to `small`, that of packets of 40 B, smooth and bursty; and the smallest share
 /// carried, by curve.
 fn less_discernible(name: &str, excess: Mean, small: [Mean; 2], low: impl Fn(&str) -> Mean) -> Vec<Check> {
     // "Less discernible": below that of either, with all of the interval.

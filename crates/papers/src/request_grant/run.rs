@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Config --run--> Run { throughput, delays, windows, queues, messages }, times in t_min
-//!      '--- as text, key ---> DIR/request-grant/done.jsonl, so that a stopped study goes on
+//!      '--- as text, key ---> DIR/request-grant/done.jsonl, so that a stopped study can continue
 //! ```
 //!
 //! Entries share runs: whoever needs one that another entry has done finds it there.
@@ -91,7 +91,7 @@ pub struct Run {
     pub unsolicited: u64,
     /// Segments overtaken by a later one of their flow.
     pub out_of_order: u64,
-    /// Stand-alone control segments, or messages beside the data.
+    /// Stand-alone control segments, or messages next to the data.
     pub control: u64,
     /// Their share of all bytes injected.
     pub control_share: f64,

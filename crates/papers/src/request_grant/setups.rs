@@ -42,7 +42,7 @@ pub fn traffic(hot: u32, load: f64, sizes: Sizes, burst_packets: f64) -> Traffic
     Traffic { pattern, load, sizes, burst_packets }
 }
 
-/// The same with hotspots beside the rest.
+/// The same with hotspots next to the rest.
 pub fn beside(traffic: &Traffic) -> Traffic {
     let Pattern::Hotspots { outputs, factor } = traffic.pattern.clone() else { return traffic.clone() };
     Traffic { pattern: Pattern::HotspotsBeside { outputs, factor }, ..traffic.clone() }
@@ -82,13 +82,13 @@ pub fn implicit(mut c: Config) -> Config {
     c
 }
 
-/// Requests, grants and ACKs beside the data, half a scheduling round trip away.
+/// Requests, grants and ACKs next to the data, half a scheduling round trip away.
 pub fn out_of_band(mut c: Config) -> Config {
     c.control = Control::OutOfBand { delay: Span(c.t_min().0 * 55 / 2) };
     c
 }
 
-/// Sections 2.3 and 2.4: segments of one smallest packet, up to 128 in a grant, control beside the data, and queues of
+/// Sections 2.3 and 2.4: segments of one smallest packet, up to 128 in a grant, control next to the data, and queues of
 /// 4000 B.
 fn small_segments(traffic: Traffic, speedup: f64) -> Config {
     let mut c = out_of_band(section_4(traffic, speedup));

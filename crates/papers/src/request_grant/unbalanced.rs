@@ -147,7 +147,7 @@ pub fn run_fig13(cx: &Context) -> Result<Findings, ReproduceError> {
 /// Fig. 14.
 pub fn run_fig14(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut f = Seen::run(cx, 256)?.findings(cx, "Unbalanced traffic, N = 256 (paper: Fig. 14)");
-    // The workload that falls short, with the segments of a flow on paths at random instead of in turn.
+    // The workload that falls short, with the segments of a flow on paths at random instead of round robin.
     let mut plan = Plan::default();
     let smooth = workloads()[0];
     let series = shares(cx.mode, 256)

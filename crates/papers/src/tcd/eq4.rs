@@ -47,7 +47,7 @@ impl Seen {
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let cases: Vec<(u64, u64)> = PERIODS.iter().flat_map(|us| RIVALS.map(|rivals| (rivals, *us))).collect();
     let seen = cx.parallel(&cases, |(rivals, us)| {
-        // Each of them sends to R1 for ever, as the scenario's A0 does.
+        // Each of them sends to R1 forever, as the scenario's A0 does.
         let more = (1..*rivals).flat_map(|n| [format!("flow[{}].src=A{n}", n + 1), format!("flow[{}].dst=R1", n + 1)]);
         let settings: Vec<String> =
             [format!("topology.burst_hosts={rivals}"), format!("flow_control.period={us}us")].into_iter().chain(more).collect();

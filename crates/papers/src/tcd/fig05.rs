@@ -61,7 +61,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
         fig2::observe(cx, &[Setup::new(Fabric::Cee, Detection::Tcd, Load::Multiple).read(reading.discipline, reading.variant)])?.remove(0);
     let end = lab::ps(run.outcome.now);
     let (last_off, ce) = (fig2::last_off(&run, P2), first_ce(&run));
-    // The tree of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is let go; that of P2 from the time it emerges.
+    // The tree of P3 has grown to P0 and P1 after 0.5 ms and stands until P2 is released; that of P2 from the time it emerges.
     let first = (lab::ms(0.5), last_off);
     let second = (ce, end);
     let roles = |(from, to): (f64, f64)| PORTS.map(|(_, p)| Role::of(&run, p, from, to));
@@ -125,7 +125,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
     Ok(Findings { measured, checks, figures: vec![figure, tree], notes, ..Findings::default() })
 }
 
-/// States of the ports and marks over time, with the times at which P2 is let go and emerges.
+/// States of the ports and marks over time, with the times at which P2 is released and emerges.
 fn lanes(run: &Observed, flows: &Flows, (last_off, ce): (f64, f64), until: f64) -> Figure {
     let states = Mark::lanes(PORTS.map(|p| p.0), fig2::state_lanes(run, &PORTS, until));
     let marks = PORTS.iter().enumerate().flat_map(|(row, (_, p))| run.marks(p).into_iter().map(move |m| (row, m)));

@@ -44,7 +44,7 @@ struct Sweeps {
     seeds: u64,
     /// With TCD's rules.
     main: Sweep,
-    /// With DCQCN as it is.
+    /// With Unchanged DCQCN.
     plain: Sweep,
     /// Marks in the scenario of Fig. 12.
     bursts: Sweep,
@@ -80,7 +80,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
 impl Sweeps {
     fn measure(cx: &Context) -> Result<Sweeps, ReproduceError> {
         let seeds = cx.mode.pick(5, 20);
-        // DCQCN as it is beside TCD's rules: a few points suffice.
+        // Unchanged DCQCN next to TCD's rules: a few points suffice.
         let plain = EPSILONS.iter().filter(|e| [0.01, 0.05, 0.1, 0.2, 0.5].contains(e));
         let points: Vec<(bool, f64)> = EPSILONS.iter().map(|e| (true, *e)).chain(plain.map(|e| (false, *e))).collect();
         let jobs: Vec<(bool, f64, u64)> = points.iter().flat_map(|(tcd, e)| (0..seeds).map(|s| (*tcd, *e, s))).collect();

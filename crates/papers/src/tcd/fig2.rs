@@ -194,7 +194,7 @@ impl Flows {
     }
 }
 
-/// Number of the first flow of a host. The name comes from our own scenario.
+/// Number of the first flow of a host. The name comes from a built-in scenario.
 pub fn number(run: &Observed, host: &str) -> u32 {
     let source = run.topology.find(host).unwrap_or_else(|| panic!("no host '{host}'"));
     run.outcome.flows.iter().position(|f| f.flow.src == source).unwrap_or_else(|| panic!("no flow of '{host}'")) as u32

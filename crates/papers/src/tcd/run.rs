@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Job (scenario, settings, groups of flows) --run--> Run { per group: counts, completion times, slowdowns, marks; totals }
-//!       '------------------------ key ----------------> DIR/tcd/done.jsonl, so that a stopped study goes on
+//!       '------------------------ key ----------------> DIR/tcd/done.jsonl, so that a stopped study can continue
 //! ```
 //!
 //! Entries share runs: whoever needs one that another entry has done finds it there.

@@ -57,7 +57,7 @@ pub const HPCC: Scheme = Scheme {
     settings: &["detection.kind=red", "rate_control.kind=hpcc", "host.acks=per-frame", "host.header=42B", "host.ack_len=106B"],
     colour: Colour::Vermilion,
 };
-/// HPCC beside TCD.
+/// HPCC next to TCD.
 pub const HPCC_TCD: Scheme = Scheme {
     name: "HPCC + TCD",
     settings: &["detection.kind=tcd", "rate_control.kind=hpcc", "host.acks=per-frame", "host.header=42B", "host.ack_len=106B"],

@@ -18,7 +18,7 @@ pub fn beside(cx: &Context, entry: impl Fn(&Context, Reading) -> Result<Findings
     Ok(found)
 }
 
-/// Adds what the checks of the entry come to in order of arrival.
+/// Adds what the checks of the entry come to under FIFO.
 pub fn add(found: &mut Findings, in_order: &[Check]) {
     let word = |c: &Check| if c.holds() { "yes" } else { "no" };
     let mut table = Table::new(["Check", "Expected", "Round robin", "Holds", "Under FIFO", "Holds "])

@@ -1,4 +1,4 @@
-//! Figs. 9 and 10 with real frames: what stands still and what moves, by the word of an independent packet capture.
+//! Figs. 9 and 10 with real frames: what stops and what moves, judged by an independent packet capture.
 
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_sim::RateSource;
@@ -17,7 +17,7 @@ const PORT: &str = "H1->S1";
 const RING_LINK: &str = "S1->S2";
 /// B_m + 2 MTU.
 const SLACK_BUFFER: &str = "1003KB";
-/// Stretch at the end of a run over which it is at rest: a hundred times that of the simulation, within reason.
+/// Stretch at the end of a run over which it is steady: a hundred times that of the simulation, within reason.
 const END: Span = Span::from_ms(500);
 /// Half the line [bit/s].
 const HALF: f64 = 50e6;
@@ -145,7 +145,7 @@ pub fn run_fig10(cx: &Context) -> Result<Findings, ReproduceError> {
     Ok(found)
 }
 
-/// The entry `repair`: ours, entry ports of GFC in order of arrival.
+/// The entry `repair`: entry ports of GFC under FIFO.
 pub fn run_repair(cx: &Context) -> Result<Findings, ReproduceError> {
     let jobs = [job(GFC_BUFFER, true, "FIFO", "6s", &[]), job(REPAIRED, true, "FIFO", "6s", &["flow_control.gfc-buffer.entry_ports=1"])];
     let (all, simulated) = observe(cx, &jobs)?;

@@ -1,4 +1,4 @@
-//! Mice beside elephants with real frames and the TCP of the kernel: programs in hosts with a stack of their own, behind shims.
+//! Mice next to elephants with real frames and the TCP of the kernel: programs in hosts with a stack of their own, behind shims.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ struct Seen {
     counts: bool,
     /// Share of the time in which the processor was elsewhere.
     left_out: f64,
-    /// The loop was away for so long at the longest [us].
+    /// Longest interruption of the loop [us].
     gap_longest_us: f64,
     /// Mice that were begun, and each that was done: its size [bytes], its time [s].
     begun: usize,

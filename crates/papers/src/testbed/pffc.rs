@@ -294,7 +294,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// The entry `table3`.
 pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
-    /// Frames of Table 3 and the share of the link beside them.
+    /// Frames of Table 3 and the share of the link next to them.
     const PAPER: [(f64, f64); 2] = [(156_461.0, 0.0040), (211_010.0, 0.0054)];
     let names = [["pfc.xoff", "pfc.xon"], ["pffc.xoff_s", "pffc.xon_s"]];
     // Twice the product of rate and delay of a hop, and half of that.

@@ -12,7 +12,7 @@ use crate::lab::{self, Observed};
 use crate::stats::{Mean, Share};
 use crate::{Check, Context, ReproduceError};
 
-/// A run in which the processor was elsewhere for more than this share of the time proves nothing: beside work that kept both processors
+/// A run in which the processor was elsewhere for more than this share of the time proves nothing: next to work that kept both processors
 /// busy for 25 to 28 % of it TCD marked a flow CE under credits, while its queue drained, in ten of ten runs, and below 1 % in none.
 pub const LEFT_OUT: f64 = 0.1;
 /// Number of tries until the process was not descheduled.

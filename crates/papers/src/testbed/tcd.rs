@@ -28,7 +28,7 @@ const SLOWER: &str = "a hundred times slower: rates are a hundredth of the paper
 
 /// Frames of F0 and F1 that arrived in an interval: all, marked CE, marked UE.
 type Counts = Vec<[[u32; 3]; 2]>;
-/// Counts that a run fills while it goes on.
+/// Counts that a run fills during its run.
 type Filling = Rc<RefCell<Counts>>;
 
 /// Reads what passes the ports of the two receivers: frames as they are on the wire, at the time when they come in.

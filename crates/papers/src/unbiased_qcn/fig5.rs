@@ -137,7 +137,7 @@ fn ratio(runs: &[Run], p: usize) -> Mean {
     Mean::of(runs.iter().map(|r| settled(r, F6, p) / settled(r, F1, p)))
 }
 
-/// Fig. 5(a), judged on the fabric of Fig. 1; the ideal switch beside it.
+/// Fig. 5(a), judged on the fabric of Fig. 1; the ideal switch next to it.
 pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut all = Plan::default();
     let ideal = plan(&mut all, cx, seeds(cx), "arrival", || at_inputs(Sampling::Arrival));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Job (name, configuration) --run--> Run { by flow: rates, limits, queues, CNMs over time; totals }
-//!       '------ key ---------------> DIR/unbiased-qcn/done.jsonl, so that a stopped study goes on
+//!       '------ key ---------------> DIR/unbiased-qcn/done.jsonl, so that a stopped study can continue
 //! ```
 //!
 //! Entries share runs: whoever needs one that another entry has done finds it there.

@@ -21,7 +21,7 @@ pub fn run(_cx: &Context) -> Result<Findings, ReproduceError> {
         1.0 - (sizes.capped(size).mean() - shrunk) / mean
     };
     let checks = vec![
-        // The published mean is rounded, and depends on how sizes between the points are read; ours: linear.
+        // The published mean is rounded, and depends on how sizes between the points are read; here linear.
         // Linear between the points of the table, computed apart; the 158.1 KB printed with it does not follow from them.
         Check::near("mean flow size", Unit::Bytes, mean, 160_589.0, 0.001).assuming(WHICH),
         Check::near("median flow size", Unit::Bytes, median, 1052.0, 0.01).assuming(WHICH),

@@ -16,7 +16,7 @@ use super::sizes::LONG_US;
 /// The scenario of every run; a job changes what [`Job`] names.
 pub const SCENARIO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/gfc/tab1.toml"));
 
-/// The four flow controls of the paper, and ours.
+/// The four flow controls of the paper, and xoff's extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
@@ -28,14 +28,14 @@ pub enum Scheme {
     GfcBuffer,
     /// Time-based Gentle Flow Control.
     GfcTime,
-    /// Buffer-based Gentle Flow Control whose entry ports slow down first: ours.
+    /// Buffer-based Gentle Flow Control whose entry ports slow down first: an xoff extension.
     Repaired,
 }
 
 impl Scheme {
     /// Schemes in the order of the figures.
     pub const ALL: [Scheme; 4] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime];
-    /// The same and ours.
+    /// The same and xoff's extension.
     pub const WITH_REPAIR: [Scheme; 5] = [Scheme::Pfc, Scheme::Cbfc, Scheme::GfcBuffer, Scheme::GfcTime, Scheme::Repaired];
 
     /// Name in scenario files.
@@ -78,7 +78,7 @@ impl Egress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
-    /// Does it deadlock, or do flows stand still for good? Each run stops at the first deadlock, and the series of runs at the first of both.
+    /// Does it deadlock, or do flows stop permanently? Each run stops at the first deadlock, and the series of runs at the first of both.
     Deadlock,
     /// Performance; each run continues to its end.
     Performance,
@@ -96,12 +96,12 @@ pub enum NextAfter {
     Sent,
 }
 
-/// Before the end of a run: when what has arrived is noted. No byte since the first: a flow stands still; since the second: it waits.
+/// Before the end of a run: when what has arrived is noted. No byte since the first: a flow stops; since the second: it waits.
 const NOTED: [Span; 2] = [STANDSTILL, crate::gfc::schemes::STANDSTILL];
-/// How long a flow of these networks has had no byte when it stands still. Not 1 ms, as in the other entries: behind a hotspot flows wait that long
+/// How long a flow of these networks has had no byte when it stops. Not 1 ms, as in the other entries: behind a hotspot flows wait that long
 /// under PFC too, without any cycle (Fig. 16 counts them).
 const STANDSTILL: Span = Span::from_ms(5);
-/// How long a search goes on with a repetition in which flows stand still under GFC: do they still when it is over? [us]
+/// How long a search goes on with a repetition in which flows stop under GFC: do they still when it is over? [us]
 const GOES_ON_US: u64 = LONG_US;
 
 /// A run: purpose, network, flow control and settings.
@@ -150,11 +150,11 @@ pub struct Run {
     pub fct_ps: (f64, f64),
     /// Flows that were started.
     pub flows: u64,
-    /// Flows that stand still: begun, not complete, not a byte in the last 5 ms; if no deadlock cut the run short.
+    /// Flows that stop: begun, not complete, not a byte in the last 5 ms; if no deadlock cut the run short.
     pub still: u64,
     /// The same with 1 ms in place of 5.
     pub waiting: u64,
-    /// In a search, under GFC: flows that stand still and have not a byte until 60 ms either, when the repetition goes on that long.
+    /// In a search, under GFC: flows that stop and have not a byte until 60 ms either, when the repetition runs that long.
     #[serde(default)]
     pub for_good: u64,
     /// Frames dropped.
@@ -267,7 +267,7 @@ impl Job {
         let mut world = World::build(t, scenario.flows.clone(), &mut model)?;
         drop(model);
         world.record_to(Box::new(Meter::new(t)));
-        // What had arrived some time before the end shows which flows stand still.
+        // What had arrived some time before the end shows which flows stop.
         let mut ended = Ended::TimeUp;
         let before = noted.map(|least| {
             if ended == Ended::TimeUp {

@@ -13,7 +13,7 @@ pub const WINDOW: Span = Span::from_us(100);
 pub const MESSAGE_WINDOW: Span = Span::from_us(500);
 /// What the beginning of a run, from empty buffers, is worth: nothing.
 pub const WARM_UP: Time = Time::from_us(1000);
-/// A port stands still when its allowed rate lets no frame of 1500 B out within 5 ms: 2.4 Mb/s.
+/// A port stops when its allowed rate lets no frame of 1500 B out within 5 ms: 2.4 Mb/s.
 pub const STANDSTILL_RATE: Rate = Rate(2_400_000);
 /// Minimum duration.
 pub const STANDSTILL_TIME: Span = Span::from_us(5000);
@@ -61,7 +61,7 @@ pub struct Measured {
     pub series_kbps: Vec<u32>,
     /// Fill of the ingress buffers that are not empty, over all ports and windows after the warm-up [bytes].
     pub ingress: Sums,
-    /// Ports that stood still for [`STANDSTILL_TIME`] at some time.
+    /// Ports that stopped for [`STANDSTILL_TIME`] at some time.
     pub standstill_ports: u32,
     /// When the first of them had done so [us].
     pub standstill_us: Option<u64>,

@@ -26,9 +26,9 @@ struct Pooled {
     tail: Sums,
     /// The same of each run with a deadlock.
     tail_deadlocked: Vec<f64>,
-    /// Runs in which a port stood still.
+    /// Runs in which a port stopped.
     standstill: u64,
-    /// Runs in which a flow had not a byte for 1 ms and until the end, and for 5 ms: it stood still.
+    /// Runs in which a flow had not a byte for 1 ms and until the end, and for 5 ms: it stopped.
     still: (u64, u64),
     /// Mean rate per server [bit/s] and mean slowdown of each run.
     each: Vec<(f64, f64)>,
@@ -72,7 +72,7 @@ impl Pooled {
     }
 }
 
-/// The four flow controls of the paper, and ours, of each size.
+/// The four flow controls of the paper, and xoff's extension, of each size.
 type BySize = Vec<(u32, [Pooled; 5])>;
 
 /// Sizes for which there are cases, with the four flow controls pooled.
@@ -213,7 +213,7 @@ fn throughput_figure(free: &BySize, stuck: &BySize, round_robin: &BySize) -> Fig
         .columns(2)
 }
 
-/// In how many of the runs that deadlock under PFC each kind of GFC stands still, and what it delivers at the end.
+/// In how many of the runs that deadlock under PFC each kind of GFC stops, and what it delivers at the end.
 fn coincidence(name: &str, cases: &[Case]) -> Option<String> {
     let dead: Vec<&Case> = cases.iter().filter(|c| c.deadlocks(Scheme::Pfc) == Some(true)).collect();
     let of = |scheme: Scheme| {

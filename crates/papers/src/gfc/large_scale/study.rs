@@ -17,7 +17,7 @@ const CHUNK: u32 = 10;
 /// Networks per piece of the filter.
 const BLOCK: u32 = 500;
 
-/// A network under the four flow controls and ours.
+/// A network under the four flow controls and xoff's extension.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The network.
@@ -53,7 +53,7 @@ pub struct Search {
 pub enum Chatter {
     /// At most one message per tau, the latest stage: the paper's worst case of m/tau.
     Spacing,
-    /// A falling crossing is announced 2 MTU late: ours.
+    /// A falling crossing is announced 2 MTU late: an xoff extension.
     Hysteresis,
     /// Nothing.
     Neither,

@@ -19,7 +19,7 @@ struct Count {
     simulated: u64,
     /// Deadlock cases among them.
     cases: u64,
-    /// Networks in which flows stood still in a run without a deadlock.
+    /// Networks in which flows stopped in a run without a deadlock.
     standstill: u64,
     /// Networks in which flows stopped permanently.
     for_good: u64,
@@ -164,7 +164,7 @@ fn same_networks(study: &LargeScale, f: &mut Findings) {
     f.checks.push(Check::new(what, Unit::Fraction, measured, 0.7, 1.0).interval(low, high).beside(1.0).assuming(FIFO));
 }
 
-/// Networks in which flows stood still under a scheme.
+/// Networks in which flows stopped under a scheme.
 fn stands_still(cases: &[super::study::Case], scheme: Scheme) -> u64 {
     cases.iter().filter_map(|c| c.of(scheme)).filter(|r| r.runs.iter().any(|r| r.still > 0)).count() as u64
 }

@@ -19,7 +19,7 @@ struct Study {
     bins: Bins,
     without: Scheme,
     with: Scheme,
-    /// Other readings, shown beside: name and scheme with settings.
+    /// Other readings, shown next to: name and scheme with settings.
     variants: Vec<(&'static str, Scheme, Vec<String>)>,
     /// (bin, smallest, largest accepted ratio, the paper's): how many times faster with TCD.
     expected: Vec<(usize, f64, f64, Option<f64>)>,

@@ -158,7 +158,7 @@ pub struct Pair {
     results: Results,
     without: Series,
     with: Series,
-    /// Other schemes, beside.
+    /// Other schemes, next to.
     others: Vec<Series>,
     /// Other readings of hash and load, without and with TCD.
     readings: Vec<(Reading, [Series; 2])>,
@@ -179,7 +179,7 @@ struct Beside {
     shorter: Option<u64>,
 }
 
-/// Runs a workload without and with TCD, and what stands beside.
+/// Runs a workload without and with TCD, and what stands next to.
 fn pair(cx: &Context, w: &Workload, flow_control: &str, schemes: [&Scheme; 2], beside: &Beside) -> Result<Pair, ReproduceError> {
     pair_of(cx, w, flow_control, schemes, Size::of(cx.mode, w, schemes[0].name), beside)
 }
@@ -212,7 +212,7 @@ fn pair_of(
 impl Pair {
     /// The two of Fig. 16.
     pub fn dcqcn(cx: &Context, w: &Workload) -> Result<Pair, ReproduceError> {
-        // What costs minutes a run is run without what is only shown beside.
+        // What costs minutes a run is run without what is only shown next to.
         let beside = match w.cdf == HADOOP.cdf {
             true => Beside { schemes: &[DCQCN_TCD_B], readings: &READINGS, variants: &SWITCHES, shorter: None },
             false if cx.mode == Mode::Full => Beside { shorter: Some(SHORTER), ..Beside::default() },
