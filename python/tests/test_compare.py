@@ -155,7 +155,7 @@ def test_two_runs_have_no_intervals(ring: Path, pfc: xoff.Run, tmp_path: Path) -
     assert c.measures["low"].null_count() == c.measures.height
     assert c.slowdown.is_empty() and c.victims.is_empty(), "no flow has a size"
     row = c.pauses.filter(pl.col("port") == "S1->S2").row(0, named=True)
-    assert row["pause_ps, pfc"] == pfc.ports.filter(pl.col("port") == "S1->S2")["pause_ps_total"][0] and row["pause_ps, gfc-buffer"] == 0
+    assert row["paused_ps, pfc"] == pfc.ports.filter(pl.col("port") == "S1->S2")["paused_ps"][0] and row["paused_ps, gfc-buffer"] == 0
     assert isinstance(c.plot(), Figure)
     same = xoff.compare(pfc, pfc, names=["a", "b"])
     assert same.headline == "a -> b: deadlock in 1 of 1 (a), 1 of 1 (b)" and same.parameters.is_empty()

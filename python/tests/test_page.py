@@ -256,8 +256,8 @@ def test_a_click_on_a_link_shows_its_port(browser: Any, ring_page: Path) -> None
         import polars
 
         row = polars.read_parquet(ring_page.parent / "ports.parquet").filter(polars.col("port") == "H2->S2").row(0, named=True)
-        total = page.evaluate(f"[page.data.totals.tx[{port}], page.data.totals.pauses[{port}], page.data.totals.pause_ps[{port}], page.data.totals.ingress_max[{port}]]")
-        assert total == [row["tx_bytes"], row["pauses"], row["pause_ps_total"], row["ingress_bytes_max"]]
+        total = page.evaluate(f"[page.data.totals.tx[{port}], page.data.totals.pauses[{port}], page.data.totals.paused_ps[{port}], page.data.totals.ingress_max[{port}]]")
+        assert total == [row["tx_bytes"], row["pauses"], row["paused_ps"], row["ingress_bytes_max"]]
         # What its course sums up to is what the table counts.
         sent = page.evaluate(f"(() => {{ const c = page.data.course; const n = c.times.length; return c.sent.slice({port} * n, {port} * n + n).reduce((a, b) => a + b, 0); }})()")
         assert sent == row["tx_bytes"]
@@ -318,7 +318,7 @@ def test_the_ranks_of_a_job_are_those_of_its_table(browser: Any, tmp_path: Path)
         # The canvas lies below what the window shows at first; clicking by locator scrolls there.
         canvas = page.locator(".canvas.ranks canvas")
         canvas.click(position={"x": canvas.bounding_box()["width"] / 2, "y": 20})
-        first, last = page.evaluate("[page.data.jobs[0].iterations[2].from_ps, page.data.jobs[0].iterations[2].to_ps]")
+        first, last = page.evaluate("[page.data.jobs[0].iterations[2].start_ps, page.data.jobs[0].iterations[2].end_ps]")
         assert first < page.evaluate("page.data.course.times[page.state.sample]") < last
 
 

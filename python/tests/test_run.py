@@ -80,7 +80,7 @@ def test_keywords_replace_the_files_values(ring: Path) -> None:
     assert (p["flow_control.kind"], p["switch.discipline"], p["run.seed"]) == ("gfc-buffer", "round-robin", "2")
     # 5 Gb/s for each flow, once the queues have settled.
     rates = run.rates.filter(pl.col("flow").is_not_null() & (pl.col("time_ps") > 10e9))
-    mean = rates.group_by("flow").agg(pl.col("bits_per_second").mean())["bits_per_second"]
+    mean = rates.group_by("flow").agg(pl.col("rate_bps").mean())["rate_bps"]
     assert mean.to_list() == pytest.approx([5e9] * 3, rel=0.02)
 
 
@@ -120,10 +120,10 @@ def test_columns_and_types(pfc: xoff.Run) -> None:
     name = pl.Categorical()
     queues = {"time_ps": pl.UInt64, "port": name, "kind": name, "priority": pl.UInt8, "bytes": pl.UInt64}
     assert dict(pfc.queues.schema) == queues
-    rates = {"priority": pl.UInt8, "flow": pl.UInt64, "bits_per_second": pl.UInt64, "source": name}
+    rates = {"priority": pl.UInt8, "flow": pl.UInt64, "rate_bps": pl.UInt64, "source": name}
     assert dict(pfc.rates.schema) == {"time_ps": pl.UInt64, "port": name, **rates}
     assert pfc.flows.schema["slowdown"] == pl.Float64
-    assert pfc.pauses.columns == ["port", "priority", "from_ps", "to_ps", "cause"]
+    assert pfc.pauses.columns == ["port", "priority", "start_ps", "end_ps", "cause"]
     assert pfc.control.columns == ["time_ps", "port", "priority", "direction", "message", "value"]
     assert (pfc.flows.height, pfc.ports.height) == (3, 12)
     assert pfc.queues.height > 1000 and pfc.rates.height > 1000 and pfc.control.height > 100
@@ -139,7 +139,7 @@ def test_frames_share_the_memory_of_the_run(pfc: xoff.Run) -> None:
 
     # Two frames from two streams: had either been copied, they would not lie at the same place.
     one, two = pfc.frame("rates"), pfc.frame("rates")
-    assert addresses(one, "bits_per_second") == addresses(two, "bits_per_second")
+    assert addresses(one, "rate_bps") == addresses(two, "rate_bps")
     assert addresses(one, "time_ps") == addresses(two, "time_ps")
 
 
@@ -214,6 +214,10 @@ def test_old_names_of_tables_and_columns_work_with_a_warning(pfc: xoff.Run, tmp_
         assert pfc.flows["notices"].equals(pfc.flows["cnms"])
     with pytest.warns(DeprecationWarning, match="use column 'cnms_egress' instead of 'notices_egress'"):
         assert pfc.ports.get_column("notices_egress").equals(pfc.ports["cnms_egress"])
+    with pytest.warns(DeprecationWarning, match="use column 'paused_ps' instead of 'pause_ps_total'"):
+        assert pfc.ports["pause_ps_total"].equals(pfc.ports["paused_ps"])
+    with pytest.warns(DeprecationWarning, match="use column 'start_ps' instead of 'from_ps'"):
+        assert pfc.pauses["from_ps"].equals(pfc.pauses["start_ps"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "notices" not in pfc.flows.columns and pfc.flows["cnms"].len() == pfc.flows.height

@@ -56,7 +56,7 @@ def test_one_row_for_each_cell(ring: Path) -> None:
     assert sweep.runs["deadlock_ports"][1] == " ".join(run.deadlock or [])
     assert sweep.runs["ingress_bytes_max"][1] == run.ports["ingress_bytes_max"].max()
     assert sweep.runs["delivered_bytes"][1] == run.flows["bytes_delivered"].sum()
-    assert sweep.runs["pause_seconds"][1] == pytest.approx(float(run.ports["pause_ps_total"].sum()) / 1e12)
+    assert sweep.runs["paused_ps"][1] == run.ports["paused_ps"].sum()
     assert "deadlock" in sweep._repr_html_() and "<svg" in sweep.page
     assert len(sweep.plot("deadlock", "throughput_bps").axes) == 2
     with pytest.raises(ValueError, match="there is no column 'x'"):
@@ -65,8 +65,8 @@ def test_one_row_for_each_cell(ring: Path) -> None:
 
 def test_intervals_are_those_of_the_formulas(ring: Path) -> None:
     sweep = xoff.sweep(plan(ring, seeds=5, grid={"switch.discipline": ["fifo", "input-fifo"]}))
-    runs = sweep.runs.filter(pl.col("switch.discipline") == "fifo")["pause_seconds"]
-    row = sweep.table.filter((pl.col("column") == "pause_seconds") & (pl.col("switch.discipline") == "fifo"))
+    runs = sweep.runs.filter(pl.col("switch.discipline") == "fifo")["paused_ps"]
+    row = sweep.table.filter((pl.col("column") == "paused_ps") & (pl.col("switch.discipline") == "fifo"))
     # Student's t, 4 degrees of freedom, 97.5 %.
     values: list[float] = runs.to_list()
     half = 2.776 * float(statistics.stdev(values)) / 5**0.5
@@ -74,8 +74,8 @@ def test_intervals_are_those_of_the_formulas(ring: Path) -> None:
     share = sweep.table.filter((pl.col("column") == "deadlock") & (pl.col("switch.discipline") == "fifo"))
     # Wilson: 5 of 5 are at least 1 / (1 + z^2 / n).
     assert share["value"][0] == 1.0 and share["low"][0] == pytest.approx(1 / (1 + 1.96**2 / 5))
-    other = sweep.runs.filter(pl.col("switch.discipline") == "input-fifo")["pause_seconds"]
-    paired = sweep.table.filter((pl.col("column") == "pause_seconds") & (pl.col("switch.discipline") == "input-fifo"))
+    other = sweep.runs.filter(pl.col("switch.discipline") == "input-fifo")["paused_ps"]
+    paired = sweep.table.filter((pl.col("column") == "paused_ps") & (pl.col("switch.discipline") == "input-fifo"))
     assert paired["difference"][0] == pytest.approx(statistics.mean(a - b for a, b in zip(other, values, strict=True)))
 
 

@@ -43,7 +43,7 @@ class Comparison:
     """Flows that every side has (same seed, number, ends and size), those that the last side slows down most first: ``seed``, ``flow``, ``src``,
     ``dst``, ``size_bytes``, the slowdown on each side (null: unfinished) and ``factor``, last side over first (null: unfinished on one)."""
     pauses: pl.DataFrame
-    """By port, the largest change first: ``port``, ``pauses`` and ``pause_ps`` by side (means over the runs), credit stalls as ``hold_ps``."""
+    """By port, the largest change first: ``port``, ``pauses``, ``paused_ps`` and ``blocked_ps`` by side (means over the runs)."""
     headline: str = ""
     """What changed, in a line."""
     notes: list[str] = field(default_factory=list)
@@ -127,7 +127,7 @@ def _given(run: Run) -> str | tuple[str, tuple[list[_core.Flow], list[_core.Port
     flows = run.flows.select(
         "flow", pl.col("src", "dst").cast(pl.String), "size_bytes", "start_ps", "ideal_fct_ps", "slowdown", "bytes_delivered", "ce_frames", "ue_frames"
     )
-    ports = run.ports.select(pl.col("port").cast(pl.String), "pauses", "pause_ps_total", "hold_ps_total", "ingress_bytes_max", "marked")
+    ports = run.ports.select(pl.col("port").cast(pl.String), "pauses", "paused_ps", "blocked_ps", "ingress_bytes_max", "marked")
     return json.dumps(run.manifest), (flows.rows(), ports.rows())
 
 
@@ -158,6 +158,6 @@ def _victims(names: list[str], rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def _pauses(names: list[str], rows: list[dict[str, Any]]) -> pl.DataFrame:
-    kinds = ("pauses", "pause_ps", "hold_ps")
+    kinds = ("pauses", "paused_ps", "blocked_ps")
     schema = {"port": pl.String} | {f"{kind}, {name}": pl.Float64 for kind in kinds for name in names}
     return pl.DataFrame([[r["port"], *(v for kind in kinds for v in r[kind])] for r in rows], schema=schema, orient="row")

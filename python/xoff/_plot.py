@@ -103,7 +103,7 @@ def _queues(run: Run, chosen: list[str] | None) -> list[Line]:
 
 def _rates(run: Run, chosen: list[str] | None) -> tuple[list[Line], str]:
     """Of the chosen ports; else of the flows; else of the busiest ports."""
-    measured = run.rates.filter(pl.col("source") == "measured").rename({"bits_per_second": "y"})
+    measured = run.rates.filter(pl.col("source") == "measured").rename({"rate_bps": "y"})
     of_flows = measured.filter(pl.col("flow").is_not_null())
     of_ports = measured.filter(pl.col("flow").is_null()).sort("time_ps")
     if chosen is not None:
@@ -184,7 +184,7 @@ def _deadlocks(run: Run, panels: Sequence[Axes], scale: float, unit: str) -> Non
     first = run.deadlocks.filter(pl.col("cycle") == 0).sort("position")
     if first.is_empty():
         return
-    at = first["closed_ps"][0] / scale
+    at = first["start_ps"][0] / scale
     cycle = first["port"].cast(pl.String).to_list()
     names = " ".join(cycle) if len(cycle) <= 4 else f"{' '.join(cycle[:4])} ... ({len(cycle)} ports)"
     for axes in panels:

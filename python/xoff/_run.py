@@ -33,11 +33,8 @@ TABLES = tuple(_core.tables())
 """The tables of a run: of a network, and of a scheduled fabric; docs/tables.md has their columns."""
 
 _RENAMED_TABLES = {"notices": "cnms"}
-_RENAMED_COLUMNS = {
-    "flows": {"notices": "cnms"},
-    "ports": {"notices_egress": "cnms_egress", "notices_ingress": "cnms_ingress"},
-}
-"""Earlier names, which go on working with a :class:`DeprecationWarning`."""
+_RENAMED_COLUMNS = _core.renamed_columns()
+"""Earlier names, which still work with a :class:`DeprecationWarning`."""
 
 
 def _renamed(what: str, old: str, new: str, stacklevel: int) -> None:
@@ -161,7 +158,7 @@ class Run:
     """What a run left behind.
 
     The tables are Polars frames. Times are in picoseconds since the start (``*_ps``), sizes in bytes (``*bytes*``), rates
-    in bit/s (``bits_per_second``); a port ``H1->S1`` is H1's egress towards S1, and as an ingress S1's buffer for what H1
+    in bit/s (``rate_bps``); a port ``H1->S1`` is H1's egress towards S1, and as an ingress S1's buffer for what H1
     sends. Texts that repeat, such as ports, are categorical.
     """
 
@@ -208,7 +205,7 @@ class Run:
             raise RunError(f"the run has no table '{table}' (it has {', '.join(self._memory)})")
         else:
             frame = pl.DataFrame(self._memory[table])
-        return with_old_names(frame, _RENAMED_COLUMNS[table]) if table in _RENAMED_COLUMNS else frame
+        return with_old_names(frame, _RENAMED_COLUMNS[table]) if _RENAMED_COLUMNS[table] else frame
 
     def scan(self, table: str) -> pl.LazyFrame:
         """A table by name, lazily: from a Parquet file only the rows and columns that a query needs are read."""
@@ -225,8 +222,7 @@ class Run:
             before = self.folder / f"{old}.parquet"
             path = before if before.is_file() and not path.is_file() else path
         if path.is_file():
-            frame = pl.scan_parquet(path)
-            return frame.rename(_RENAMED_COLUMNS[table], strict=False) if table in _RENAMED_COLUMNS else frame
+            return pl.scan_parquet(path).rename(_RENAMED_COLUMNS.get(table, {}), strict=False)
         if not any(self.folder.glob(f"{table}.*")):
             raise RunError(f"cannot read {path}: the run has no such table (expected one of {', '.join(TABLES)})")
         return pl.DataFrame(_core.read_table(self.folder, table)).lazy()
@@ -268,7 +264,7 @@ class Run:
 
     @cached_property
     def pauses(self) -> pl.DataFrame:
-        """Stretches during which a port was not allowed to send; ``to_ps`` null: still at the end.
+        """Stretches during which a port was not allowed to send; ``end_ps`` null: still at the end.
 
         ``cause``: ``pause`` (a message, whether a frame waits or not), ``credits`` (a frame waits without credits) or ``flows``
         (only frames of paused flows wait).

@@ -41,11 +41,11 @@ class ExplainedPort:
     """The port, ``S1->S2``."""
     priority: int
     """The priority."""
-    since_ps: int
+    start_ps: int
     """Since when [ps]."""
     restraint: Literal["stopped", "slowed"]
     """What its peer did."""
-    allowed_bits_per_second: int
+    allowed_bps: int
     """The rate that it was allowed [bit/s]; 0: stopped."""
     held_bytes: int
     """The buffer of its peer then [bytes]."""
@@ -78,7 +78,7 @@ class Explanation(Answer):
     def _repr_html_(self) -> str:
         heads = ["Port", "Priority", "Since [ps]", "Restraint", "Held [bytes]", "Waits for", "Filled by"]
         rows = [
-            (s.port, s.priority, s.since_ps, s.restraint, s.held_bytes, " ".join(w.port for w in s.waiting_for),
+            (s.port, s.priority, s.start_ps, s.restraint, s.held_bytes, " ".join(w.port for w in s.waiting_for),
              ", ".join(f"{f.src} to {f.dst}" for f in s.flows[:4]))
             for s in self.steps
         ]

@@ -65,7 +65,7 @@ fn straggler(run: &Path, which: &str) -> Result<Answer, Problems> {
         scenario.start(Sink::Nothing, None).map_err(problem)?.run(|p| look(p.now)).map_err(problem)?.manifest.jobs
     };
     let (job, iteration, s) = find_straggler(&jobs, which)?;
-    let (from, to) = (Time(s.from_ps), Time(s.to_ps));
+    let (from, to) = (Time(s.start_ps), Time(s.end_ps));
     let e = explain_message(&scenario, s.flow as u32, (from, to), repeats(to)).map_err(|e| refused(&e))?;
     let text = format!("Job {}, iteration {iteration}, rank {} to rank {}.\n{e}", job.name, s.from_rank, s.to_rank);
     let nothing = Explanation { at: to, steps: Vec::new(), root: Root::NotHeld };
@@ -194,11 +194,11 @@ struct JsonStep {
     /// Its priority that waits.
     priority: u8,
     /// Since when it is held back [ps].
-    since_ps: u64,
+    start_ps: u64,
     /// `stopped` or `slowed`.
     restraint: &'static str,
     /// Rate that flow control allows [bit/s]; 0: it is stopped.
-    allowed_bits_per_second: u64,
+    allowed_bps: u64,
     /// Bytes in the buffer behind it, because of which it is held back [bytes].
     held_bytes: u64,
     /// Egress ports of that switch through which these bytes are to leave, with their bytes.
@@ -238,7 +238,7 @@ struct JsonStraggler {
     /// The egress ports that it went through; empty: it took no one path.
     path: Vec<String>,
     /// For how long the first port of `steps` was stopped meanwhile, or as much as it lost by being slowed down; 0: no port of the path was [ps].
-    restrained_ps: u64,
+    paused_ps: u64,
     /// The port of its path through which most bytes of other hosts went meanwhile; null: none did.
     shared_port: Option<String>,
     /// Their flows, the one with most of them first: number, sending host, receiving host.
@@ -252,7 +252,7 @@ fn json_straggler(job: &JobAnswer, iteration: usize, s: &StragglerAnswer, e: &Me
         iteration,
         message: s.clone(),
         path: e.path.clone(),
-        restrained_ps: e.restrained.0,
+        paused_ps: e.restrained.0,
         shared_port,
         shared_with: shared_with.unwrap_or_default(),
     }
@@ -269,9 +269,9 @@ fn json(e: &Explanation) -> Json {
     let step = |s: &xoff_run::Step| JsonStep {
         port: s.port.clone(),
         priority: s.priority,
-        since_ps: s.since.0,
+        start_ps: s.since.0,
         restraint: if s.how == How::Stopped { "stopped" } else { "slowed" },
-        allowed_bits_per_second: if let How::Slowed(r) = s.how { r.0 } else { 0 },
+        allowed_bps: if let How::Slowed(r) = s.how { r.0 } else { 0 },
         held_bytes: s.held.0,
         waiting_for: s.waiting_for.iter().map(|(p, b)| (p.clone(), b.0)).collect(),
         flows: s.flows.iter().map(|(f, a, b, x)| (*f, a.clone(), b.clone(), x.0)).collect(),

@@ -182,8 +182,8 @@ fn answer(r: &HttpRequest, html: &str, dir: &Path, scenario: Option<&NetworkScen
             }
         }
         ("/api/series", Some(port), _) => {
-            let (Some(from), Some(to)) = (time("from_ps"), time("to_ps")) else {
-                return HttpAnswer::text(BAD, "from_ps or to_ps is missing: times in picoseconds\n");
+            let (Some(from), Some(to)) = (time("start_ps"), time("end_ps")) else {
+                return HttpAnswer::text(BAD, "start_ps or end_ps is missing: times in picoseconds\n");
             };
             match xoff_view::series(dir, &port, from, to) {
                 Ok(lines) => {

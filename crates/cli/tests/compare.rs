@@ -225,7 +225,7 @@ fn the_headline_names_what_differs() {
     };
     let (a, b) = (run("a", &[]), run("b", &["--set", "switch.buffer=40KB"]));
     let headline = xoff(&["--json", "compare", &a, &b]).json()["headline"].to_string();
-    assert!(headline.contains("time held"), "{headline}");
+    assert!(headline.contains("time blocked"), "{headline}");
     let same = xoff(&["--json", "compare", &a, &a, "--names", "x,y"]).json()["headline"].to_string();
     assert!(same.contains("no measure differs"), "{same}");
 }

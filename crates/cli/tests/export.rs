@@ -106,8 +106,8 @@ fn a_trace_holds_what_the_tables_hold() {
     let mut slices: BTreeMap<String, Vec<(u64, Option<u64>, String, Option<u64>)>> = BTreeMap::new();
     let ns = |row: &HashMap<String, String>, column: &str| row[column].parse::<u64>().ok().map(|ps| ps / 1000);
     for r in rows(&dir, "pauses") {
-        let exact = number(&r, "from_ps");
-        let slice = (exact / 1000, ns(&r, "to_ps"), "paused".to_owned(), Some(exact));
+        let exact = number(&r, "start_ps");
+        let slice = (exact / 1000, ns(&r, "end_ps"), "paused".to_owned(), Some(exact));
         slices.entry(place(&r["port"], &format!("paused p{}", r["priority"]), false)).or_default().push(slice);
     }
     assert!(slices.len() >= 4, "{slices:?}");

@@ -43,9 +43,9 @@ fn operations_are_slices_and_messages_are_arrows() {
     for r in &operations {
         let word = if r["work"] == "send" { " to " } else { " from " };
         let name = if r["peer"].is_empty() { r["work"].clone() } else { format!("{}{word}{}", r["work"], r["peer"]) };
-        wanted.entry(group(&r["rank"])).or_default().push((ns(r, "begin_ps").unwrap(), ns(r, "end_ps"), name));
+        wanted.entry(group(&r["rank"])).or_default().push((ns(r, "start_ps").unwrap(), ns(r, "end_ps"), name));
         if r["work"] == "send" {
-            sends.insert(r["flow"].clone(), (ns(r, "begin_ps").unwrap(), group(&r["rank"])));
+            sends.insert(r["flow"].clone(), (ns(r, "start_ps").unwrap(), group(&r["rank"])));
         }
     }
     for r in operations.iter().filter(|r| r["work"] == "receive") {

@@ -7,29 +7,29 @@ use serde::Serialize;
 
 use crate::Run;
 
-/// A port that flow control stopped or held on some side. Means over the runs, one value a side, in their order.
+/// A port that was paused or blocked on some side. Means over the runs, one value a side, in their order.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PortPauses {
     /// Its name.
     pub port: String,
-    /// How often it was stopped.
+    /// Number of pauses.
     pub pauses: Vec<f64>,
-    /// Time it was stopped [ps].
-    pub pause_ps: Vec<f64>,
-    /// Time that frames were held at the head of its queue, for lack of credits too [ps].
-    pub hold_ps: Vec<f64>,
+    /// Time it was paused [ps].
+    pub paused_ps: Vec<f64>,
+    /// Time it was blocked: a frame at the head of its queue waited for XON or credits [ps].
+    pub blocked_ps: Vec<f64>,
 }
 
 impl PortPauses {
     /// Some side has another value than the first.
     pub(crate) fn is_changed(&self) -> bool {
-        [&self.pauses, &self.pause_ps, &self.hold_ps].into_iter().any(|v| v.iter().any(|x| *x != v[0]))
+        [&self.pauses, &self.paused_ps, &self.blocked_ps].into_iter().any(|v| v.iter().any(|x| *x != v[0]))
     }
 
     /// How much changes from the first side to the last [ps].
     fn change(&self) -> f64 {
         let of = |v: &[f64]| (v[v.len() - 1] - v[0]).abs();
-        of(&self.hold_ps) + of(&self.pause_ps)
+        of(&self.blocked_ps) + of(&self.paused_ps)
     }
 }
 
@@ -51,18 +51,18 @@ pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<PortPauses> {
         let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
         for p in runs.iter().flat_map(|r| &r.ports) {
             let sum = sums.entry(&p.port).or_default();
-            for (sum, value) in sum.iter_mut().zip([p.pauses, p.pause_ps_total, p.hold_ps_total]) {
+            for (sum, value) in sum.iter_mut().zip([p.pauses, p.paused_ps, p.blocked_ps]) {
                 *sum += value;
             }
         }
         for (port, sum) in sums {
             let row =
-                ports.entry(port).or_insert_with(|| PortPauses { port: port.into(), pauses: none(), pause_ps: none(), hold_ps: none() });
-            let [pauses, pause_ps, hold_ps] = sum.map(|v| v as f64 / runs.len() as f64);
-            (row.pauses[s], row.pause_ps[s], row.hold_ps[s]) = (pauses, pause_ps, hold_ps);
+                ports.entry(port).or_insert_with(|| PortPauses { port: port.into(), pauses: none(), paused_ps: none(), blocked_ps: none() });
+            let [pauses, paused_ps, blocked_ps] = sum.map(|v| v as f64 / runs.len() as f64);
+            (row.pauses[s], row.paused_ps[s], row.blocked_ps[s]) = (pauses, paused_ps, blocked_ps);
         }
     }
-    let any = |p: &PortPauses| [&p.pauses, &p.pause_ps, &p.hold_ps].into_iter().flatten().any(|v| *v > 0.0);
+    let any = |p: &PortPauses| [&p.pauses, &p.paused_ps, &p.blocked_ps].into_iter().flatten().any(|v| *v > 0.0);
     let mut rows: Vec<PortPauses> = ports.into_values().filter(|p| any(p) && !not_everywhere.contains(p.port.as_str())).collect();
     rows.sort_by(|a, b| b.change().total_cmp(&a.change()).then_with(|| a.port.cmp(&b.port)));
     rows

@@ -101,12 +101,12 @@ impl Comparison {
     /// The ports where flow control changed most.
     pub fn pause_table(&self, rows_max: usize) -> Table {
         let of = |what: &str| self.names().map(|name| format!("{what}, {name}")).collect::<Vec<_>>();
-        let head = ["port".to_owned()].into_iter().chain(of("pauses")).chain(of("paused")).chain(of("held"));
+        let head = ["port".to_owned()].into_iter().chain(of("pauses")).chain(of("paused")).chain(of("blocked"));
         let mut t = Table::new(head).align(std::iter::once(Align::Left).chain(std::iter::repeat_n(Align::Right, 3 * self.sides.len())));
         let time = |ps: &f64| if *ps == 0.0 { "0".into() } else { format!("{} us", significant(ps / 1e6)) };
         for p in self.pauses.iter().filter(|p| p.is_changed()).take(rows_max) {
             let counts = p.pauses.iter().map(|n| significant(*n));
-            t.push([p.port.clone()].into_iter().chain(counts).chain(p.pause_ps.iter().map(time)).chain(p.hold_ps.iter().map(time)));
+            t.push([p.port.clone()].into_iter().chain(counts).chain(p.paused_ps.iter().map(time)).chain(p.blocked_ps.iter().map(time)));
         }
         t
     }

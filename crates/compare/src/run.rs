@@ -46,12 +46,12 @@ impl FlowFacts {
 pub struct PortFacts {
     /// Its name.
     pub port: String,
-    /// How often it was stopped.
+    /// Number of pauses.
     pub pauses: u64,
-    /// Time it was stopped [ps].
-    pub pause_ps_total: u64,
-    /// Time that frames were held at the head of its queue [ps].
-    pub hold_ps_total: u64,
+    /// Time it was paused [ps].
+    pub paused_ps: u64,
+    /// Time it was blocked [ps].
+    pub blocked_ps: u64,
     /// Fullest ingress buffer at its far end [bytes].
     pub ingress_bytes_max: u64,
     /// Frames marked when leaving through it.
@@ -117,14 +117,14 @@ impl Run {
         for batch in read::stream(folder, "ports").map_err(unread)? {
             let batch = batch.map_err(unread)?;
             let port = read::texts(&batch, "port");
-            let names = ["pauses", "pause_ps_total", "hold_ps_total", "ingress_bytes_max", "marked"];
+            let names = ["pauses", "paused_ps", "blocked_ps", "ingress_bytes_max", "marked"];
             let columns = names.map(|name| read::numbers(&batch, name));
             let value = |c: usize, i: usize| columns[c][i].unwrap_or(0);
             run.ports.extend((0..batch.num_rows()).map(|i| PortFacts {
                 port: port[i].unwrap_or_default().into(),
                 pauses: value(0, i),
-                pause_ps_total: value(1, i),
-                hold_ps_total: value(2, i),
+                paused_ps: value(1, i),
+                blocked_ps: value(2, i),
                 ingress_bytes_max: value(3, i),
                 marked: value(4, i),
             }));

@@ -6,14 +6,14 @@ use crate::size::size;
 use crate::{Measure, SideFacts};
 
 const PAUSED: &str = "time paused, all ports";
-const HELD: &str = "time held, all ports";
+const BLOCKED: &str = "time blocked, all ports";
 /// Measures of the headline, and what they are called in it.
 const HEADLINE: [(&str, &str); 6] = [
     ("lost frames", "frames lost"),
     ("flows unfinished", "flows unfinished"),
     ("slowdown, 99th percentile", "99th percentile of slowdown"),
     (PAUSED, "time paused"),
-    (HELD, "time held"),
+    (BLOCKED, "time blocked"),
     ("fullest ingress", "fullest ingress"),
 ];
 /// Other measures in it, where none of those differs.
@@ -26,11 +26,11 @@ pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
         let of: Vec<String> = sides.iter().map(|s| format!("{} of {} ({})", s.deadlocks, s.seeds.len(), s.name)).collect();
         parts.push(format!("deadlock in {}", of.join(", ")));
     }
-    // Under PFC frames are held while ports are paused, which need not be shown twice; credits hold without a pause.
+    // With PFC, ports are blocked while they are paused, and one of the two is enough; credits block without a pause.
     let of = |measure: &str| -> Vec<f64> { measures.iter().filter(|m| m.measure == measure).filter_map(|m| m.value.mean).collect() };
-    let (paused, held) = (of(PAUSED), of(HELD));
-    let without_pause = held.iter().enumerate().any(|(i, h)| *h > 0.0 && paused.get(i).is_none_or(|p| *p == 0.0));
-    let in_it = HEADLINE.iter().filter(|(measure, _)| *measure != HELD || without_pause);
+    let (paused, blocked) = (of(PAUSED), of(BLOCKED));
+    let without_pause = blocked.iter().enumerate().any(|(i, h)| *h > 0.0 && paused.get(i).is_none_or(|p| *p == 0.0));
+    let in_it = HEADLINE.iter().filter(|(measure, _)| *measure != BLOCKED || without_pause);
     parts.extend(in_it.filter_map(|(measure, name)| change(measures, sides.len(), measure, name)));
     if parts.is_empty() {
         let all = measures.chunk_by(|a, b| a.measure == b.measure).map(|rows| rows[0].measure.as_str());

@@ -127,7 +127,7 @@ impl Observed {
     pub fn port_rate(&self, port: &str, wanted: RateSource) -> Points {
         let at = self.number(port);
         let of = |r: &Row| match *r {
-            Row::Rate(r) if (r.port, r.flow, r.source) == (at, None, wanted) => Some((r.time_ps as f64, r.bits_per_second as f64)),
+            Row::Rate(r) if (r.port, r.flow, r.source) == (at, None, wanted) => Some((r.time_ps as f64, r.rate_bps as f64)),
             _ => None,
         };
         self.rows.iter().filter_map(of).collect()
@@ -136,7 +136,7 @@ impl Observed {
     /// Rate of a flow: payload that arrived, or what rate control asks for.
     pub fn flow_rate(&self, number: u32, wanted: RateSource) -> Points {
         let of = |r: &Row| match *r {
-            Row::Rate(r) if (r.flow, r.source) == (Some(number as u64), wanted) => Some((r.time_ps as f64, r.bits_per_second as f64)),
+            Row::Rate(r) if (r.flow, r.source) == (Some(number as u64), wanted) => Some((r.time_ps as f64, r.rate_bps as f64)),
             _ => None,
         };
         self.rows.iter().filter_map(of).collect()

@@ -11,7 +11,7 @@ use crate::errors::Failure;
 
 /// Columns of `flows`: number, ends, size, start, ideal time, slowdown, bytes delivered, frames marked CE and UE.
 type Flow = (u64, String, String, u64, u64, Option<u64>, Option<f64>, u64, u64, u64);
-/// Columns of `ports`: name, pauses, time paused and held, fullest ingress, marked frames.
+/// Columns of `ports`: name, pauses, time paused and blocked, fullest ingress, marked frames.
 type Port = (String, u64, u64, u64, u64, u64);
 /// A run in memory: manifest as JSON, and its rows; `None`: it has no such tables.
 type InMemory = (String, Option<(Vec<Flow>, Vec<Port>)>);
@@ -77,11 +77,11 @@ fn run(given: Given) -> PyResult<Run> {
         ce_frames,
         ue_frames,
     };
-    let port = |(port, pauses, pause_ps_total, hold_ps_total, ingress_bytes_max, marked): Port| PortFacts {
+    let port = |(port, pauses, paused_ps, blocked_ps, ingress_bytes_max, marked): Port| PortFacts {
         port,
         pauses,
-        pause_ps_total,
-        hold_ps_total,
+        paused_ps,
+        blocked_ps,
         ingress_bytes_max,
         marked,
     };

@@ -112,9 +112,9 @@ pub struct StragglerAnswer {
     /// Host of the receiver.
     pub to_host: String,
     /// When its sender took it up, or the iteration before ended, whichever was later [ps].
-    pub from_ps: u64,
+    pub start_ps: u64,
     /// When it was there [ps].
-    pub to_ps: u64,
+    pub end_ps: u64,
     /// Of that, ports on its path were not allowed to transmit [ps].
     pub pause_ps: u64,
     /// Rate control, or a window, held it back at its source [ps].

@@ -41,7 +41,7 @@ fn section(p: &mut String, title: &str, about: &str, tables: &[&TableSpec]) {
 }
 
 fn table(p: &mut String, t: &TableSpec) {
-    let before = t.renamed_from.map(|old| format!(" Its name was `{old}` before.")).unwrap_or_default();
+    let before = t.renamed_from.map(|old| format!(" Earlier name: `{old}`.")).unwrap_or_default();
     let _ = write!(p, "\n### {}\n\n{}{before}\n\n| column | type | unit | meaning |\n|---|---|---|---|\n", t.name, t.about.trim());
     for c in t.columns {
         let _ = writeln!(p, "| `{}` | {} | {} | {} |", c.name, kind(c), c.unit, meaning(c));
@@ -62,7 +62,8 @@ fn kind(c: &ColumnSpec) -> String {
 }
 
 fn meaning(c: &ColumnSpec) -> String {
-    let about = c.about.trim().replace('|', "\\|");
+    let before = c.renamed_from.map(|old| format!(" Earlier name: `{old}`.")).unwrap_or_default();
+    let about = format!("{}{before}", c.about.trim().replace('|', "\\|"));
     let Kind::Word(words) = c.kind else { return about };
     let words: Vec<String> = words.iter().map(|Word { word, about }| format!("`{word}`: {about}")).collect();
     format!("{about}<br>{}", words.join("<br>"))

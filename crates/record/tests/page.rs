@@ -18,7 +18,7 @@ fn every_column_has_a_text_and_the_unit_of_its_name() {
             let unit = match c.name {
                 n if n.ends_with("_ps") || n.contains("_ps_") => "ps",
                 n if n == "bytes" || n.starts_with("bytes_") || n.contains("_bytes") => "bytes",
-                "bits_per_second" => "bit/s",
+                n if n.contains("_bps") => "bit/s",
                 _ => continue,
             };
             assert_eq!(c.unit, unit, "{at}");

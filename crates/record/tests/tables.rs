@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::{Field, Schema};
+use parquet::arrow::ArrowWriter;
 use xoff_record::{
     Action, Beside, Cause, CauseRow, Closed, CnmRow, CollectiveRow, ControlRow, DeadlockRow, Direction, FORMATS, FlowRow, Folder, Format,
     Known, Label, Late, Manifest, Mark, MarkRow, Message, NETWORK, Names, Node, Operation, OperationRow, Parameter, PathRow, PauseRow,
@@ -81,25 +84,25 @@ fn fill(t: &mut Tables, n: u64) {
         t.queues.push(QueueRow { time_ps: 10 * i, port: Port(i as u32 % 2), kind, priority: 3, bytes: 64 * i }).unwrap();
         let source = [RateSource::Measured, RateSource::FlowControl, RateSource::RateControl][i as usize % 3];
         let (priority, flow) = (if i % 2 == 0 { None } else { Some(5) }, if i % 3 == 2 { Some(i) } else { None });
-        t.rates.push(RateRow { time_ps: i, port: Port(1), priority, flow, bits_per_second: 5_000_000_000, source }).unwrap();
+        t.rates.push(RateRow { time_ps: i, port: Port(1), priority, flow, rate_bps: 5_000_000_000, source }).unwrap();
         let (direction, message) = if i % 2 == 0 { (Direction::Sent, "pause") } else { (Direction::Received, "resume") };
         t.control.push(ControlRow { time_ps: i, port: Port(0), priority: 3, direction, message: Message(message), value: 65_535 }).unwrap();
         let (cycle, position) = (i as u32 / 3, i as u32 % 3);
         t.deadlocks
             .push(DeadlockRow {
                 time_ps: 9,
-                closed_ps: 7,
+                start_ps: 7,
                 cycle,
                 position,
                 port: Port(0),
                 priority: 0,
                 frames: 200,
                 bytes: 300_000,
-                blocked_since_ps: 5,
+                blocked_start_ps: 5,
             })
             .unwrap();
-        let to_ps = if i % 2 == 0 { Some(i + 2) } else { None };
-        t.pauses.push(PauseRow { port: Port(1), priority: 1, from_ps: i, to_ps, cause: Late::default() }).unwrap();
+        let end_ps = if i % 2 == 0 { Some(i + 2) } else { None };
+        t.pauses.push(PauseRow { port: Port(1), priority: 1, start_ps: i, end_ps, cause: Late::default() }).unwrap();
         t.ports
             .push(PortRow {
                 port: Port(i as u32 % 2),
@@ -109,10 +112,10 @@ fn fill(t: &mut Tables, n: u64) {
                 egress_bytes_max: 3_000,
                 ingress_bytes_max: 4_500,
                 pauses: i,
-                pause_ps_total: 7 * i,
-                holds: 2 * i,
-                hold_ps_total: 9 * i,
-                allowed_rate_min: to_ps,
+                paused_ps: 7 * i,
+                blocks: 2 * i,
+                blocked_ps: 9 * i,
+                allowed_bps_min: end_ps,
                 ..PortRow::default()
             })
             .unwrap();
@@ -128,10 +131,10 @@ fn fill(t: &mut Tables, n: u64) {
 fn fill_storms(t: &mut Tables, n: u64) {
     for i in 0..n {
         let action = [Action::Drop, Action::Forward, Action::Alert][i as usize % 3];
-        let restored_ps = (i % 2 == 1).then_some(5 * i);
+        let end_ps = (i % 2 == 1).then_some(5 * i);
         let (discarded_data, discarded_control) = (8 * i, i);
         let row =
-            StormRow { port: Port(1), priority: 4, since_ps: i, found_ps: 3 * i, restored_ps, action, discarded_data, discarded_control };
+            StormRow { port: Port(1), priority: 4, start_ps: i, detected_ps: 3 * i, end_ps, action, discarded_data, discarded_control };
         t.storms.push(row).unwrap();
     }
 }
@@ -148,12 +151,12 @@ fn fill_jobs(t: &mut Tables, n: u64) {
                 collective: Label(i as u32 % 2),
                 end_ps,
                 bytes: 8 * i,
-                bus_bits_per_second: end_ps,
+                bus_bps: end_ps,
                 ..CollectiveRow::default()
             })
             .unwrap();
         let cause = [Cause::Pause, Cause::RateLimit, Cause::Queueing][i as usize % 3];
-        t.critical_path.push(PathRow { position: i as u32, from_ps: i, to_ps: i + 1, cause, flow: end_ps, ..PathRow::default() }).unwrap();
+        t.critical_path.push(PathRow { position: i as u32, start_ps: i, end_ps: i + 1, cause, flow: end_ps, ..PathRow::default() }).unwrap();
         let work = [Operation::Compute, Operation::Send, Operation::Receive][i as usize % 3];
         t.operations.push(OperationRow { operation: i as u32, work, bytes: end_ps, ..OperationRow::default() }).unwrap();
     }
@@ -264,7 +267,7 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "flow")[..4], [None, None, Some(2), None]);
     assert_eq!(texts(&b, "source")[..3], ["measured", "flow_control", "rate_control"]);
     assert_eq!(
-        (numbers(&b, "time_ps"), numbers(&b, "bits_per_second"), texts(&b, "port").len()),
+        (numbers(&b, "time_ps"), numbers(&b, "rate_bps"), texts(&b, "port").len()),
         (some(|i| i), some(|_| 5_000_000_000), 10)
     );
 
@@ -275,7 +278,7 @@ fn every_table_reads_back_as_written() {
 
     let b = get("deadlocks");
     assert_eq!((numbers(&b, "cycle"), numbers(&b, "position")), (some(|i| i / 3), some(|i| i % 3)));
-    let fixed = [("time_ps", 9), ("closed_ps", 7), ("priority", 0), ("frames", 200), ("bytes", 300_000), ("blocked_since_ps", 5)];
+    let fixed = [("time_ps", 9), ("start_ps", 7), ("priority", 0), ("frames", 200), ("bytes", 300_000), ("blocked_start_ps", 5)];
     for (name, value) in fixed {
         assert_eq!(numbers(&b, name), vec![Some(value); 10], "{name}");
     }
@@ -283,10 +286,10 @@ fn every_table_reads_back_as_written() {
 
     let b = get("pauses");
     assert_eq!(
-        (numbers(&b, "from_ps"), numbers(&b, "priority"), texts(&b, "port")),
+        (numbers(&b, "start_ps"), numbers(&b, "priority"), texts(&b, "port")),
         (some(|i| i), some(|_| 1), vec!["S1->H2".to_owned(); 10])
     );
-    assert_eq!(numbers(&b, "to_ps")[..3], [Some(2), None, Some(4)]);
+    assert_eq!(numbers(&b, "end_ps")[..3], [Some(2), None, Some(4)]);
 
     let b = get("ranks");
     assert_eq!((numbers(&b, "rank"), numbers(&b, "exposed_ps")), (some(|i| i), some(|i| 4 * i)));
@@ -294,7 +297,7 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&get("collectives"), "bytes"), some(|i| 8 * i));
     let b = get("critical_path");
     assert_eq!(
-        (numbers(&b, "to_ps"), texts(&b, "cause")[..3].to_vec()),
+        (numbers(&b, "end_ps"), texts(&b, "cause")[..3].to_vec()),
         (some(|i| i + 1), ["pause", "rate_limit", "queueing"].map(str::to_owned).to_vec())
     );
     assert_eq!(texts(&get("operations"), "work")[..3], ["compute", "send", "receive"]);
@@ -317,10 +320,10 @@ fn every_table_reads_back_as_written() {
 
     let b = get("storms");
     assert_eq!(
-        (numbers(&b, "since_ps"), numbers(&b, "found_ps"), numbers(&b, "discarded_data")),
+        (numbers(&b, "start_ps"), numbers(&b, "detected_ps"), numbers(&b, "discarded_data")),
         (some(|i| i), some(|i| 3 * i), some(|i| 8 * i))
     );
-    assert_eq!(numbers(&b, "restored_ps"), (0..10).map(|i| (i % 2 == 1).then_some(5 * i)).collect::<Vec<_>>());
+    assert_eq!(numbers(&b, "end_ps"), (0..10).map(|i| (i % 2 == 1).then_some(5 * i)).collect::<Vec<_>>());
     assert_eq!(texts(&b, "action")[..3], ["drop", "forward", "alert"].map(str::to_owned));
 
     let metadata = read::metadata(&dir, "pauses").unwrap();
@@ -356,7 +359,7 @@ fn any_difference_changes_the_hash() {
         rows.iter().for_each(|&r| t.pauses.push(r).unwrap());
         t.hash()
     };
-    let row = PauseRow { port: Port(0), priority: 0, from_ps: 5, to_ps: None, cause: Late::default() };
+    let row = PauseRow { port: Port(0), priority: 0, start_ps: 5, end_ps: None, cause: Late::default() };
     let base = hash(&names(), &[row]);
     assert_eq!(base, hash(&names(), &[row]));
     let mut renamed = names();
@@ -364,8 +367,8 @@ fn any_difference_changes_the_hash() {
     let others = [
         hash(&names(), &[]),
         hash(&names(), &[row, row]),
-        hash(&names(), &[PauseRow { to_ps: Some(0), ..row }]),
-        hash(&names(), &[PauseRow { from_ps: 6, ..row }]),
+        hash(&names(), &[PauseRow { end_ps: Some(0), ..row }]),
+        hash(&names(), &[PauseRow { start_ps: 6, ..row }]),
         hash(&names(), &[PauseRow { port: Port(1), ..row }]),
         hash(&names(), &[PauseRow { cause: Late(StoppedBy::Credits), ..row }]),
         hash(&renamed, &[row]),
@@ -477,7 +480,7 @@ fn an_index_without_a_name_is_an_error_and_leaves_nothing() {
     let dir = folder("no-name");
     let folder = claim(&dir);
     let mut t = Tables::with_chunks(&Sink::Files(folder.clone(), Default::default()), &info(), &names(), 1).unwrap();
-    let row = PauseRow { port: Port(2), priority: 0, from_ps: 0, to_ps: None, cause: Late::default() };
+    let row = PauseRow { port: Port(2), priority: 0, start_ps: 0, end_ps: None, cause: Late::default() };
     assert!(t.pauses.push(row).is_err());
     let closed = t.close();
     assert!(closed.error.is_some() && closed.files.len() == 16);
@@ -625,6 +628,25 @@ fn every_format_reads_back_what_parquet_does() {
             }
         }
     }
+}
+
+/// Tables of an earlier version have the earlier names of columns.
+#[test]
+fn earlier_names_of_columns_are_read() {
+    let dir = folder("earlier-names");
+    let text = "port,priority,from_ps,to_ps,cause\nH1->S1,3,5,9,pause\n";
+    fs::write(dir.join("pauses.csv"), text).unwrap();
+    let b = read::batches(&dir, "pauses").unwrap();
+    assert_eq!((numbers(&b, "start_ps"), numbers(&b, "end_ps")), (vec![Some(5)], vec![Some(9)]));
+
+    let fields: Vec<Field> = b[0].schema().fields().iter().zip(text.split(['\n', ','])).map(|(f, old)| f.as_ref().clone().with_name(old)).collect();
+    let old = RecordBatch::try_new(Arc::new(Schema::new(fields)), b[0].columns().to_vec()).unwrap();
+    fs::remove_file(dir.join("pauses.csv")).unwrap();
+    let mut file = ArrowWriter::try_new(fs::File::create(dir.join("pauses.parquet")).unwrap(), old.schema(), None).unwrap();
+    file.write(&old).unwrap();
+    file.close().unwrap();
+    let b = read::batches(&dir, "pauses").unwrap();
+    assert_eq!((numbers(&b, "start_ps"), numbers(&b, "end_ps"), numbers(&b, "from_ps")), (vec![Some(5)], vec![Some(9)], vec![None]));
 }
 
 #[test]

@@ -57,10 +57,10 @@ table! {
         delivered_bytes: u64 ["bytes"],
         /// Bytes of packets that came in through it and left somewhere.
         sent_bytes: u64 ["bytes"],
-        /// How often it stopped its host, over the whole run.
-        stops: u64,
-        /// Time that its host was stopped, over the whole run.
-        stopped_ps: u64 ["ps"],
+        /// Number of pauses of its host, over the whole run.
+        pauses ("stops"): u64,
+        /// Time that its host was paused, over the whole run.
+        paused_ps ("stopped_ps"): u64 ["ps"],
     }
 }
 table! {
@@ -73,9 +73,9 @@ table! {
         /// Its host.
         source: Node,
         /// What came to its input buffer, with the overhead on the line.
-        bits_per_second: u64 ["bit/s"],
+        rate_bps ("bits_per_second"): u64 ["bit/s"],
         /// Rate of its limiter at the end; null: it has none.
-        limit: Option<u64> ["bit/s"],
+        limit_bps ("limit"): Option<u64> ["bit/s"],
         /// Its input buffer at the end.
         input_bytes: u64 ["bytes"],
         /// The output buffer of its first destination at the end.

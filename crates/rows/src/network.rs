@@ -44,8 +44,8 @@ table! {
         slowdown: Option<f64>,
         /// The workload it belongs to.
         label: Label,
-        /// CNMs (802.1Qau) of congested buffers that arrived at its source while it transmitted; the name was `notices` before.
-        cnms: Late,
+        /// CNMs (802.1Qau) of congested buffers that arrived at its source while it transmitted.
+        cnms ("notices"): Late,
         /// The last acknowledgement arrived at the source; null: not yet, or hosts send none.
         acked_ps: Known ["ps"],
         /// Payload that arrived, in any order, repetitions included.
@@ -79,7 +79,7 @@ table! {
         /// Number of the flow; null: not of one flow.
         flow: Option<u64>,
         /// The rate.
-        bits_per_second: u64 ["bit/s"],
+        rate_bps ("bits_per_second"): u64 ["bit/s"],
         /// What it is.
         source: RateSource,
     }
@@ -104,10 +104,10 @@ table! {
 table! {
     /// One port of a deadlock's cycle.
     DeadlockRow in "deadlocks" {
-        /// Time at which the cycle was found.
+        /// Time at which xoff detected the cycle.
         time_ps: u64 ["ps"],
-        /// The cycle closed, that is, its last port blocked for good.
-        closed_ps: u64 ["ps"],
+        /// Start of the deadlock: the last port of the cycle blocked for good.
+        start_ps ("closed_ps"): u64 ["ps"],
         /// Number of the cycle within the run.
         cycle: u32,
         /// Place in the cycle, from 0; each port waits for the next one.
@@ -120,24 +120,24 @@ table! {
         frames: u64,
         /// Bytes that wait there.
         bytes: u64 ["bytes"],
-        /// Blocked since.
-        blocked_since_ps: u64 ["ps"],
+        /// Time at which this port blocked.
+        blocked_start_ps ("blocked_since_ps"): u64 ["ps"],
     }
 }
 table! {
-    /// A stretch during which a port was not allowed to send. Under a pause by priority it begins and ends with the permission,
-    /// whether a frame waits or not; under credits, and where single flows are paused, it is an OFF period: it begins when the frame at
-    /// the head is refused and ends when one may go.
+    /// Interval during which a port was paused. With pauses by priority, it lasts from XOFF to XON, whether a frame waits or not.
+    /// With credits or pauses by flow, it is an OFF period: it starts when the frame at the head of a queue is blocked and ends when a
+    /// frame may leave.
     PauseRow in "pauses" {
-        /// The port that stopped.
+        /// The paused port.
         port: Port,
         /// Priority, 0 to 7.
         priority: u8,
-        /// Time at which it begins.
-        from_ps: u64 ["ps"],
-        /// To; null: still when the run ended.
-        to_ps: Option<u64> ["ps"],
-        /// What kept it from transmitting.
+        /// Start of the pause.
+        start_ps ("from_ps"): u64 ["ps"],
+        /// End of the pause; null: the port was still paused when the run ended.
+        end_ps ("to_ps"): Option<u64> ["ps"],
+        /// Reason of the pause.
         cause: Late<StoppedBy>,
     }
 }
@@ -162,21 +162,21 @@ table! {
         egress_bytes_max: u64 ["bytes"],
         /// Largest ingress buffer at its far end, one priority.
         ingress_bytes_max: u64 ["bytes"],
-        /// How often a message of its far end stopped it; a lack of credits counts under `holds`.
+        /// Number of pauses: messages of its far end that paused it. A lack of credits counts under `blocks`.
         pauses: u64,
-        /// Time it was stopped so, open pauses included, expired ones up to their end; the times of its priorities are added up, so that two
-        /// that are stopped for the same microsecond count two.
-        pause_ps_total: u64 ["ps"],
-        /// How often flow control held a frame at the head of its queue: by a pause, or for lack of credits.
-        holds: u64,
-        /// Time that such frames waited, open holds included; the times of its priorities are added up.
-        hold_ps_total: u64 ["ps"],
-        /// Smallest rate its far end allowed; null: no message set one.
-        allowed_rate_min: Option<u64> ["bit/s"],
-        /// CNMs that its egress queue sent to sources; the name was `notices_egress` before.
-        cnms_egress: Late,
-        /// CNMs that the ingress buffer at its far end sent to sources; the name was `notices_ingress` before.
-        cnms_ingress: Late,
+        /// Time it was paused by such messages, unfinished pauses included. The times of its priorities are added, so two priorities that
+        /// are paused for the same microsecond count as two.
+        paused_ps ("pause_ps_total"): u64 ["ps"],
+        /// Number of blocks: a frame at the head of a queue had to wait, for XON or for credits.
+        blocks ("holds"): u64,
+        /// Time that such frames waited, unfinished blocks included. The times of its priorities are added.
+        blocked_ps ("hold_ps_total"): u64 ["ps"],
+        /// Smallest rate that its far end allowed; null: no message set one.
+        allowed_bps_min ("allowed_rate_min"): Option<u64> ["bit/s"],
+        /// CNMs that its egress queue sent to sources.
+        cnms_egress ("notices_egress"): Late,
+        /// CNMs that the ingress buffer at its far end sent to sources.
+        cnms_ingress ("notices_ingress"): Late,
         /// Frames for it, of whatever ingress, that its egress queues had no room for; they are among the `dropped` of the ports that they
         /// came from.
         tail_dropped: Beside,
@@ -234,17 +234,17 @@ table! {
     }
 }
 table! {
-    /// What filled a buffer when its upstream port was stopped or slowed down: one row per flow and next port.
+    /// Content of a buffer when its upstream port was paused or slowed down: one row per flow and next port.
     CauseRow in "causes" {
-        /// The port was stopped or slowed down.
+        /// Time at which the port was paused or slowed down.
         time_ps: u64 ["ps"],
-        /// The port that was stopped or slowed down; the buffer is at its receiving end.
+        /// The port that was paused or slowed down; the buffer is at its receiving end.
         port: Port,
         /// Priority, 0 to 7.
         priority: u8,
         /// Number of the flow whose frames sat in the buffer.
         flow: u64,
-        /// The port these frames waited for; if it was paused itself, the chain goes on there.
+        /// The port these frames waited for; if it was paused itself, the chain continues there.
         next_port: Port,
         /// How much of the buffer they filled.
         bytes: u64 ["bytes"],
@@ -252,18 +252,18 @@ table! {
 }
 
 table! {
-    /// A storm that the watchdog of a switch found: a queue that its far end held for too long.
+    /// A storm that the watchdog of a switch detected: the far end paused a queue for too long.
     StormRow in "storms" late {
-        /// The port that was held.
+        /// The paused port.
         port: Port,
         /// Priority, 0 to 7.
         priority: u8,
-        /// Held since.
-        since_ps: u64 ["ps"],
-        /// When the watchdog found it.
-        found_ps: u64 ["ps"],
-        /// When its far end had let go for the restoration time; null: not before the run ended.
-        restored_ps: Option<u64> ["ps"],
+        /// Start of the pause.
+        start_ps ("since_ps"): u64 ["ps"],
+        /// Time at which the watchdog detected the storm.
+        detected_ps ("found_ps"): u64 ["ps"],
+        /// End of the storm: the far end had not paused the queue for the restoration time; null: not before the run ended.
+        end_ps ("restored_ps"): Option<u64> ["ps"],
         /// What became of the queue.
         action: Action,
         /// Data frames that were discarded for it.
@@ -352,19 +352,19 @@ table! {
         collective: Label,
         /// Its ranks.
         ranks: u32,
-        /// The first of them begins it.
+        /// The first of them starts it.
         start_ps: u64 ["ps"],
-        /// All have begun it.
-        all_begun_ps: Option<u64> ["ps"],
+        /// All have started it.
+        all_started_ps ("all_begun_ps"): Option<u64> ["ps"],
         /// The last of them has ended it; null: not before the run did.
         end_ps: Option<u64> ["ps"],
         /// Its size.
         bytes: u64 ["bytes"],
         /// Algorithm bandwidth: the size over the time from the first beginning to the last end, cut off; null: it has no size or no end.
-        algorithm_bits_per_second: Option<u64> ["bit/s"],
+        algorithm_bps ("algorithm_bits_per_second"): Option<u64> ["bit/s"],
         /// Bus bandwidth as nccl-tests counts it: for an all-reduce times 2 (n - 1) / n, for all-gather, reduce-scatter and all-to-all
         /// times (n - 1) / n.
-        bus_bits_per_second: Option<u64> ["bit/s"],
+        bus_bps ("bus_bits_per_second"): Option<u64> ["bit/s"],
     }
 }
 table! {
@@ -381,10 +381,10 @@ table! {
         rank: u32,
         /// Its operation.
         operation: u32,
-        /// From.
-        from_ps: u64 ["ps"],
-        /// To.
-        to_ps: u64 ["ps"],
+        /// Start of the stretch.
+        start_ps ("from_ps"): u64 ["ps"],
+        /// End of the stretch.
+        end_ps ("to_ps"): u64 ["ps"],
         /// What passed the time.
         cause: Cause,
         /// The flow of the message that was waited for; null: none.
@@ -410,8 +410,8 @@ table! {
         bytes: Option<u64> ["bytes"],
         /// The flow of its message; null: none, or not known yet.
         flow: Option<u64>,
-        /// It begins; a receive is posted.
-        begin_ps: u64 ["ps"],
+        /// Start of the operation; for a receive, the time at which it is posted.
+        start_ps ("begin_ps"): u64 ["ps"],
         /// It ends: computing is over, the last frame of a message goes on the wire (within a node: its last byte has left), the message is there. Null: not before the run did.
         end_ps: Option<u64> ["ps"],
     }

@@ -43,6 +43,8 @@ pub struct ColumnSpec {
     pub unit: &'static str,
     /// What it means: the lines of its declaration, each with a space before it.
     pub about: &'static str,
+    /// Earlier name of the column, if it was renamed. Tables of earlier versions have it.
+    pub renamed_from: Option<&'static str>,
 }
 
 /// A table.
@@ -78,13 +80,18 @@ impl TableSpec {
             None => self.name,
         }
     }
+
+    /// Current name of the column `name`, which may be an earlier one.
+    pub fn current(&self, name: &str) -> Option<&'static str> {
+        self.columns.iter().find(|c| c.name == name || c.renamed_from == Some(name)).map(|c| c.name)
+    }
 }
 
-/// Declares a table. Table and columns without a text do not compile; a unit follows the type, in brackets; the name that a table had
-/// before follows its name, in parentheses.
+/// Declares a table. Table and columns without a text do not compile; a unit follows the type, in brackets; the earlier name
+/// of a table or column follows its name, in parentheses.
 macro_rules! table {
     ($(#[doc = $about:literal])+ $name:ident in $table:literal $($late:ident)? $(($old:literal))? {
-        $($(#[doc = $doc:literal])+ $field:ident: $t:ty $([$unit:literal])?),* $(,)?
+        $($(#[doc = $doc:literal])+ $field:ident $(($was:literal))?: $t:ty $([$unit:literal])?),* $(,)?
     }) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -104,6 +111,7 @@ macro_rules! table {
                     nullable: <$t as $crate::cell::Cell>::NULLABLE,
                     unit: concat!($($unit)?),
                     about: concat!($($doc),+),
+                    renamed_from: $crate::spec::renamed_from!($($was)?),
                 }),*],
             };
             #[inline]
@@ -130,7 +138,7 @@ macro_rules! late {
 }
 pub(crate) use late;
 
-/// The name that a table had before.
+/// Earlier name of a table or column.
 macro_rules! renamed_from {
     () => {
         None

@@ -147,13 +147,13 @@ fn off_periods_for_want_of_credits_are_rows_of_pauses() {
     let f = load(&text).unwrap_or_else(|e| panic!("{e}")).run(Sink::Memory).unwrap();
     let table = f.tables.memory.iter().find(|t| t.name == "pauses").unwrap();
     let column = |name| table.batches.iter().flat_map(|b| xoff_record::read::numbers(b, name)).collect::<Vec<_>>();
-    let (from, to) = (column("from_ps"), column("to_ps"));
+    let (from, to) = (column("start_ps"), column("end_ps"));
     let off: u64 = from.iter().zip(&to).map(|(from, to)| to.unwrap_or(f.outcome.now.0) - from.unwrap()).sum();
     let ports = || f.outcome.ports.iter().flatten();
     assert!(from.len() > 30, "{} rows", from.len());
-    assert_eq!(from.len() as u64, ports().map(|p| p.holds).sum::<u64>());
-    assert_eq!(off, ports().map(|p| p.hold_ps_total).sum::<u64>());
-    assert_eq!(ports().map(|p| p.pauses + p.pause_ps_total).sum::<u64>(), 0);
+    assert_eq!(from.len() as u64, ports().map(|p| p.blocks).sum::<u64>());
+    assert_eq!(off, ports().map(|p| p.blocked_ps).sum::<u64>());
+    assert_eq!(ports().map(|p| p.pauses + p.paused_ps).sum::<u64>(), 0);
     let causes: Vec<_> = table.batches.iter().flat_map(|b| xoff_record::read::texts(b, "cause")).collect();
     assert!(causes.iter().all(|c| *c == Some("credits")), "{causes:?}");
 }

@@ -180,7 +180,7 @@ fn paths_add_up(f: &Finished, name: &str) {
     for batch in &table.batches {
         let number = |name: &str| batch.column_by_name(name).unwrap_or_else(|| panic!("{name}")).as_primitive::<UInt64Type>().clone();
         let iteration = batch.column_by_name("iteration").unwrap().as_primitive::<UInt32Type>().clone();
-        stretches.extend((0..batch.num_rows()).map(|i| (iteration.value(i), number("from_ps").value(i), number("to_ps").value(i))));
+        stretches.extend((0..batch.num_rows()).map(|i| (iteration.value(i), number("start_ps").value(i), number("end_ps").value(i))));
     }
     let jobs = stretches.chunk_by(|a, b| a.0 <= b.0).collect::<Vec<_>>();
     assert_eq!(jobs.len(), f.jobs.len(), "{name}");
@@ -226,7 +226,7 @@ fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
     let mut pauses = BTreeMap::<(String, u64), Vec<(u64, u64)>>::new();
     for batch in f.tables.memory.iter().filter(|t| t.name == "pauses").flat_map(|t| &t.batches) {
         let (port, number) = (read::texts(batch, "port"), |name| read::numbers(batch, name));
-        let (priority, from, to) = (number("priority"), number("from_ps"), number("to_ps"));
+        let (priority, from, to) = (number("priority"), number("start_ps"), number("end_ps"));
         for i in 0..batch.num_rows() {
             let of = pauses.entry((port[i].unwrap().to_owned(), priority[i].unwrap())).or_default();
             of.push((from[i].unwrap(), to[i].unwrap_or(u64::MAX)));

@@ -43,7 +43,7 @@ fn rate(f: &Finished, flow: u64, from_ms: u64, to_ms: u64) -> f64 {
     let table = f.tables.memory.iter().find(|t| t.name == "rates").unwrap();
     let (mut total, mut samples) = (0, 0);
     for b in &table.batches {
-        let columns = [read::numbers(b, "time_ps"), read::numbers(b, "flow"), read::numbers(b, "bits_per_second")];
+        let columns = [read::numbers(b, "time_ps"), read::numbers(b, "flow"), read::numbers(b, "rate_bps")];
         for (i, source) in read::texts(b, "source").into_iter().enumerate() {
             let at = columns[0][i].unwrap() / 1_000_000_000;
             if source == Some("measured") && columns[1][i] == Some(flow) && (from_ms + 1..=to_ms).contains(&at) {
@@ -95,7 +95,7 @@ fn at_an_output_a_fan_in_is_not_fair() {
 fn keep_alive_shortens_the_pauses() {
     let paused = |keep_alive| {
         let f = fan_in_counted(&["detection.sampling=largest", &format!("detection.keep_alive={keep_alive}")]);
-        (sum(&f, |p| p.pauses), sum(&f, |p| p.pause_ps_total))
+        (sum(&f, |p| p.pauses), sum(&f, |p| p.paused_ps))
     };
     let (without, with) = (paused(false), paused(true));
     assert!(2 * with.0 < without.0 && 2 * with.1 < without.1, "{without:?} {with:?}");

@@ -166,9 +166,9 @@ fn the_summary_states_what_a_fault_held() {
     let words = format!(
         "S1->H2 was stopped {} times, for {} in total, and frames waited {} times, {} in total",
         port.pauses,
-        Span(port.pause_ps_total),
-        port.holds,
-        Span(port.hold_ps_total)
+        Span(port.paused_ps),
+        port.blocks,
+        Span(port.blocked_ps)
     );
     let line = f.summary.took_effect.iter().find(|w| w.starts_with("slow receiver H2 (40 Gb/s, ")).unwrap();
     assert!(port.pauses > 0 && line.ends_with(&words), "{words}\n{line}");
@@ -184,7 +184,7 @@ fn the_summary_states_what_a_fault_held() {
         .iter()
         .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was stopped once, "))
         .cloned();
-    let held = f.outcome.ports[s1][2].hold_ps_total;
+    let held = f.outcome.ports[s1][2].blocked_ps;
     assert!((990_000_000..1_001_000_000).contains(&held), "a millisecond but for the way of the messages: {held}");
     assert!(line.is_some_and(|l| l.ends_with(&format!("{} in total", Span(held)))), "{:?}", f.summary);
 }

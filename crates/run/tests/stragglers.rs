@@ -18,7 +18,7 @@ fn explained(s: &NetworkScenario) -> (Finished, MessageExplanation) {
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!(f.outcome.violations, []);
     let x = f.jobs[0].longest().expect("an iteration").straggler.clone().expect("a message");
-    let e = explain_message(s, x.flow, (Time(x.from_ps), Time(x.to_ps)), |_| true).unwrap();
+    let e = explain_message(s, x.flow, (Time(x.start_ps), Time(x.end_ps)), |_| true).unwrap();
     (f, e)
 }
 

@@ -107,7 +107,7 @@ fn pfcwd_two_senders_and_two_receivers() {
                 found.collect::<Vec<_>>()
             );
             // Delayed by the storm at least up to its detection; other priorities of the port wait for other reasons.
-            let held = o.ports.iter().flatten().map(|p| p.hold_ps_total / 1_000_000).max().unwrap();
+            let held = o.ports.iter().flatten().map(|p| p.blocked_ps / 1_000_000).max().unwrap();
             assert!(held >= DETECT - 20, "{detector} {lasting}: held for {held} us");
             assert_eq!(o.lost.by_watchdog.data > 0, fires);
             assert_eq!(o.lost.total(), o.lost.by_watchdog, "{detector}");

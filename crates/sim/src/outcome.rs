@@ -61,11 +61,11 @@ pub struct PortTotals {
     /// Number of stops of this port by its peer.
     pub pauses: u64,
     /// Time during which the peer stopped this port, any class, runs still open included [ps].
-    pub pause_ps_total: u64,
+    pub paused_ps: u64,
     /// Number of waits of a frame at the head of a queue for a message of the peer: it was paused, or lacked credits.
-    pub holds: u64,
+    pub blocks: u64,
     /// Time during which such a frame waited, any class, holds still open included [ps].
-    pub hold_ps_total: u64,
+    pub blocked_ps: u64,
     /// Smallest rate that flow control allowed, 0 when stopped; `None`: it never changed.
     pub allowed_min: Option<Rate>,
 }

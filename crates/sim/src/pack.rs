@@ -129,11 +129,11 @@ packed! {
     PoolUse { shared, shared_max, headroom, headroom_max }
     PortTotals {
         tx_bytes, tx_frames, messages_sent, messages_received, marked, dropped, tail_dropped, lost, ingress_bytes_max, egress_bytes_max, pauses,
-        pause_ps_total, holds, hold_ps_total, allowed_min
+        paused_ps, blocks, blocked_ps, allowed_min
     }
     Hop { at, tx_bytes, queue, rate }
     QueueRow { time_ps, port, kind, priority, bytes }
-    RateRow { time_ps, port, priority, flow, bits_per_second, source }
+    RateRow { time_ps, port, priority, flow, rate_bps, source }
     ControlRow { time_ps, port, priority, direction, message, value }
     CauseRow { time_ps, port, priority, flow, next_port, bytes }
     MarkRow { time_ps, port, priority, flow, mark }

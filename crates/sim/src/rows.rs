@@ -210,10 +210,10 @@ pub(crate) fn queues(time: Time, (port, feeder): (Port, Port), priority: u8, ing
 
 /// A rate of a port; without a priority that of all together.
 pub(crate) fn port_rate(time: Time, port: Port, priority: Option<u8>, rate: Rate, source: RateSource) -> Row {
-    Row::Rate(RateRow { time_ps: time.0, port, priority, flow: None, bits_per_second: rate.0, source })
+    Row::Rate(RateRow { time_ps: time.0, port, priority, flow: None, rate_bps: rate.0, source })
 }
 
 /// A rate of a flow, at the port of its source.
 pub(crate) fn flow_rate(time: Time, port: Port, flow: u32, rate: Rate, source: RateSource) -> Row {
-    Row::Rate(RateRow { time_ps: time.0, port, priority: None, flow: Some(flow as u64), bits_per_second: rate.0, source })
+    Row::Rate(RateRow { time_ps: time.0, port, priority: None, flow: Some(flow as u64), rate_bps: rate.0, source })
 }

@@ -90,7 +90,7 @@ impl Monitor {
                 Some(true)
             }
             (false, false) => {
-                t.pause_ps_total += clock.now.since(*since).0;
+                t.paused_ps += clock.now.since(*since).0;
                 if let Some(last) = &mut self.last_frames {
                     last.stop_ends(class_at, *since, clock.now);
                 }
@@ -115,7 +115,7 @@ impl Monitor {
         let since = std::mem::replace(&mut self.stops.stopped_since[class_at], Time::NEVER);
         let ended = since != Time::NEVER;
         if ended {
-            self.ports[class_at / self.layout.classes.len()].pause_ps_total += at.since(since).0;
+            self.ports[class_at / self.layout.classes.len()].paused_ps += at.since(since).0;
             if let Some(last) = &mut self.last_frames {
                 last.stop_ends(class_at, since, at);
             }
@@ -186,11 +186,11 @@ impl Monitor {
         let classes = self.layout.classes.len();
         for (i, since) in self.stops.stopped_since.iter().enumerate() {
             if *since != Time::NEVER {
-                self.ports[i / classes].pause_ps_total += now.since(*since).0;
+                self.ports[i / classes].paused_ps += now.since(*since).0;
             }
         }
         for (i, since) in &self.stops.held_since {
-            self.ports[i / classes].hold_ps_total += now.since(*since).0;
+            self.ports[i / classes].blocked_ps += now.since(*since).0;
         }
     }
 
@@ -198,10 +198,10 @@ impl Monitor {
     pub(crate) fn note_hold(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), on: bool, by: StoppedBy) {
         let (at, class_at) = (self.layout.port_index(node, port), self.layout.class_index(node, port, class));
         if on {
-            self.ports[at].holds += 1;
+            self.ports[at].blocks += 1;
             self.stops.held_since.insert(class_at, clock.now);
         } else if let Some(since) = self.stops.held_since.remove(&class_at) {
-            self.ports[at].hold_ps_total += clock.now.since(since).0;
+            self.ports[at].blocked_ps += clock.now.since(since).0;
             // As in the table of pauses: what a message stops is stopped whether something waits or not.
             if let Some(last) = self.last_frames.as_mut().filter(|_| by != StoppedBy::Pause) {
                 last.stop_ends(class_at, since, clock.now);

@@ -205,6 +205,6 @@ fn a_pause_that_no_longer_counts_ends_in_the_counters() {
         let ended = w.run(Time::from_us(2000), u64::MAX).unwrap();
         let (o, _) = w.finish(ended);
         let p = &o.ports[s1 as usize][port as usize];
-        assert_eq!((p.pauses, p.pause_ps_total), (1, Span::from_us(100).0), "released {released}");
+        assert_eq!((p.pauses, p.paused_ps), (1, Span::from_us(100).0), "released {released}");
     }
 }

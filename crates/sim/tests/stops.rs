@@ -40,7 +40,7 @@ impl Seen {
     }
     /// Changes of the allowed rate.
     fn rates(&self) -> Vec<(u64, Rate)> {
-        let of = |r: &Row| if let Row::Rate(r) = *r { Some((r.time_ps, Rate(r.bits_per_second))) } else { None };
+        let of = |r: &Row| if let Row::Rate(r) = *r { Some((r.time_ps, Rate(r.rate_bps))) } else { None };
         self.rows.iter().filter_map(of).collect()
     }
 }
@@ -91,8 +91,8 @@ fn a_timed_pause_ends_with_its_time() {
     let s = pfc(&[(500_000, Q100)], END);
     let end = 500_000 + PAUSE;
     assert_eq!(s.left, [FRAME, end + FRAME, end + 2 * FRAME, 30 * US + FRAME]);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total), (1, PAUSE), "49.5 us before");
-    assert_eq!((s.port.holds, s.port.hold_ps_total), (1, end - FRAME));
+    assert_eq!((s.port.pauses, s.port.paused_ps), (1, PAUSE), "49.5 us before");
+    assert_eq!((s.port.blocks, s.port.blocked_ps), (1, end - FRAME));
     assert_eq!(s.stops(), [(500_000, true, StoppedBy::Pause), (end, false, StoppedBy::Pause)]);
     assert_eq!(s.rates(), [(500_000, Rate::ZERO), (end, C)]);
 }
@@ -101,11 +101,11 @@ fn a_timed_pause_ends_with_its_time() {
 #[test]
 fn a_pause_that_expires_in_silence_has_its_length() {
     let s = pfc(&[(10 * US, Q100)], END);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total, s.port.holds), (1, PAUSE, 0));
+    assert_eq!((s.port.pauses, s.port.paused_ps, s.port.blocks), (1, PAUSE, 0));
     assert_eq!(s.stops(), [(10 * US, true, StoppedBy::Pause), (10 * US + PAUSE, false, StoppedBy::Pause)]);
     // And where the run is over before another event comes.
     let s = pfc(&[(40 * US, Q100)], END);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total), (1, PAUSE));
+    assert_eq!((s.port.pauses, s.port.paused_ps), (1, PAUSE));
     assert_eq!(s.stops()[1].0, 40 * US + PAUSE);
 }
 
@@ -113,9 +113,9 @@ fn a_pause_that_expires_in_silence_has_its_length() {
 #[test]
 fn a_pause_is_cut_at_the_end_of_the_run() {
     let s = pfc(&[(48 * US, Q100)], END);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total, s.stops().len()), (1, 2 * US, 1));
+    assert_eq!((s.port.pauses, s.port.paused_ps, s.stops().len()), (1, 2 * US, 1));
     let s = pfc(&[(END - PAUSE, Q100)], END);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total, s.stops().len()), (1, PAUSE, 2), "it expires with the run");
+    assert_eq!((s.port.pauses, s.port.paused_ps, s.stops().len()), (1, PAUSE, 2), "it expires with the run");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_message_within_a_pause_renews_it_or_ends_it() {
         (RESUME, 500_000 + PAUSE, 500_000 + PAUSE),
     ] {
         let s = pfc(&[(500_000, Q100), (at, second)], END);
-        assert_eq!((s.port.pauses, s.port.pause_ps_total), (1, until - 500_000), "{second:?} at {at}");
+        assert_eq!((s.port.pauses, s.port.paused_ps), (1, until - 500_000), "{second:?} at {at}");
         assert_eq!(s.stops().iter().map(|s| s.0).collect::<Vec<_>>(), [500_000, until], "{second:?} at {at}");
         assert_eq!(s.left[1], until + FRAME, "{second:?} at {at}");
     }
@@ -138,7 +138,7 @@ fn a_message_within_a_pause_renews_it_or_ends_it() {
 fn a_pause_after_one_that_has_expired_counts_again() {
     let (a, b) = (10 * US, 20 * US);
     let s = pfc(&[(a, Q100), (b, Q100), (b + 9 * US, RESUME)], END);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total), (2, 2 * PAUSE));
+    assert_eq!((s.port.pauses, s.port.paused_ps), (2, 2 * PAUSE));
     assert_eq!(s.stops().iter().map(|s| s.0).collect::<Vec<_>>(), [a, a + PAUSE, b, b + PAUSE]);
 }
 
@@ -149,12 +149,12 @@ fn a_port_without_credits_for_what_waits_is_off() {
     let s = host("cbfc", &[("period", "1ms")], 3072, &[(10 * US, credit)], END);
     assert_eq!(s.left, [FRAME, 2 * FRAME, 10 * US + FRAME, 30 * US + FRAME]);
     assert_eq!(s.stops(), [(2 * FRAME, true, StoppedBy::Credits), (10 * US, false, StoppedBy::Credits)]);
-    assert_eq!((s.port.pauses, s.port.holds, s.port.hold_ps_total), (0, 1, 10 * US - 2 * FRAME));
+    assert_eq!((s.port.pauses, s.port.blocks, s.port.blocked_ps), (0, 1, 10 * US - 2 * FRAME));
     // A message that leaves it without credits opens nothing: with 3072 B both counters are at 48 blocks.
     let none = Message::Credit(CreditLimit { fccl: 48, occupied: Bytes::ZERO });
     let s = host("cbfc", &[("period", "1ms")], 3072, &[(5 * US, none), (10 * US, credit)], END);
     assert_eq!(s.stops().iter().map(|s| s.0).collect::<Vec<_>>(), [2 * FRAME, 10 * US]);
-    assert_eq!((s.port.pauses, s.port.pause_ps_total, s.port.hold_ps_total), (0, 0, 10 * US - 2 * FRAME));
+    assert_eq!((s.port.pauses, s.port.paused_ps, s.port.blocked_ps), (0, 0, 10 * US - 2 * FRAME));
 }
 
 /// Where single flows are paused, a port is off while nothing but frames of paused flows waits.
@@ -165,7 +165,7 @@ fn a_port_whose_only_flow_is_paused_is_off_until_the_pause_expires() {
     let s = host("pffc", &[("xoff_s", "20KB")], 1_000_000, &orders, END);
     let end = 500_000 + PAUSE;
     assert_eq!(s.stops(), [(FRAME, true, StoppedBy::Flows), (end, false, StoppedBy::Flows)]);
-    assert_eq!((s.port.pauses, s.port.holds, s.port.hold_ps_total), (0, 1, end - FRAME));
+    assert_eq!((s.port.pauses, s.port.blocks, s.port.blocked_ps), (0, 1, end - FRAME));
 }
 
 /// Four hosts, each behind a switch of its own, three of which send to the first; messages take up to 200 us longer than others, so that pauses of 5.12 us expire.
@@ -219,7 +219,7 @@ fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
         let (p, frames) = (whole.ports[h as usize][0], 1000 * FRAME);
         assert!(p.pauses > 5 && stops.len() as u64 == 2 * p.pauses, "{} pauses, {} rows", p.pauses, stops.len());
         assert!(stops.chunks(2).all(|s| s[0].1 && !s[1].1 && s[0].0 <= s[1].0), "{stops:?}");
-        assert_eq!(stops.chunks(2).map(|s| s[1].0 - s[0].0).sum::<u64>(), p.pause_ps_total);
+        assert_eq!(stops.chunks(2).map(|s| s[1].0 - s[0].0).sum::<u64>(), p.paused_ps);
         // Greedy from 0: while it has frames it sends or is paused, and a pause begins within a frame.
         let sent = whole.flows[nth].all_sent.unwrap().0 + FRAME;
         let paused: u64 = stops.chunks(2).map(|s| s[1].0.min(sent).saturating_sub(s[0].0)).sum();

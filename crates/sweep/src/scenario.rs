@@ -29,8 +29,8 @@ const COLUMNS: [Column; 23] = [
     column("throughput_bps", Kind::Number, "the same over the simulated time [bit/s]", rate),
     column("ingress_bytes_max", Kind::Whole, "largest fill of an ingress buffer, any one class [bytes]", bytes),
     column("egress_bytes_max", Kind::Whole, "largest egress queue, any one class [bytes]", bytes),
-    column("pauses", Kind::Whole, "how often a port was stopped", times),
-    column("pause_seconds", Kind::Number, "time during which ports were stopped, summed over ports [s]", seconds),
+    column("pauses", Kind::Whole, "number of pauses, summed over ports", times),
+    column("paused_ps", Kind::Whole, "time that ports were paused, summed over ports [ps]", picoseconds),
     column("slowdown_mean", Kind::Number, "mean slowdown of the flows, unfinished ones with their age", none),
     column("slowdown_median", Kind::Number, "median of the same", none),
     column("slowdown_p99", Kind::Number, "99th percentile of the same", none),
@@ -55,6 +55,9 @@ fn share() -> Unit {
 }
 fn seconds() -> Unit {
     Unit::Seconds
+}
+fn picoseconds() -> Unit {
+    Unit::Picoseconds
 }
 fn bytes() -> Unit {
     Unit::Bytes
@@ -209,7 +212,7 @@ impl Work for ScenarioWork {
     }
 
     fn shown(&self) -> Vec<&'static str> {
-        vec!["deadlock", "throughput_bps", "ingress_bytes_max", "pause_seconds", "slowdown_p99"]
+        vec!["deadlock", "throughput_bps", "ingress_bytes_max", "paused_ps", "slowdown_p99"]
     }
 
     fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), wanted: Option<&mut Option<Ran>>) -> Done {
@@ -330,8 +333,7 @@ fn of_network(f: &xoff_run::Finished) -> Vec<(String, Value)> {
         ("ingress_bytes_max", most(|p| p.ingress_bytes_max).into()),
         ("egress_bytes_max", most(|p| p.egress_bytes_max).into()),
         ("pauses", ports().map(|p| p.pauses).sum::<u64>().into()),
-        // Whole picoseconds first: the sum of floats would depend on their order.
-        ("pause_seconds", (ports().map(|p| p.pause_ps_total).sum::<u64>() as f64 / 1e12).into()),
+        ("paused_ps", ports().map(|p| p.paused_ps).sum::<u64>().into()),
     ]));
     values
 }

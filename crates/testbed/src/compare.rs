@@ -174,7 +174,7 @@ fn read_all(folder: &Path) -> Result<Curves, CompareError> {
     // A table without rows is not written.
     let tables = |name: &str| if read::exists(folder, name) { read::batches(folder, name) } else { Ok(Vec::new()) };
     for b in tables("rates").map_err(CompareError::Tables)? {
-        let (time, flow, rate) = (read::numbers(&b, "time_ps"), read::numbers(&b, "flow"), read::numbers(&b, "bits_per_second"));
+        let (time, flow, rate) = (read::numbers(&b, "time_ps"), read::numbers(&b, "flow"), read::numbers(&b, "rate_bps"));
         let source = read::texts(&b, "source");
         for i in 0..b.num_rows() {
             if let (Some(t), Some(f), Some(r), Some("measured")) = (time[i], flow[i], rate[i], source[i]) {

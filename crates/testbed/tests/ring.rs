@@ -96,7 +96,7 @@ fn pffc_gives_each_flow_nine_tenths_of_its_share() {
                 .iter()
                 .filter_map(|r| match *r {
                     Row::Rate(r) if (r.flow, r.source) == (Some(number as u64), RateSource::Measured) && r.time_ps > from.0 => {
-                        Some(r.bits_per_second as f64)
+                        Some(r.rate_bps as f64)
                     }
                     _ => None,
                 })

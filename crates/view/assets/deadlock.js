@@ -30,7 +30,7 @@ xoff.cycleDrawing = (ports, names, pick, id) => {
     return svg("g", { cursor: "pointer", onclick: () => pick(p.port) },
       svg("rect", { x: x - half, y: y - 14, width: 2 * half, height: 28, rx: 5, fill: colour("soft"), stroke: ink }),
       svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 12, fill: colour("fg"), "font-family": "system-ui, sans-serif" }, shortened(names[p.port])),
-      svg("title", {}, `${names[p.port]}: ${bytes(p.bytes)} blocked since ${time(p.since_ps, 6)}, priority ${p.priority}`));
+      svg("title", {}, `${names[p.port]}: ${bytes(p.bytes)} blocked since ${time(p.start_ps, 6)}, priority ${p.priority}`));
   };
   const heights = Array.from({ length: shown }, (_, i) => spot(i)[1]);
   const [top, bottom] = [smallest(heights) - 24, largest(heights) + (round ? 24 : 40)];
@@ -43,10 +43,10 @@ xoff.runDeadlocks = (run) => {
   const { el, byId, time, several, save, csv, tools, onTheme } = xoff;
   const figure = (d, k) => {
     const { drawing, left } = xoff.cycleDrawing(d.ports, run.names, run.choose, `tip${k}`);
-    const rows = d.ports.map((p, i) => [i, run.names[p.port], p.priority, p.frames, p.bytes, p.since_ps]);
+    const rows = d.ports.map((p, i) => [i, run.names[p.port], p.priority, p.frames, p.bytes, p.start_ps]);
     const get = [["SVG", () => save("deadlock.svg", "image/svg+xml", new XMLSerializer().serializeToString(drawing))],
-      ["CSV", () => save("deadlock.csv", "text/csv", csv(["position", "port", "priority", "frames", "bytes", "blocked_since_ps"], rows))]];
-    return el("figure.cycle", {}, el("div.bar", {}, el("h3", {}, `Cycle of ${several(d.ports.length, "port")}, closed at ${time(d.closed_ps, 6)}`), tools(get)), drawing,
+      ["CSV", () => save("deadlock.csv", "text/csv", csv(["position", "port", "priority", "frames", "bytes", "blocked_start_ps"], rows))]];
+    return el("figure.cycle", {}, el("div.bar", {}, el("h3", {}, `Cycle of ${several(d.ports.length, "port")}, closed at ${time(d.start_ps, 6)}`), tools(get)), drawing,
       el("figcaption.note", {}, `Each port waits for the next one. Found at ${time(d.seen_ps, 6)}; ${several(d.stuck, "port")} can never send again.${left ? ` The CSV has ${several(left, "more port")}.` : ""}`));
   };
   run.drawDeadlocks = () => {

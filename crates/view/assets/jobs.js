@@ -10,8 +10,8 @@ xoff.jobState = (data) => {
   };
   view.choose(view.job);
   view.host = (r) => data.nodes.name[view.job.hosts[r]];
-  view.end = (i) => view.job.iterations[i].to_ps ?? data.end_ps;
-  view.spanOf = (i) => [view.job.iterations[i].from_ps, view.end(i)];
+  view.end = (i) => view.job.iterations[i].end_ps ?? data.end_ps;
+  view.spanOf = (i) => [view.job.iterations[i].start_ps, view.end(i)];
   // First stretch of a rank in an iteration; one behind the last iteration it is the end of the stretches.
   view.firstOf = (r, i) => view.job.first[view.places.get(r) * (view.job.iterations.length + 1) + i];
   // The stretches of a rank in a span: index of the first one, and of the one behind the last.
@@ -296,7 +296,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
   };
   const all = () => {
     if (!view.job.iterations.length) return;
-    view.seen = [view.job.iterations[0].from_ps, view.end(view.job.iterations.length - 1)];
+    view.seen = [view.job.iterations[0].start_ps, view.end(view.job.iterations.length - 1)];
     later();
   };
   const choices = data.jobs.length > 1 ? el("div.choices", { role: "radiogroup", "aria-label": "Job" }, data.jobs.map((j) => el("button", { type: "button", role: "radio", "aria-checked": String(j === view.job) }, j.name))) : "";
@@ -305,7 +305,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     start(data.jobs[k]);
   }));
   const image = () => canvas.toBlob((blob) => save("ranks.png", "image/png", blob));
-  const stretches = () => save("rank-stretches.csv", "text/csv", csv(["rank", "from_ps", "to_ps", "state"],
+  const stretches = () => save("rank-stretches.csv", "text/csv", csv(["rank", "start_ps", "end_ps", "state"],
     view.rows.flatMap((r) => {
       const [low, behind] = view.within(r, view.seen);
       return Array.from({ length: behind - low }, (_, i) => [r, view.job.from[low + i], view.job.to[low + i], xoff.rankStates[view.job.state[low + i]][0]]);

@@ -79,7 +79,7 @@ xoff.runRecorded = (run, chart) => {
   const fetchAll = async () => {
     if (!run.data.served || run.state.port < 0) return;
     const [from, to] = (chart.range || [0, run.data.end_ps / run.unitPs]).map((t) => Math.max(0, Math.round(t * run.unitPs)));
-    const question = `api/series?port=${encodeURIComponent(run.names[run.state.port])}&from_ps=${from}&to_ps=${to}`;
+    const question = `api/series?port=${encodeURIComponent(run.names[run.state.port])}&start_ps=${from}&end_ps=${to}`;
     if (question === asked) return;
     asked = question;
     const answer = await fetch(question);

@@ -22,7 +22,7 @@ xoff.runState = (data) => {
   run.typed = (p) => quoted(run.names[p].includes("#") ? run.names[p] : run.names[p].replace("->", ":"));
   run.portName = (p) => xoff.el("button.port", { type: "button", onclick: () => run.choose(p) }, run.names[p]);
   // Without an action of flow control the links show their load.
-  run.acted = largest(run.totals.pauses, 0) + largest(run.totals.holds, 0) > 0 || (data.course && data.course.limit.some((l) => l < 10000));
+  run.acted = largest(run.totals.pauses, 0) + largest(run.totals.blocks, 0) > 0 || (data.course && data.course.limit.some((l) => l < 10000));
   if (run.acted || data.live) run.state.metric = "stopped";
 
   run.of = (column, p, i) => column[p * run.samples + i];
@@ -32,7 +32,7 @@ xoff.runState = (data) => {
   const share = (part, whole) => (whole > 0 ? part / whole : 0);
   run.used = (p, i) => Math.min(1, run.rateAt(p, i) / data.ports.rate[p]);
   // Times of several priorities are added up and may exceed the run.
-  run.pausedPs = (p) => Math.max(run.totals.pause_ps[p], run.totals.hold_ps[p]);
+  run.pausedPs = (p) => Math.max(run.totals.paused_ps[p], run.totals.blocked_ps[p]);
   run.pausedOfAll = (p) => Math.min(1, share(run.pausedPs(p), run.data.end_ps));
   // A frame counts when it starts: in a short run the last one would give more than 100 %.
   run.usedOfAll = (p) => Math.min(1, share(run.totals.tx[p] * 8e12, run.data.end_ps * data.ports.rate[p]));
@@ -98,7 +98,7 @@ xoff.runNetwork = (run) => {
   const { data, state } = run;
   const inCycle = () => {
     const now = run.course ? run.course.times[state.sample] : run.data.end_ps;
-    return run.data.deadlocks.filter((d) => d.closed_ps <= now).flatMap((d) => d.ports.map((p) => p.port));
+    return run.data.deadlocks.filter((d) => d.start_ps <= now).flatMap((d) => d.ports.map((p) => p.port));
   };
   const hosts = data.nodes.host.reduce((a, h) => a + h, 0);
   run.net = xoff.network({ nodes: data.nodes, ports: data.ports, tiers: data.tiers, hosts }, {
@@ -239,7 +239,7 @@ xoff.runStart = (run) => {
     return where;
   };
   const deadlock = run.data.deadlocks[0];
-  if (course) run.go(deadlock ? run.sampleAt(deadlock.closed_ps) : strongest());
+  if (course) run.go(deadlock ? run.sampleAt(deadlock.start_ps) : strongest());
   else run.drawTree();
   if (!run.count) return;
   const all = Array.from({ length: run.count }, (_, p) => p);

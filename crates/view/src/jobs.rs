@@ -26,8 +26,8 @@ struct StragglerView {
     flow: u32,
     from_rank: u32,
     to_rank: u32,
-    from_ps: u64,
-    to_ps: u64,
+    start_ps: u64,
+    end_ps: u64,
     pause_ps: u64,
     rate_limit_ps: u64,
     queueing_ps: u64,
@@ -39,8 +39,8 @@ struct StragglerView {
 #[derive(Serialize)]
 struct IterationView {
     /// When the first rank began and the last one ended [ps]; no end: it has none.
-    from_ps: u64,
-    to_ps: Option<u64>,
+    start_ps: u64,
+    end_ps: Option<u64>,
     /// From the end of the one before to its own [ps].
     time_ps: u64,
     exposed_ps: u64,
@@ -98,8 +98,8 @@ fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: 
         let done = summary.iterations.get(i);
         let end = spans().map(|s| s.1).collect::<Option<Vec<_>>>().and_then(|e| e.into_iter().max()).filter(|_| done.is_some());
         IterationView {
-            from_ps: spans().map(|s| s.0.0).min().unwrap_or(0),
-            to_ps: end.map(|t| t.0),
+            start_ps: spans().map(|s| s.0.0).min().unwrap_or(0),
+            end_ps: end.map(|t| t.0),
             time_ps: done.map_or(0, |d| d.time_ps),
             exposed_ps: done.map_or(0, |d| d.exposed_ps),
             path_ps: done.map_or(Vec::new(), |d| d.path_ps.to_vec()),
@@ -107,8 +107,8 @@ fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: 
                 flow: x.flow,
                 from_rank: x.from_rank,
                 to_rank: x.to_rank,
-                from_ps: x.from_ps,
-                to_ps: x.to_ps,
+                start_ps: x.start_ps,
+                end_ps: x.end_ps,
                 pause_ps: x.pause_ps,
                 rate_limit_ps: x.rate_limit_ps,
                 queueing_ps: x.queueing_ps,

@@ -98,9 +98,9 @@ struct Ports {
 struct Totals {
     tx: Column,
     pauses: Column,
-    pause_ps: Column,
-    holds: Column,
-    hold_ps: Column,
+    paused_ps: Column,
+    blocks: Column,
+    blocked_ps: Column,
     marked: Column,
     marked_ue: Column,
     dropped: Column,
@@ -136,12 +136,12 @@ struct StuckView {
     priority: u8,
     frames: u32,
     bytes: u64,
-    since_ps: u64,
+    start_ps: u64,
 }
 
 #[derive(Serialize)]
 struct DeadlockView {
-    closed_ps: u64,
+    start_ps: u64,
     seen_ps: u64,
     stuck: usize,
     ports: Vec<StuckView>,
@@ -254,9 +254,9 @@ fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
     Totals {
         tx: blob.f64(own(|t| t.tx_bytes)),
         pauses: blob.f64(own(|t| t.pauses)),
-        pause_ps: blob.f64(own(|t| t.pause_ps_total)),
-        holds: blob.f64(own(|t| t.holds)),
-        hold_ps: blob.f64(own(|t| t.hold_ps_total)),
+        paused_ps: blob.f64(own(|t| t.paused_ps)),
+        blocks: blob.f64(own(|t| t.blocks)),
+        blocked_ps: blob.f64(own(|t| t.blocked_ps)),
         marked: blob.f64(own(|t| t.marked.of(Mark::Ce))),
         marked_ue: blob.f64(own(|t| t.marked.of(Mark::Ue))),
         dropped: blob.f64(far(|t| t.dropped)),
@@ -276,7 +276,7 @@ fn of_course(c: &Course, ports: usize, blob: &mut Blob) -> CourseView {
     CourseView {
         times: looks.iter().map(|l| l.at.0).collect(),
         sent: blob.whole(cells().map(|(p, i)| grown(i, &|l| l.ports[p].tx_bytes))),
-        stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].stopped_ps) as f64, spans[i]))),
+        stopped: blob.u16(cells().map(|(p, i)| share(grown(i, &|l| l.ports[p].paused_ps) as f64, spans[i]))),
         limit: blob.u16(cells().map(|(p, i)| part(f64::from(looks[i].ports[p].allowed)))),
         egress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].egress_bytes)),
         ingress: blob.u32(cells().map(|(p, i)| looks[i].ports[p].ingress_bytes)),
@@ -295,9 +295,9 @@ fn deadlock(d: &Deadlock, numbers: &PortNumbers) -> DeadlockView {
         priority: p.priority,
         frames: p.frames,
         bytes: p.bytes.0,
-        since_ps: p.since.0,
+        start_ps: p.since.0,
     };
-    DeadlockView { closed_ps: d.closed.0, seen_ps: d.seen.0, stuck: d.stuck_ports, ports: d.cycle.iter().map(stuck).collect() }
+    DeadlockView { start_ps: d.closed.0, seen_ps: d.seen.0, stuck: d.stuck_ports, ports: d.cycle.iter().map(stuck).collect() }
 }
 
 /// Parts that the report leaves out, and their places.
@@ -366,7 +366,7 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
         facts.push(plain("Slowdown, 99th percentile", format!("{at_least}{:.2}", s.p99), format!("median {at_least}{:.2}", s.median)));
     }
     let sum = |of: fn(&PortTotals) -> u64| o.ports.iter().flatten().map(of).sum::<u64>();
-    let stopped = o.ports.iter().flatten().filter(|t| t.pauses + t.holds > 0).count();
+    let stopped = o.ports.iter().flatten().filter(|t| t.pauses + t.blocks > 0).count();
     let ports = if stopped == 1 { "port" } else { "ports" };
     facts.push(plain("Pauses", grouped(sum(|t| t.pauses)), format!("{} {ports} paused or blocked at least once", grouped(stopped as u64))));
     let lost = m.lost_frames;

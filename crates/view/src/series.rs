@@ -59,7 +59,7 @@ impl Bin {
 pub fn series(dir: &Path, port: &str, from: u64, to: u64) -> Result<Vec<Line>, RecordError> {
     let mut lines: BTreeMap<(&'static str, String), Vec<Option<Bin>>> = BTreeMap::new();
     let width = (to.saturating_sub(from) / BINS as u64).max(1);
-    for (table, kind, value) in [("queues", "queue", "bytes"), ("rates", "rate", "bits_per_second")] {
+    for (table, kind, value) in [("queues", "queue", "bytes"), ("rates", "rate", "rate_bps")] {
         if !read::exists(dir, table) {
             continue;
         }

@@ -105,7 +105,7 @@ fn event(t: &mut Trace, ns: u64, event: &[u8]) {
         notes.filter(|n| n[&10].text() == wanted).find_map(|n| n.get(&3).map(Wire::number))
     };
     match get(9).unwrap().number() {
-        1 => t.slices.entry(track.clone()).or_default().push((ns, None, name, note("from_ps").or(note("start_ps")))),
+        1 => t.slices.entry(track.clone()).or_default().push((ns, None, name, note("start_ps").or(note("start_ps")))),
         // A table's slices are written whole, so an end belongs to the last begin of its track.
         2 => t.slices.get_mut(&track).unwrap().last_mut().unwrap().1 = Some(ns),
         3 => t.instants.entry(track.clone()).or_default().push((ns, name)),

@@ -87,8 +87,8 @@ impl Arrows {
     }
 
     /// The arrows that begin and that end at a pause.
-    pub fn of(&self, port: PortId, priority: u8, from_ps: u64) -> (&[u64], &[u64]) {
-        self.at.get(&(port, priority, from_ps)).map_or((&[], &[]), |(begins, ends)| (begins, ends))
+    pub fn of(&self, port: PortId, priority: u8, start_ps: u64) -> (&[u64], &[u64]) {
+        self.at.get(&(port, priority, start_ps)).map_or((&[], &[]), |(begins, ends)| (begins, ends))
     }
 }
 
@@ -100,7 +100,7 @@ fn index(dir: &Path, tracks: &mut Tracks) -> Result<Option<Index>, ExportError> 
         if rows > PAUSES_MAX {
             return Ok(None);
         }
-        let (from, to, priority) = (read::numbers(&b, "from_ps"), read::numbers(&b, "to_ps"), read::numbers(&b, "priority"));
+        let (from, to, priority) = (read::numbers(&b, "start_ps"), read::numbers(&b, "end_ps"), read::numbers(&b, "priority"));
         let port = read::texts(&b, "port");
         for row in 0..b.num_rows() {
             if let (Some(from), Some(p), Some(port)) = (from[row], priority[row], port[row]) {

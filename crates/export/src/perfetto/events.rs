@@ -45,7 +45,7 @@ pub fn all<W: Write>(t: &mut Trace<'_, W>, dir: &Path) -> Done {
     let mut states = HashMap::new();
     t.table(dir, "states", |t, b| states_of(t, b, &mut states))?;
     for (track, state, from) in open_states(states) {
-        t.slice(from, None, on(track, &state, "detection", &[("from_ps", Annotation::Number(from))]))?;
+        t.slice(from, None, on(track, &state, "detection", &[("start_ps", Annotation::Number(from))]))?;
     }
     t.table(dir, "marks", marks)?;
     t.table(dir, "cnms", cnms)?;
@@ -98,7 +98,7 @@ fn queues<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
 fn rates<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
     let (time, port, source) = (c.number("time_ps"), c.text("port"), c.text("source"));
-    let (priority, flow, rate) = (c.number("priority"), c.number("flow"), c.number("bits_per_second"));
+    let (priority, flow, rate) = (c.number("priority"), c.number("flow"), c.number("rate_bps"));
     for i in c.rows() {
         let (Some(time), Some(port), Some(rate)) = (time[i], port[i], rate[i]) else { continue };
         let source = match source[i] {
@@ -120,7 +120,7 @@ fn rates<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
 fn pauses<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
     let (port, priority, cause) = (c.text("port"), c.number("priority"), c.text("cause"));
-    let (from, to) = (c.number("from_ps"), c.number("to_ps"));
+    let (from, to) = (c.number("start_ps"), c.number("end_ps"));
     for i in c.rows() {
         let (Some(port), Some(p), Some(from)) = (port[i], priority[i], from[i]) else { continue };
         let name = match cause[i] {
@@ -130,9 +130,9 @@ fn pauses<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         };
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::Paused(p as u8))?;
-        let mut annotations = vec![("from_ps", Annotation::Number(from))];
+        let mut annotations = vec![("start_ps", Annotation::Number(from))];
         match to[i] {
-            Some(to) => annotations.extend([("to_ps", Annotation::Number(to)), ("duration_ps", Annotation::Number(to - from))]),
+            Some(to) => annotations.extend([("end_ps", Annotation::Number(to)), ("duration_ps", Annotation::Number(to - from))]),
             None => annotations.push(("to", Annotation::Text("still when the run ended"))),
         }
         // Taken out for the time of the call, which needs the rest of the trace.
@@ -199,7 +199,7 @@ fn states_of<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, states: &mut State
         let port = t.tracks.port(port);
         let track = t.leaf(port, Leaf::State(p as u8))?;
         if let Some((before, from)) = states.insert(track, (state.to_owned(), time)) {
-            let annotations = [("from_ps", Annotation::Number(from)), ("to_ps", Annotation::Number(time))];
+            let annotations = [("start_ps", Annotation::Number(from)), ("end_ps", Annotation::Number(time))];
             t.slice(from, Some(time), on(track, &before, "detection", &annotations))?;
         }
     }
@@ -245,7 +245,7 @@ fn cnms<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
 
 fn deadlocks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
-    let (time, closed, since) = (c.number("time_ps"), c.number("closed_ps"), c.number("blocked_since_ps"));
+    let (time, closed, since) = (c.number("time_ps"), c.number("start_ps"), c.number("blocked_start_ps"));
     let (port, priority, bytes) = (c.text("port"), c.number("priority"), c.number("bytes"));
     let (cycle, position) = (c.number("cycle"), c.number("position"));
     for i in c.rows() {
@@ -254,8 +254,8 @@ fn deadlocks<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
         let track = t.leaf(port, Leaf::Paused(p as u8))?;
         let numbers = [
             ("time_ps", Some(time)),
-            ("closed_ps", closed[i]),
-            ("blocked_since_ps", since[i]),
+            ("start_ps", closed[i]),
+            ("blocked_start_ps", since[i]),
             ("cycle", cycle[i]),
             ("position", position[i]),
             ("bytes", bytes[i]),
@@ -289,8 +289,8 @@ fn host_flows<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch) -> Done {
     let c = Columns(b);
     let (time, flow, source) = (c.number("time_ps"), c.number("flow"), c.text("source"));
     let columns = [
-        ("bits_per_second", Unit::Named("bit/s")),
-        ("limit", Unit::Named("bit/s")),
+        ("rate_bps", Unit::Named("bit/s")),
+        ("limit_bps", Unit::Named("bit/s")),
         ("input_bytes", Unit::Bytes),
         ("output_bytes", Unit::Bytes),
     ];

@@ -46,8 +46,8 @@ impl Window {
     pub const ALL: Window = Window { from: Time::ZERO, until: Time::NEVER };
 
     /// Does it hold something from one time to another one [ps]?
-    fn holds(&self, from_ps: u64, to_ps: u64) -> bool {
-        to_ps >= self.from.0 && from_ps <= self.until.0
+    fn holds(&self, start_ps: u64, end_ps: u64) -> bool {
+        end_ps >= self.from.0 && start_ps <= self.until.0
     }
 }
 
@@ -217,13 +217,13 @@ impl<W: Write> Trace<'_, W> {
     }
 
     /// Something lasts from a time [ps] to another one, or until the run ends.
-    fn slice(&mut self, from_ps: u64, to_ps: Option<u64>, event: Event<'_>) -> Result<(), ExportError> {
-        if !self.window.holds(from_ps, to_ps.unwrap_or(u64::MAX)) {
+    fn slice(&mut self, start_ps: u64, end_ps: Option<u64>, event: Event<'_>) -> Result<(), ExportError> {
+        if !self.window.holds(start_ps, end_ps.unwrap_or(u64::MAX)) {
             return Ok(());
         }
         self.summary.slices += 1;
-        self.out.event(&Event { ns: from_ps / PS_PER_NS, kind: EventKind::Begin, ..event })?;
-        if let Some(to) = to_ps {
+        self.out.event(&Event { ns: start_ps / PS_PER_NS, kind: EventKind::Begin, ..event })?;
+        if let Some(to) = end_ps {
             let end = Event { ns: to / PS_PER_NS, kind: EventKind::End, name: "", begins: &[], ends: &[], annotations: &[], ..event };
             self.out.event(&end)?;
         }

@@ -105,7 +105,7 @@ fn operations<W: Write>(
     let (job, work) = (read::texts(b, "job"), read::texts(b, "work"));
     let of = |name: &str| read::numbers(b, name);
     let (rank, iteration, number, peer) = (of("rank"), of("iteration"), of("operation"), of("peer"));
-    let (bytes, flow, begin, end) = (of("bytes"), of("flow"), of("begin_ps"), of("end_ps"));
+    let (bytes, flow, begin, end) = (of("bytes"), of("flow"), of("start_ps"), of("end_ps"));
     for i in 0..b.num_rows() {
         let (Some(job), Some(work), Some(rank), Some(n), Some(begin)) = (job[i], work[i], rank[i], iteration[i], begin[i]) else {
             continue;
@@ -148,7 +148,7 @@ fn rank_is_complete<W: Write>(t: &mut Trace<'_, W>, hosts: &Hosts, before: u64, 
         let (from, to) = (o.begin / PS_PER_NS, o.end.map_or(u64::MAX, |e| e / PS_PER_NS));
         let track = t.tracks.row(&mut t.out, &host, &group, from, to)?;
         let mut annotations = vec![
-            ("begin_ps", Annotation::Number(o.begin)),
+            ("start_ps", Annotation::Number(o.begin)),
             ("iteration", Annotation::Number(iteration)),
             ("operation", Annotation::Number(o.number)),
         ];
@@ -175,7 +175,7 @@ fn rank_is_complete<W: Write>(t: &mut Trace<'_, W>, hosts: &Hosts, before: u64, 
 fn critical_path<W: Write>(t: &mut Trace<'_, W>, b: &RecordBatch, path: &mut Stretches) -> Done {
     let (job, cause) = (read::texts(b, "job"), read::texts(b, "cause"));
     let of = |name: &str| read::numbers(b, name);
-    let (iteration, rank, from, to, flow) = (of("iteration"), of("rank"), of("from_ps"), of("to_ps"), of("flow"));
+    let (iteration, rank, from, to, flow) = (of("iteration"), of("rank"), of("start_ps"), of("end_ps"), of("flow"));
     for i in 0..b.num_rows() {
         let (Some(job), Some(n), Some(from), Some(to), Some(cause)) = (job[i], iteration[i], from[i], to[i], cause[i]) else { continue };
         if path.of.as_ref().is_none_or(|(j, k)| j != short(job) || *k != n) {
@@ -194,8 +194,8 @@ fn path_is_complete<W: Write>(t: &mut Trace<'_, W>, path: &mut Stretches) -> Don
     let track = t.tracks.row(&mut t.out, &format!("job {job}"), "critical path", from, to)?;
     for (from, to, cause, rank, flow) in std::mem::take(&mut path.all) {
         let mut annotations = vec![
-            ("from_ps", Annotation::Number(from)),
-            ("to_ps", Annotation::Number(to)),
+            ("start_ps", Annotation::Number(from)),
+            ("end_ps", Annotation::Number(to)),
             ("iteration", Annotation::Number(iteration)),
             ("rank", Annotation::Number(rank)),
         ];

@@ -38,7 +38,7 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     // Else the hops would take no part in it.
     for n in 1..HOPS as usize {
-        let held = runs[HOPS as usize + n].totals(&format!("S{n}->S{}", n + 1)).holds;
+        let held = runs[HOPS as usize + n].totals(&format!("S{n}->S{}", n + 1)).blocks;
         checks.push(Check::some(
             format!("PFFC, N = {}: times that the last switch pauses a flow at the previous one", n + 1),
             "times",

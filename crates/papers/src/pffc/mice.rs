@@ -99,7 +99,7 @@ impl Mice {
     }
 
     fn stops(&self, e: usize, scheme: Scheme) -> f64 {
-        Mean::of(self.by_seed(e, scheme, &|r| r.totals("S1->S2").holds as f64)).mean
+        Mean::of(self.by_seed(e, scheme, &|r| r.totals("S1->S2").blocks as f64)).mean
     }
 
     /// PFC over PFFC.

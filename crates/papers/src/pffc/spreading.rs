@@ -35,7 +35,7 @@ pub fn run_spreading(cx: &Context) -> Result<Findings, ReproduceError> {
             lab::rate(rates[0]),
             lab::rate(rates[1]),
             lab::bytes(run.ingress_peak("S1->S2")),
-            run.totals("S1->S2").holds.to_string(),
+            run.totals("S1->S2").blocks.to_string(),
             run.messages().to_string(),
         ]);
         let axis = Axis::new("Throughput", Unit::BitsPerSecond).range(0.0, 3.5e9);

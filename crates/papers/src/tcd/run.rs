@@ -245,7 +245,7 @@ fn totals(o: &Outcome) -> Totals {
     };
     for p in o.ports.iter().flatten() {
         all.pauses += p.pauses;
-        all.pause_ns += p.pause_ps_total / 1000;
+        all.pause_ns += p.paused_ps / 1000;
         all.messages += p.messages_sent;
         all.marked += p.marked.of(CodePoint::Ce);
         all.marked_ue += p.marked.of(CodePoint::Ue);

@@ -111,7 +111,7 @@ fn once(cx: &Context, elephants: Elephants, scheme: Scheme, nth: usize, folder: 
         begun,
         mice,
         lost: seen.lost() + ran.real.losses().total(),
-        stops: seen.totals("S1->S2").holds,
+        stops: seen.totals("S1->S2").blocks,
     })
 }
 

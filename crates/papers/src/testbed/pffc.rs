@@ -147,7 +147,7 @@ pub fn run_hops(cx: &Context) -> Result<Findings, ReproduceError> {
         if i > 0 {
             checks.push(Check::mean(format!("{} over N = 1", runs.name), Unit::None, of_all(i).over(of_all(0)), 0.97, 1.03).claimed());
             // Else the hops would take no part in it.
-            let held = runs.runs.iter().map(|r| r.seen.totals(&format!("S{i}->S{}", i + 1)).holds).min().unwrap_or(0);
+            let held = runs.runs.iter().map(|r| r.seen.totals(&format!("S{i}->S{}", i + 1)).blocks).min().unwrap_or(0);
             let what = format!("{}: times that the last switch pauses a flow at the previous one, smallest of the runs", runs.name);
             checks.push(Check::some(what, "times", held));
         }

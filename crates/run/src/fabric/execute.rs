@@ -141,8 +141,8 @@ impl FabricScenario {
                 offered_bytes: r.offered[port],
                 delivered_bytes: r.delivered[port],
                 sent_bytes: r.delivered_by_input[port],
-                stops: hosts.map_or(0, |h| h.stops[port]),
-                stopped_ps: hosts.map_or(0, |h| h.stopped_ps[port]),
+                pauses: hosts.map_or(0, |h| h.stops[port]),
+                paused_ps: hosts.map_or(0, |h| h.stopped_ps[port]),
             })?;
         }
         let (Some(hosts), Some(seen)) = (&self.config.hosts, &r.hosts) else { return Ok(()) };
@@ -153,8 +153,8 @@ impl FabricScenario {
                     time_ps: end.0,
                     flow: flow as u32,
                     source: Node(f.source),
-                    bits_per_second: Rate::of(xoff_units::Bytes(w.arrived[flow]), end.since(before)).0,
-                    limit: w.limit[flow].map(|r| r.0),
+                    rate_bps: Rate::of(xoff_units::Bytes(w.arrived[flow]), end.since(before)).0,
+                    limit_bps: w.limit[flow].map(|r| r.0),
                     input_bytes: w.input[flow],
                     output_bytes: w.output[flow],
                 })?;

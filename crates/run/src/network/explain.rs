@@ -139,9 +139,9 @@ impl Recorder for Collector {
             Row::Hold(HoldChange { time_ps, port, priority, on }) => {
                 log.states.entry((self.ports.place(port.0), priority)).or_default().push((Time(time_ps), on.then_some(How::Stopped)));
             }
-            Row::Rate(RateRow { time_ps, port, priority: Some(priority), bits_per_second, .. }) => {
+            Row::Rate(RateRow { time_ps, port, priority: Some(priority), rate_bps, .. }) => {
                 let line = self.lines[port.0 as usize];
-                let how = match Rate(bits_per_second) {
+                let how = match Rate(rate_bps) {
                     Rate::ZERO => Some(How::Stopped),
                     r if r < line => Some(How::Slowed(r)),
                     _ => None,

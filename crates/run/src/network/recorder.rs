@@ -48,8 +48,8 @@ impl TableRecorder {
     /// Pauses that never ended, in port order.
     pub fn close_pauses(&mut self) {
         for at in 0..self.open.len() {
-            if let Some((from_ps, cause)) = self.open[at].take() {
-                let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, from_ps, to_ps: None, cause };
+            if let Some((start_ps, cause)) = self.open[at].take() {
+                let row = PauseRow { port: Port(at as u32 / 8), priority: (at % 8) as u8, start_ps, end_ps: None, cause };
                 self.keep(&row);
                 self.failed |= self.tables.pauses.push(row).is_err();
             }
@@ -64,7 +64,7 @@ impl TableRecorder {
             open.get_or_insert((time_ps, Late(by)));
             return None;
         }
-        let row = open.take().map(|(from_ps, cause)| PauseRow { port, priority, from_ps, to_ps: Some(time_ps), cause })?;
+        let row = open.take().map(|(start_ps, cause)| PauseRow { port, priority, start_ps, end_ps: Some(time_ps), cause })?;
         self.keep(&row);
         Some(row)
     }
@@ -72,7 +72,7 @@ impl TableRecorder {
     fn keep(&mut self, row: &PauseRow) {
         if let Some(kept) = &mut self.kept {
             let list = || self.pages.as_ref().map_or_else(Items::default, |p| p.list_of(2, |_| (0, 0)));
-            kept.entry((row.port.0, row.priority)).or_insert_with(list).push((row.from_ps, row.to_ps.unwrap_or(u64::MAX)));
+            kept.entry((row.port.0, row.priority)).or_insert_with(list).push((row.start_ps, row.end_ps.unwrap_or(u64::MAX)));
         }
     }
 

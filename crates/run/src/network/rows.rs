@@ -104,10 +104,10 @@ pub(super) fn write_rows(
                 egress_bytes_max: t.egress_bytes_max,
                 ingress_bytes_max: far.ingress_bytes_max,
                 pauses: t.pauses,
-                pause_ps_total: t.pause_ps_total,
-                holds: t.holds,
-                hold_ps_total: t.hold_ps_total,
-                allowed_rate_min: t.allowed_min.map(|r| r.0),
+                paused_ps: t.paused_ps,
+                blocks: t.blocks,
+                blocked_ps: t.blocked_ps,
+                allowed_bps_min: t.allowed_min.map(|r| r.0),
                 cnms_egress: Late(cnms(n as u32, p as u16).egress),
                 cnms_ingress: Late(cnms(peer.peer, peer.peer_port).ingress),
                 tail_dropped: Beside { usual: 0, value: t.tail_dropped },
@@ -146,9 +146,9 @@ fn write_storms(s: &NetworkScenario, o: &Outcome, ports: &PortNumbers, tables: &
         tables.storms.push(StormRow {
             port: Port(ports.of(storm.node, storm.port)),
             priority: storm.priority,
-            since_ps: storm.since.0,
-            found_ps: storm.found.0,
-            restored_ps: storm.over.map(|t| t.0),
+            start_ps: storm.since.0,
+            detected_ps: storm.found.0,
+            end_ps: storm.over.map(|t| t.0),
             action,
             discarded_data: storm.discarded.data,
             discarded_control: storm.discarded.control,
@@ -161,14 +161,14 @@ fn write_deadlocks(o: &Outcome, ports: &PortNumbers, tables: &mut Tables) -> Res
         for (position, p) in d.cycle.iter().enumerate() {
             tables.deadlocks.push(DeadlockRow {
                 time_ps: d.seen.0,
-                closed_ps: d.closed.0,
+                start_ps: d.closed.0,
                 cycle: cycle as u32,
                 position: position as u32,
                 port: Port(ports.of(p.node, p.port)),
                 priority: p.priority,
                 frames: p.frames as u64,
                 bytes: p.bytes.0,
-                blocked_since_ps: p.since.0,
+                blocked_start_ps: p.since.0,
             })?;
         }
     }

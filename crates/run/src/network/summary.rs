@@ -274,16 +274,16 @@ impl Summary {
         let sum = |f: fn(&xoff_sim::PortTotals) -> u64| o.ports.iter().flatten().map(f).sum::<u64>();
         let (any, messages) = (messages > 0, grouped(messages));
         let worst = |f: fn(&xoff_sim::PortTotals) -> u64| Span(o.ports.iter().flatten().map(f).max().unwrap_or(0));
-        let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.holds));
+        let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.blocks));
         if pauses > 0 {
-            let longest = worst(|p| p.pause_ps_total);
+            let longest = worst(|p| p.paused_ps);
             self.took_effect.push(format!(
                 "{} stopped ports {} times, the worst for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
                 grouped(pauses),
             ));
         } else if holds > 0 {
-            let longest = worst(|p| p.hold_ps_total);
+            let longest = worst(|p| p.blocked_ps);
             self.took_effect.push(format!(
                 "{} let frames wait {} times, at the worst port for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,

@@ -38,15 +38,15 @@ impl Summary {
 /// Restraint of a port; `None`: none. A queue that the watchdog released waits no longer, whatever its peer does.
 fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
-    let frames = match t.holds {
+    let frames = match t.blocks {
         _ if freed => ", until the watchdog freed it".to_owned(),
         0 => ", while no frame waited".to_owned(),
-        n => format!(", and frames waited {}, {} in total", times(n), Span(t.hold_ps_total)),
+        n => format!(", and frames waited {}, {} in total", times(n), Span(t.blocked_ps)),
     };
     match t.pauses {
-        0 if t.holds == 0 => t.allowed_min.filter(|r| *r < line).map(|rate| format!("was slowed down to {rate}")),
-        0 if freed => Some(format!("had frames that waited {}{frames}", times(t.holds))),
-        0 => Some(format!("had frames that waited {}, {} in total", times(t.holds), Span(t.hold_ps_total))),
-        n => Some(format!("was stopped {}, for {} in total{frames}", times(n), Span(t.pause_ps_total))),
+        0 if t.blocks == 0 => t.allowed_min.filter(|r| *r < line).map(|rate| format!("was slowed down to {rate}")),
+        0 if freed => Some(format!("had frames that waited {}{frames}", times(t.blocks))),
+        0 => Some(format!("had frames that waited {}, {} in total", times(t.blocks), Span(t.blocked_ps))),
+        n => Some(format!("was stopped {}, for {} in total{frames}", times(n), Span(t.paused_ps))),
     }
 }

@@ -49,7 +49,7 @@ fn waits(case: u64, less: u64, phase: u64) -> (u64, String) {
     let frames = full / (draw.mtu.div_ceil(64) * 64);
     let buffer = (frames - less.min(frames - 1)) * draw.mtu.div_ceil(64) * 64;
     let text = draw.text(&format!("buffer = \"{buffer}B\"\n"), &format!("kind = \"cbfc\"\nperiod = \"{period}ps\"\n"));
-    (run(&text).egress.holds, text)
+    (run(&text).egress.blocks, text)
 }
 
 /// Frames by which the buffer can be smaller than the plan's without a wait in any of 8 phases.

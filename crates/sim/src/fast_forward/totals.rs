@@ -77,12 +77,12 @@ impl Counting for PortTotals {
             ingress_bytes_max: _, // what was reached in one period is reached in all
             egress_bytes_max: _,
             pauses,
-            pause_ps_total,
-            holds,
-            hold_ps_total,
+            paused_ps,
+            blocks,
+            blocked_ps,
             allowed_min: _,
         } = self;
-        let all = [messages_sent, messages_received, dropped, tail_dropped, lost, pauses, pause_ps_total, holds, hold_ps_total];
+        let all = [messages_sent, messages_received, dropped, tail_dropped, lost, pauses, paused_ps, blocks, blocked_ps];
         all.into_iter().for_each(&mut *f);
         marked.each(f);
     }

@@ -11,9 +11,9 @@ use super::*;
 pub struct PortSample {
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
-    /// Time during which flow control kept it from sending, counted like the columns `pause_ps_total` and `hold_ps_total` of the table of
+    /// Time during which flow control kept it from sending, counted like the columns `paused_ps` and `blocked_ps` of the table of
     /// ports: the larger of both [ps].
-    pub stopped_ps: u64,
+    pub paused_ps: u64,
     /// Waits in the node to leave through it; 0 at a host, whose queue has no bound [bytes].
     pub egress_bytes: u32,
     /// Bytes of its frames in the buffer at its far end.
@@ -56,7 +56,7 @@ impl World {
             let home = &self.partitions[layout.partition_of[node as usize] as usize];
             let (line, monitor) = (&home.core.lines[at], &home.core.monitor);
             let totals = &monitor.ports[at];
-            let (mut paused, mut held) = (totals.pause_ps_total, totals.hold_ps_total);
+            let (mut paused, mut held) = (totals.paused_ps, totals.blocked_ps);
             for class in 0..classes as usize {
                 let (pause, hold) = monitor.open_stops(at * classes as usize + class, self.now);
                 (paused, held) = (paused + pause, held + hold);
@@ -76,7 +76,7 @@ impl World {
             if let Some(out) = transmitter(state, port) {
                 sample.allowed = (0..classes).map(|class| part(out, class)).fold(1.0, f64::min) as f32;
             }
-            (sample.tx_bytes, sample.stopped_ps) = (line.tx_bytes, paused.max(held));
+            (sample.tx_bytes, sample.paused_ps) = (line.tx_bytes, paused.max(held));
             sample.marked = u32::try_from(totals.marked.total()).unwrap_or(u32::MAX);
         }
         all

@@ -152,7 +152,7 @@ impl World {
             let mut totals = partition.core.totals_of(at);
             for class in 0..classes as usize {
                 let (paused, held) = partition.core.monitor.open_stops(at * classes as usize + class, self.now);
-                (totals.pause_ps_total, totals.hold_ps_total) = (totals.pause_ps_total + paused, totals.hold_ps_total + held);
+                (totals.paused_ps, totals.blocked_ps) = (totals.paused_ps + paused, totals.blocked_ps + held);
             }
             if let Node::Switch(s) = &partition.nodes[node as usize] {
                 for class in 0..classes {

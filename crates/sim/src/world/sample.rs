@@ -20,8 +20,8 @@ impl Sampled {
     pub fn row(self) -> Row {
         match self {
             Sampled::Queue(time_ps, port, (kind, priority), bytes) => Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }),
-            Sampled::Rate(time_ps, port, (priority, flow, source), bits_per_second) => {
-                Row::Rate(RateRow { time_ps, port, priority, flow, bits_per_second, source })
+            Sampled::Rate(time_ps, port, (priority, flow, source), rate_bps) => {
+                Row::Rate(RateRow { time_ps, port, priority, flow, rate_bps, source })
             }
         }
     }
@@ -29,8 +29,8 @@ impl Sampled {
     fn of(row: Row) -> Sampled {
         match row {
             Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }) => Sampled::Queue(time_ps, port, (kind, priority), bytes),
-            Row::Rate(RateRow { time_ps, port, priority, flow, bits_per_second, source }) => {
-                Sampled::Rate(time_ps, port, (priority, flow, source), bits_per_second)
+            Row::Rate(RateRow { time_ps, port, priority, flow, rate_bps, source }) => {
+                Sampled::Rate(time_ps, port, (priority, flow, source), rate_bps)
             }
             other => unreachable!("{other:?} is no sample"),
         }

@@ -116,13 +116,12 @@ impl Plan {
             );
         }
         for (name, place) in read.show.iter().filter(|(name, _)| !averaged.contains(&name.as_str())) {
-            problems.push(
-                Problem::new(
-                    format!("show: there is no column '{}' of numbers or flags", suggest::clip(name)),
-                    suggest::hint(name, "columns", &averaged),
-                )
-                .at(place.clone()),
-            );
+            let hint = match name.as_str() {
+                "pause_seconds" => "its name is now 'paused_ps', in picoseconds".to_owned(),
+                _ => suggest::hint(name, "columns", &averaged),
+            };
+            let what = format!("show: there is no column '{}' of numbers or flags", suggest::clip(name));
+            problems.push(Problem::new(what, hint).at(place.clone()));
         }
         problems.or(())?;
         let Read { title, parameters, seeds, set, points, grid, show, .. } = read;

@@ -145,8 +145,8 @@ impl Meter {
 impl Recorder for Meter {
     fn row(&mut self, row: &Row) {
         match *row {
-            Row::Rate(RateRow { time_ps, port, flow: None, bits_per_second, source: RateSource::Measured, .. }) => {
-                let (time, at, rate) = (Time(time_ps), port.0 as usize, Rate(bits_per_second));
+            Row::Rate(RateRow { time_ps, port, flow: None, rate_bps, source: RateSource::Measured, .. }) => {
+                let (time, at, rate) = (Time(time_ps), port.0 as usize, Rate(rate_bps));
                 if !self.delivers[at] {
                     return;
                 }
@@ -159,8 +159,8 @@ impl Recorder for Meter {
                     self.measured.throughput.add(rate.as_f64());
                 }
             }
-            Row::Rate(RateRow { time_ps, port, bits_per_second, source: RateSource::FlowControl, .. }) => {
-                let (time, at, rate) = (Time(time_ps), port.0 as usize, Rate(bits_per_second));
+            Row::Rate(RateRow { time_ps, port, rate_bps, source: RateSource::FlowControl, .. }) => {
+                let (time, at, rate) = (Time(time_ps), port.0 as usize, Rate(rate_bps));
                 if rate > STANDSTILL_RATE || !self.up[at] {
                     self.slow[at] = None;
                     return;

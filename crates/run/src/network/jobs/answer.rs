@@ -206,11 +206,11 @@ fn write_collectives(
             collective: Label(job.label + 1 + nth),
             ranks: part.members.len() as u32,
             start_ps: start,
-            all_begun_ps: known(begins().max().unwrap_or(u64::MAX)),
+            all_started_ps: known(begins().max().unwrap_or(u64::MAX)),
             end_ps: end,
             bytes: part.bytes,
-            algorithm_bits_per_second: time.map(|t| bandwidth(part.bytes, t, (1, 1))),
-            bus_bits_per_second: bus,
+            algorithm_bps: time.map(|t| bandwidth(part.bytes, t, (1, 1))),
+            bus_bps: bus,
         })?;
         if let Some(bus) = bus {
             match summary.bus.iter_mut().find(|b| b.0 == part.name) {
@@ -255,8 +255,8 @@ fn write_path(
             position,
             rank: x.rank,
             operation: x.op,
-            from_ps: x.from,
-            to_ps: x.to,
+            start_ps: x.from,
+            end_ps: x.to,
             cause: x.cause,
             flow: x.flow.map(u64::from),
         })?;
@@ -307,7 +307,7 @@ fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tabl
                 peer,
                 bytes,
                 flow,
-                begin_ps: x.begun.0,
+                start_ps: x.begun.0,
                 end_ps: ended.then_some(x.ended.0),
             })?;
         }

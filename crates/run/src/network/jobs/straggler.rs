@@ -21,9 +21,9 @@ pub struct Straggler {
     /// Rank that received it.
     pub to_rank: u32,
     /// Start: its sender took it up, or the previous iteration ended, whichever was later [ps].
-    pub from_ps: u64,
+    pub start_ps: u64,
     /// Time of its arrival [ps].
-    pub to_ps: u64,
+    pub end_ps: u64,
     /// Of that, ports on its path were not allowed to transmit [ps].
     pub pause_ps: u64,
     /// Rate control, or a window, held it back at its source [ps].
@@ -76,10 +76,10 @@ impl Stragglers {
 
 impl Accounts<'_> {
     /// Slowest message of a critical path.
-    pub fn straggler(&self, job: &Job, OnPath { flow, from: from_ps, to: to_ps, lost }: OnPath) -> Straggler {
+    pub fn straggler(&self, job: &Job, OnPath { flow, from: start_ps, to: end_ps, lost }: OnPath) -> Straggler {
         let m = job.message(job.of_flow(flow).1);
         let f = &self.outcome.flow(flow);
-        let paused = |(n, p)| ((n, p), self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, from_ps, to_ps));
+        let paused = |(n, p)| ((n, p), self.paused([self.ports.of(n, p)].into_iter(), f.flow.priority, start_ps, end_ps));
         let ports = self.path(f).unwrap_or_else(|| vec![(f.flow.src, 0)]);
         // Of equal ones the first on the path.
         let paused = ports.into_iter().map(paused).filter(|p| p.1 > 0).rev().max_by_key(|p| p.1);
@@ -87,8 +87,8 @@ impl Accounts<'_> {
             flow,
             from_rank: m.from,
             to_rank: m.to,
-            from_ps,
-            to_ps,
+            start_ps,
+            end_ps,
             pause_ps: lost[0],
             rate_limit_ps: lost[1],
             queueing_ps: lost[2],
@@ -104,15 +104,15 @@ const WHY: &str = ". Why: xoff explain DIR --straggler";
 impl Straggler {
     /// For the manifest.
     pub(super) fn answer(&self, s: &NetworkScenario) -> StragglerAnswer {
-        let Straggler { flow, from_rank, to_rank, from_ps, to_ps, pause_ps, rate_limit_ps, queueing_ps, paused, hosts } = self;
+        let Straggler { flow, from_rank, to_rank, start_ps, end_ps, pause_ps, rate_limit_ps, queueing_ps, paused, hosts } = self;
         StragglerAnswer {
             flow: u64::from(*flow),
             from_rank: *from_rank,
             to_rank: *to_rank,
             from_host: s.topology.name(hosts.0).into(),
             to_host: s.topology.name(hosts.1).into(),
-            from_ps: *from_ps,
-            to_ps: *to_ps,
+            start_ps: *start_ps,
+            end_ps: *end_ps,
             pause_ps: *pause_ps,
             rate_limit_ps: *rate_limit_ps,
             queueing_ps: *queueing_ps,
@@ -131,8 +131,8 @@ impl Straggler {
             name(self.hosts.0),
             self.to_rank,
             name(self.hosts.1),
-            Span(self.from_ps),
-            Span(self.to_ps)
+            Span(self.start_ps),
+            Span(self.end_ps)
         );
         let lost = [("pause", self.pause_ps), ("rate limit", self.rate_limit_ps), ("queueing", self.queueing_ps)];
         let lost: Vec<String> = lost.iter().filter(|l| l.1 > 0).map(|(word, ps)| format!("{word} {}", Span(*ps))).collect();
@@ -143,7 +143,7 @@ impl Straggler {
         if let Some(((n, p), ps)) = self.paused {
             text += &format!("; {} was not allowed to transmit for {}", s.topology.port_name(n, p), Span(ps));
         }
-        if let Some((port, with)) = shared(s, o, self.flow, (self.from_ps, self.to_ps)) {
+        if let Some((port, with)) = shared(s, o, self.flow, (self.start_ps, self.end_ps)) {
             let flows = if with.len() == 1 { "flow" } else { "flows" };
             text += &format!("; it shared {} with {} {flows} of other hosts", s.topology.port_name(port.0, port.1), with.len());
         }
