@@ -207,7 +207,7 @@ def test_a_run_without_probes_has_a_figure(ring: Path, websearch: list[xoff.Run]
 
 def test_notebooks_show_runs(pfc: xoff.Run, websearch: list[xoff.Run]) -> None:
     page = well_formed(pfc._repr_html_())
-    assert "Three-switch ring: deadlock closed at" in page and "S1->S2 S2->S3 S3->S1" in page and "Took effect:" in page
+    assert "Three-switch ring: deadlock closed at" in page and "S1->S2 S2->S3 S3->S1" in page and "Active:" in page
     assert "Slowdown" in well_formed(websearch[0]._repr_html_())
     blunt = xoff.run(ROOT / "scenarios/tutorial/ring.toml", run={"duration": "1ms", "title": "<b>&"})
     assert "&lt;b&gt;&amp;" in blunt._repr_html_()

@@ -77,7 +77,7 @@ def test_what_is_written_in_python_is_named(ring: Path, tmp_path: Path) -> None:
     run = xoff.run(ring, flow_control=laws.Pfc, run__duration="1ms", out=tmp_path / "run")
     kind = run.parameters.filter(pl.col("path") == "flow_control.kind").row(0)
     assert kind == ("flow_control.kind", "python:Pfc", "from outside", "")
-    assert any(line.startswith("python:Pfc ") for line in run.summary.took_effect + run.summary.never_triggered)
+    assert any(line.startswith("python:Pfc ") for line in run.summary.active + run.summary.inactive)
     assert run.parameters.filter(pl.col("path").str.starts_with("flow_control.")).height == 1, "no key of the law that it replaces"
     for refused in (lambda: run.explain("H1->S1", "0.5ms"), lambda: xoff.open(tmp_path / "run").tree("1ms")):
         with pytest.raises(ValueError, match="cannot repeat this run: python:Pfc is written in Python"):

@@ -39,8 +39,8 @@ def page(run: Run) -> str:
             (r["size"], r["flows"], r["unfinished"], r["mean"], r["p50"], r["p95"], r["p99"]) for r in table.rows(named=True)
         ], "Slowdown"))
     parts += [
-        _html.lines("Took effect:", summary.took_effect),
-        _html.lines("Never triggered:", summary.never_triggered),
+        _html.lines("Active:", summary.active),
+        _html.lines("Inactive:", summary.inactive),
         _html.lines("Warnings:", summary.warnings),
     ]
     return "".join(parts)

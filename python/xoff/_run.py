@@ -123,10 +123,10 @@ class Summary:
 
     ended: str
     """Why it ended."""
-    took_effect: list[str]
-    """What took effect, one sentence each."""
-    never_triggered: list[str]
-    """What was configured and never triggered, one sentence each."""
+    active: list[str]
+    """Mechanisms that were active, and what they did, one sentence each."""
+    inactive: list[str]
+    """Mechanisms that were configured and never triggered, one sentence each."""
     warnings: list[str]
     """What should be known about the scenario, one sentence each."""
     headline: str = ""
@@ -145,8 +145,8 @@ class Summary:
         if self.slowdown:
             parts.append(f"Slowdown {self.slowdown}.")
         for heading, lines in [
-            ("Took effect:", self.took_effect),
-            ("Never triggered:", self.never_triggered),
+            ("Active:", self.active),
+            ("Inactive:", self.inactive),
             ("Warnings:", self.warnings),
         ]:
             if lines:
@@ -416,9 +416,9 @@ class Run:
 
     @property
     def summary(self) -> Summary:
-        """What took effect, what never triggered, why it ended."""
+        """Active and inactive mechanisms, and why the run ended."""
         m = self.manifest
-        texts = (m["ended_because"], m["took_effect"], m["never_triggered"], m["warnings"])
+        texts = (m["ended_because"], m["active"], m["inactive"], m["warnings"])
         if m.get("verdict") is None:
             return Summary(*texts)
         work = m["verdict"]["work"]

@@ -282,8 +282,8 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
     };
     row("Ended because", m.ended_because.clone());
     open_ends(verdict(m)).into_iter().for_each(|(name, value)| row(name, value));
-    f.summary.took_effect.iter().for_each(|x| row("Took effect", x.clone()));
-    f.summary.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
+    f.summary.active.iter().for_each(|x| row("Took effect", x.clone()));
+    f.summary.inactive.iter().for_each(|x| row("Never triggered", x.clone()));
     row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
     m.slowdown.iter().for_each(|x| row("Slowdown", x.words()));
     row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));

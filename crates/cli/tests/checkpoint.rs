@@ -140,7 +140,7 @@ fn same_rows(a: &Path, b: &Path, what: &str) {
     assert_eq!(rows(a), rows(b), "{what}");
     let figures = |dir: &Path| {
         let m = manifest(dir);
-        let keys = ["frame_hops", "flows_completed", "ended_because", "took_effect", "never_triggered", "verdict", "threads", "engine"];
+        let keys = ["frame_hops", "flows_completed", "ended_because", "active", "inactive", "verdict", "threads", "engine"];
         keys.map(|k| m[k].clone())
     };
     assert_eq!(figures(a), figures(b), "{what}");

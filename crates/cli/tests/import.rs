@@ -260,7 +260,7 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     let shared = 300_000 - 4 * 6 * 1778;
     let limit = (shared / 3 + 1778) / 1500;
     assert_eq!((code, &json["verdict"]["losses"]["by_cause"]["lossy-egress"]), (0, &(2 * frames - limit).into()), "{json}");
-    let words = json["took_effect"].to_string();
+    let words = json["active"].to_string();
     for part in [
         "pool egress_lossy_pool (egress): leaf1 held at most ",
         "pool ingress_lossless_pool (ingress): leaf1 held at most ",
@@ -271,5 +271,5 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     let (code, json, err) = run(incast(3), "lossless");
     assert_eq!((code, &json["verdict"]["lost_frames"], &json["flows_completed"]), (0, &0.into(), &3.into()), "{json}{err}");
     assert!(err.contains("shares 120 KB of headroom among "), "{err}");
-    assert!(json["took_effect"].to_string().contains("of its headroom of 120 KB"), "{json}");
+    assert!(json["active"].to_string().contains("of its headroom of 120 KB"), "{json}");
 }

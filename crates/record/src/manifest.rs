@@ -150,10 +150,12 @@ pub struct Manifest {
     pub deadlock: Option<Vec<String>>,
     /// Why the run ended.
     pub ended_because: String,
-    /// What took effect, one sentence each.
-    pub took_effect: Vec<String>,
-    /// What was configured and never triggered, one sentence each.
-    pub never_triggered: Vec<String>,
+    /// Mechanisms that were active, and what they did, one sentence each.
+    #[serde(alias = "took_effect")]
+    pub active: Vec<String>,
+    /// Mechanisms that were configured and never triggered, one sentence each.
+    #[serde(alias = "never_triggered")]
+    pub inactive: Vec<String>,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
     /// The user stopped the run; tables hold what was computed until then.

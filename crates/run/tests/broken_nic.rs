@@ -78,7 +78,7 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
         let verdict = f.manifest.verdict.as_ref().unwrap();
         let _ = writeln!(p, "- {head}: {}.", verdict.headline());
         f.summary
-            .took_effect
+            .active
             .iter()
             .filter(|w| ["watchdog", "pause storm"].iter().any(|of| w.starts_with(of)))
             .for_each(|w| _ = writeln!(p, "  {w}."));

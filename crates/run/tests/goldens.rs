@@ -28,8 +28,8 @@ fn summary(f: &Finished) -> String {
     writeln!(t, "result hash: {}", f.manifest.result_hash).unwrap();
     writeln!(t, "ended: {}", f.summary.ended).unwrap();
     f.summary.incomplete.iter().for_each(|s| writeln!(t, "incomplete: {s}").unwrap());
-    f.summary.took_effect.iter().for_each(|s| writeln!(t, "took effect: {s}").unwrap());
-    f.summary.never_triggered.iter().for_each(|s| writeln!(t, "never triggered: {s}").unwrap());
+    f.summary.active.iter().for_each(|s| writeln!(t, "active: {s}").unwrap());
+    f.summary.inactive.iter().for_each(|s| writeln!(t, "inactive: {s}").unwrap());
     for flow in &f.outcome.flows {
         let time = flow.fct().map_or("unfinished".to_owned(), |t| format!("in {t}"));
         writeln!(t, "flow {} to {}: {} {time}", flow.flow.src, flow.flow.dst, Bytes(flow.delivered)).unwrap();

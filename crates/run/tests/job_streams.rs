@@ -38,9 +38,9 @@ fn run(text: &str, folder: &Path, engine: Engine, threads: usize) -> Finished {
 fn answers(f: &Finished) -> String {
     let m = &f.manifest;
     // Only a run in memory can be asked further.
-    let took_effect: Vec<String> = m.took_effect.iter().map(|x| x.replace(". Why: xoff explain DIR --straggler", "")).collect();
+    let active: Vec<String> = m.active.iter().map(|x| x.replace(". Why: xoff explain DIR --straggler", "")).collect();
     let flows = (m.flows_completed, m.flows_total);
-    format!("{} {:?} {flows:?} {:?} {:?} {took_effect:?}", f.tables.hash, f.tables.rows, m.slowdown, m.jobs)
+    format!("{} {:?} {flows:?} {:?} {:?} {active:?}", f.tables.hash, f.tables.rows, m.slowdown, m.jobs)
 }
 
 /// A fabric with an incast beside the jobs.

@@ -131,7 +131,7 @@ fn an_application_that_waits_for_itself_is_named() {
     let text = "num_ranks 3\nrank 0 {\na: recv 8b from -1 tag -1\nb: recv 8b from 2 tag 5\nb requires a\n}\nrank 1 {\nc: calc 100000\nd: send 8b to 0 tag 5\n\
         d requires c\n}\nrank 2 {\nc: calc 1\nd: calc 1\ne: send 8b to 0 tag 5\nd requires c\ne requires d\n}\n";
     let f = run("itself", "x.goal", text, GOAL);
-    let words = f.summary.took_effect.iter().find(|w| w.contains("waits for itself, not for the network")).expect("a sentence");
+    let words = f.summary.active.iter().find(|w| w.contains("waits for itself, not for the network")).expect("a sentence");
     assert!(words.contains("rank 0, operation 1, waits for a message from rank 2 with tag 5"), "{words}");
     assert!(words.contains("1 of its ranks have not ended"), "{words}");
     assert_eq!(f.outcome.deadlocks, []);
@@ -151,7 +151,7 @@ fn an_application_that_waits_for_itself_is_named() {
     assert!(f.manifest.jobs[0].stuck.is_some());
     // The other order of arrival has an end.
     let f = run("ends", "x.goal", &text.replace("calc 100000", "calc 0"), GOAL);
-    assert!(!f.summary.took_effect.iter().any(|w| w.contains("waits for itself")));
+    assert!(!f.summary.active.iter().any(|w| w.contains("waits for itself")));
     assert_eq!((f.manifest.jobs[0].stuck.clone(), f.manifest.verdict.unwrap().conclusion(&[]).exit_code()), (None, 0));
     // A run that ends while a rank computes, or a message is under way, shows nothing of the kind.
     for end in ["40us", "101us"] {
@@ -177,7 +177,7 @@ fn a_receive_that_takes_a_message_of_another_size_is_named() {
     let j = &f.manifest.jobs[0];
     let first = MismatchAnswer { iteration: 0, rank: 1, operation: 0, bytes: 5000, from_rank: 0, from_operation: 1, sent_bytes: 8 };
     assert_eq!((j.mismatches, j.mismatch.as_ref()), (6, Some(&first)));
-    assert!(f.summary.took_effect.iter().any(|w| w.contains("a receive took a message of another size") && w.contains("5 more")));
+    assert!(f.summary.active.iter().any(|w| w.contains("a receive took a message of another size") && w.contains("5 more")));
     // In one queue pair they come as they were sent.
     let f = run("one", "x.goal", text, GOAL);
     assert_eq!((f.manifest.jobs[0].mismatches, f.manifest.verdict.unwrap().conclusion(&[]).exit_code()), (0, 0));

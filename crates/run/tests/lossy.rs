@@ -78,7 +78,7 @@ fn a_lossy_incast_loses_what_the_closed_form_gives_and_a_lossless_one_nothing() 
         assert_eq!(verdict.losses().count(Loss::LossyEgress), n * s - s - limit);
         assert_eq!((verdict.conclusion(&[]).exit_code(), verdict.losses().unmeasured()), (0, 0), "a result, no violation");
         assert!(verdict.headline().contains("of lossy priorities at full egress queues"), "{}", verdict.headline());
-        assert!(f.summary.took_effect.iter().any(|t| t.contains("pool lossy (egress): S1 held at most")), "{:?}", f.summary);
+        assert!(f.summary.active.iter().any(|t| t.contains("pool lossy (egress): S1 held at most")), "{:?}", f.summary);
     }
 }
 

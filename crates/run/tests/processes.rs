@@ -126,7 +126,7 @@ fn a_deadlock_across_processes_is_found_and_the_hash_is_the_same() {
         assert_eq!((shared.processes, shared.threads), (count as u32, 1));
         assert_eq!((&shared.result_hash, &shared.deadlock), (&alone.manifest.result_hash, &alone.manifest.deadlock), "{count} processes");
         let (a, b) = (alone.manifest.verdict.as_ref().unwrap(), shared.verdict.as_ref().unwrap());
-        assert_eq!((a.headline(), &alone.manifest.took_effect), (b.headline(), &shared.took_effect), "{count} processes");
+        assert_eq!((a.headline(), &alone.manifest.active), (b.headline(), &shared.active), "{count} processes");
     }
 }
 

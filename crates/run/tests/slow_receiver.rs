@@ -170,17 +170,17 @@ fn the_summary_states_what_a_fault_held() {
         port.blocks,
         Span(port.blocked_ps)
     );
-    let line = f.summary.took_effect.iter().find(|w| w.starts_with("slow receiver H2 (40 Gb/s, ")).unwrap();
+    let line = f.summary.active.iter().find(|w| w.starts_with("slow receiver H2 (40 Gb/s, ")).unwrap();
     assert!(port.pauses > 0 && line.ends_with(&words), "{words}\n{line}");
     let idle = run(&star("pfc", "rate = \"100Gbps\"\n", "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3KB\"\n"));
     let held_nothing = "slow receiver H2 (100 Gb/s, ";
-    assert!(idle.summary.never_triggered.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
+    assert!(idle.summary.inactive.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
     let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS)
         .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nfrom = \"1ms\"\nuntil = \"2ms\"");
     let f = run(&storm);
     let line = f
         .summary
-        .took_effect
+        .active
         .iter()
         .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was stopped once, "))
         .cloned();

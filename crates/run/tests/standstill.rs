@@ -44,7 +44,7 @@ fn loses_and_is_mended(duration: &str, of: impl Fn(&str) -> String) {
     assert!(w[0].contains("priority 7 can starve priority 0"), "{w:?}");
     let r = s.run(Sink::Nothing).unwrap();
     assert!(r.outcome.lost.buffer_full.data > 0, "the prediction");
-    assert!(r.summary.took_effect.iter().any(|t| t.contains("still lets")), "{:?}", r.summary);
+    assert!(r.summary.active.iter().any(|t| t.contains("still lets")), "{:?}", r.summary);
     let advice = |key: &str| w[0].split(&format!("{key} = \"")).nth(1).and_then(|t| t.split('"').next()).unwrap().to_owned();
     let mended = starving(duration, &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
     let s = load(&of(&mended));

@@ -41,7 +41,7 @@ fn a_slow_receiver_is_the_root_of_what_the_job_waits_for() {
     let chain = e.chain.expect("a chain");
     let ports: Vec<&str> = chain.steps.iter().map(|s| s.port.as_str()).collect();
     assert!(ports.last() == Some(&"L2->H3") && chain.root == Root::FarEnd, "{ports:?} {:?}", chain.root);
-    let words = f.summary.took_effect.iter().find(|w| w.contains("waited for longest")).expect("a sentence");
+    let words = f.summary.active.iter().find(|w| w.contains("waited for longest")).expect("a sentence");
     assert!(words.contains("rank 0 on H0 to rank 1 on H3") && words.contains("--straggler"), "{words}");
 }
 
@@ -58,9 +58,9 @@ fn an_incast_beside_the_job_is_named() {
     let others: Vec<&str> = with.iter().map(|w| w.1.as_str()).collect();
     assert_eq!((port.as_str(), others), ("L2->H3", vec!["H2", "H5"]));
     assert!(
-        f.summary.took_effect.iter().any(|w| w.contains("it shared L2->H3 with 2 flows of other hosts")),
+        f.summary.active.iter().any(|w| w.contains("it shared L2->H3 with 2 flows of other hosts")),
         "{:?}",
-        f.summary.took_effect
+        f.summary.active
     );
 }
 
@@ -74,7 +74,7 @@ fn a_slow_rank_is_named_where_no_message_was_held() {
     assert_eq!(i.computed, Some((1, 30_000_000)));
     let x = i.straggler.as_ref().unwrap();
     assert_eq!(x.pause_ps + x.rate_limit_ps + x.queueing_ps, 0);
-    let words: Vec<&String> = f.summary.took_effect.iter().filter(|w| w.starts_with("job train")).collect();
+    let words: Vec<&String> = f.summary.active.iter().filter(|w| w.starts_with("job train")).collect();
     assert!(words.iter().any(|w| w.contains("most at rank 1 on H1")), "{words:?}");
     assert!(words.iter().any(|w| w.contains("nothing held it up")), "{words:?}");
 }

@@ -17,7 +17,7 @@ fn pfc_deadlocks_and_reports_it() {
     let f = ring(&[]).run(Sink::Memory).unwrap();
     assert_eq!(f.outcome.dropped_frames, 0);
     assert_eq!(f.manifest.deadlock.as_ref().unwrap().len(), 3);
-    assert!(f.summary.took_effect.iter().any(|s| s.starts_with("deadlock: ")), "{:?}", f.summary);
+    assert!(f.summary.active.iter().any(|s| s.starts_with("deadlock: ")), "{:?}", f.summary);
 }
 
 #[test]

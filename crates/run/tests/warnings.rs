@@ -141,8 +141,8 @@ fn a_slowed_port_took_effect_whatever_other_links_there_are() {
         .chain(["[flow_control]\nkind = \"gfc-buffer\"\n[[flow]]\nsrc = \"A\"\ndst = \"B\"\n".to_owned()])
         .collect::<String>();
     let summary = load(&text).run(Sink::Nothing).unwrap().summary;
-    assert!(summary.took_effect.iter().any(|t| t.contains("gfc-buffer slowed ports down to")), "{summary:?}");
-    assert!(!summary.never_triggered.iter().any(|t| t.contains("held nothing back")), "{summary:?}");
+    assert!(summary.active.iter().any(|t| t.contains("gfc-buffer slowed ports down to")), "{summary:?}");
+    assert!(!summary.inactive.iter().any(|t| t.contains("held nothing back")), "{summary:?}");
 }
 
 /// Flow control by flow bounds what each flow holds, and a buffer full of flows loses frames. Before: not a word, and 163 frames of PFFC's were lost.

@@ -135,8 +135,8 @@ pub fn about(m: &Manifest, left_out: &[String]) -> Markup {
             h2 { "About this run" }
             div.two {
                 div {
-                    (list("Took effect", &m.took_effect))
-                    (list("Never triggered", &m.never_triggered))
+                    (list("Active", &m.active))
+                    (list("Inactive", &m.inactive))
                     (list("Warnings", &m.warnings))
                 }
                 div { (list("What this report shows", left_out)) }

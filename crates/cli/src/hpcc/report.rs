@@ -128,7 +128,7 @@ pub(super) fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> S
     row("Flows", run.fct.display().to_string());
     row("Pauses", run.pfc.display().to_string());
     row("Manifest", path.display().to_string());
-    m.never_triggered.iter().for_each(|s| row("Note", s.clone()));
+    m.inactive.iter().for_each(|s| row("Note", s.clone()));
     format!("{headline}\n\n{}", terminal::draw(&t))
 }
 
@@ -168,11 +168,11 @@ pub(super) fn manifest(run: &Run, config: &Path) -> Manifest {
     .judged(run.verdict.clone());
     let late = run.case.flows.len() - o.flows.len();
     if late > 0 && !m.interrupted {
-        m.never_triggered.push(format!("{} would start after the stop time", counted(late as u64, "flow")));
+        m.inactive.push(format!("{} would start after the stop time", counted(late as u64, "flow")));
     }
     let mut item = |happened: bool, yes: String, no: &str| match happened {
-        true => m.took_effect.push(yes),
-        false => m.never_triggered.push(no.into()),
+        true => m.active.push(yes),
+        false => m.inactive.push(no.into()),
     };
     item(run.pfc_lines > 0, format!("PFC: {} received", counted(run.pfc_lines, "frame")), "PFC: no frame was paused");
     if c.link_down.is_some() || o.lost_frames > 0 {

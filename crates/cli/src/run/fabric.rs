@@ -118,8 +118,8 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     };
     open_ends(verdict(m)).into_iter().for_each(|(name, value)| row(name, value));
     row("Packets", format!("{} of {} delivered", grouped(r.packets_out), grouped(r.packets_in)));
-    m.took_effect.iter().for_each(|x| row("Took effect", x.clone()));
-    m.never_triggered.iter().for_each(|x| row("Never triggered", x.clone()));
+    m.active.iter().for_each(|x| row("Took effect", x.clone()));
+    m.inactive.iter().for_each(|x| row("Never triggered", x.clone()));
     for (name, delay, share) in [("outputs", &r.cold, throughput(c, f, false)), ("hotspots", &r.hot, throughput(c, f, true))] {
         let Some(share) = share else { continue };
         row(&format!("Throughput of {name}"), format!("{:.2} % of their lines", 100.0 * share));

@@ -75,8 +75,8 @@ impl FabricScenario {
             flows_completed: report.packets_out,
             flows_total: report.packets_in,
             ended_because: ended(interrupted, &report),
-            took_effect: self.took_effect(&report),
-            never_triggered: self.never_triggered(&report),
+            active: self.active(&report),
+            inactive: self.inactive(&report),
             ..manifest(&source, &clocks, &closed)
         };
         let manifest = manifest.judged(self.judge(&report, interrupted).into());
@@ -164,8 +164,8 @@ impl FabricScenario {
         Ok(())
     }
 
-    /// What took effect, one sentence each.
-    fn took_effect(&self, r: &Report) -> Vec<String> {
+    /// Mechanisms that were active, and what they did, one sentence each.
+    fn active(&self, r: &Report) -> Vec<String> {
         let mut stated = Vec::new();
         if r.segments > 0 {
             stated.push(format!(
@@ -194,8 +194,8 @@ impl FabricScenario {
         stated
     }
 
-    /// What was configured and never triggered.
-    fn never_triggered(&self, r: &Report) -> Vec<String> {
+    /// Mechanisms that were configured and never triggered, one sentence each.
+    fn inactive(&self, r: &Report) -> Vec<String> {
         let mut stated = Vec::new();
         if let (Some(hosts), Some(h)) = (&self.config.hosts, &r.hosts) {
             if h.stops.iter().all(|&n| n == 0) {

@@ -329,7 +329,7 @@ impl<'s> Running<'s> {
         seen(&mut parts);
         let verdict = Verdict::from(parts);
         let mut summary = Summary::of(scenario, &outcome, &verdict);
-        summary.took_effect.splice(0..0, jobs.iter().flat_map(|j| j.words(scenario, &outcome)));
+        summary.active.splice(0..0, jobs.iter().flat_map(|j| j.words(scenario, &outcome)));
         let NetworkScenario { resolved, parameters, warnings, seed, .. } = scenario;
         let source = Source { resolved, parameters, warnings, seed: *seed };
         let mut of_all = manifest(&source, &clocks, &closed);
@@ -359,8 +359,8 @@ impl<'s> Running<'s> {
             flows_completed: outcome.all_flows().filter(|f| f.received.is_some()).count() as u64,
             flows_total: outcome.flows_total(),
             ended_because: summary.ended.clone(),
-            took_effect: summary.took_effect.clone(),
-            never_triggered: summary.never_triggered.clone(),
+            active: summary.active.clone(),
+            inactive: summary.inactive.clone(),
             slowdown,
             jobs: jobs.iter().map(|j| j.answer(scenario)).collect(),
             ..of_all

@@ -1,4 +1,4 @@
-//! The summary of a run: what took effect, what never triggered, why it ended.
+//! The summary of a run: active and inactive mechanisms, why the run ended.
 
 use xoff_mech::detection::Mark;
 use xoff_record::Verdict;
@@ -16,10 +16,10 @@ pub struct Summary {
     pub ended: String,
     /// Items that have an end and did not reach it: `4 of 4 flows`.
     pub incomplete: Option<String>,
-    /// What took effect, one sentence each.
-    pub took_effect: Vec<String>,
-    /// What was configured and never triggered, one sentence each.
-    pub never_triggered: Vec<String>,
+    /// Mechanisms that were active, and what they did, one sentence each.
+    pub active: Vec<String>,
+    /// Mechanisms that were configured and never triggered, one sentence each.
+    pub inactive: Vec<String>,
 }
 
 impl Summary {
@@ -40,42 +40,42 @@ impl Summary {
             sum.cnms(s, o, cnms);
         } else if s.detection != "none" {
             if ue > 0 {
-                sum.took_effect.push(format!(
+                sum.active.push(format!(
                     "{} marked {} frames as congested (CE), {} as undetermined (UE)",
                     s.detection,
                     grouped(ce),
                     grouped(ue)
                 ));
             } else if ce > 0 {
-                sum.took_effect.push(format!("{} marked {} frames", s.detection, grouped(ce)));
+                sum.active.push(format!("{} marked {} frames", s.detection, grouped(ce)));
             } else {
                 let longest = o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
-                sum.never_triggered.push(format!("{} marked nothing: no egress queue grew beyond {}", s.detection, Bytes(longest)));
+                sum.inactive.push(format!("{} marked nothing: no egress queue grew beyond {}", s.detection, Bytes(longest)));
             }
         }
         if s.rate_control != "none" {
             if o.rate_changes > 0 {
-                sum.took_effect.push(format!("{} changed rates of flows {} times", s.rate_control, grouped(o.rate_changes)));
+                sum.active.push(format!("{} changed rates of flows {} times", s.rate_control, grouped(o.rate_changes)));
             } else {
                 let why = match () {
                     _ if ce + ue == 0 && s.model.rate_control.reads_marks() => ": no mark reached a receiver",
                     _ if cnms == 0 && s.model.rate_control.wants_quantized() => ": no CNM was sent",
                     _ => "",
                 };
-                sum.never_triggered.push(format!("{} changed no rate{why}", s.rate_control));
+                sum.inactive.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
         if s.model.host.recovery.is_some() || s.has_connections() {
             match o.retransmission_timeouts {
-                0 => sum.never_triggered.push("no retransmission timer expired".into()),
-                n => sum.took_effect.push(format!("retransmission timers expired {} times", grouped(n))),
+                0 => sum.inactive.push("no retransmission timer expired".into()),
+                n => sum.active.push(format!("retransmission timers expired {} times", grouped(n))),
             }
         }
         sum.watchdog(s, o);
         sum.links(s, o);
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
-            sum.took_effect.push(format!(
+            sum.active.push(format!(
                 "deadlock: {} closed at {}; {} ports could not transmit any more when it was detected",
                 names.join(" waits for "),
                 d.closed,
@@ -83,17 +83,17 @@ impl Summary {
             ));
         }
         if verdict.parts().deadlock == Deadlock::None {
-            sum.never_triggered.push(sum_no_deadlock(s, o));
+            sum.inactive.push(sum_no_deadlock(s, o));
         }
         if o.flow_collisions > 0 {
-            sum.took_effect.push(format!(
+            sum.active.push(format!(
                 "{} took {} frames for those of another flow: they share a number",
                 s.flow_control,
                 grouped(o.flow_collisions)
             ));
         }
         if o.violations_total > 0 {
-            sum.took_effect.push(format!(
+            sum.active.push(format!(
                 "{} checks were violated, the first: {}",
                 grouped(o.violations_total),
                 o.violations.first().map_or("", |v| v.what.as_str())
@@ -114,8 +114,8 @@ impl Summary {
                 format!(", {most} of them at {}", s.topology.port_name(n as u32, p as u16))
             });
             match at_ingress + at_egress {
-                0 => self.never_triggered.push(format!("no frame of lossy priorities ({list}) was dropped")),
-                n => self.took_effect.push(format!(
+                0 => self.inactive.push(format!("no frame of lossy priorities ({list}) was dropped")),
+                n => self.active.push(format!(
                     "{} frames of lossy priorities ({list}) were dropped: {} at full egress queues{worst}; {} at full ingress buffers",
                     grouped(n),
                     grouped(at_egress),
@@ -140,7 +140,7 @@ impl Summary {
                 all => format!(", {} of its headroom of {}", Bytes(used.headroom_max), Bytes(all)),
             };
             let side = if pool.side == xoff_sim::Side::Ingress { "ingress" } else { "egress" };
-            self.took_effect.push(format!(
+            self.active.push(format!(
                 "pool {} ({side}): {} held at most {} of its shared part of {}{headroom}",
                 pool.name,
                 s.topology.name(node),
@@ -155,7 +155,7 @@ impl Summary {
         const NAMED: usize = 4;
         let Some(c) = s.watchdog() else { return };
         if o.storms.is_empty() {
-            self.never_triggered.push(format!("the watchdog found no storm: no queue was held for {} at looks {} apart", c.detect, c.poll));
+            self.inactive.push(format!("the watchdog found no storm: no queue was held for {} at looks {} apart", c.detect, c.poll));
             return;
         }
         for storm in o.storms.iter().take(NAMED) {
@@ -165,7 +165,7 @@ impl Summary {
                 0 => String::new(),
                 n => format!(", {} frames discarded", grouped(n)),
             };
-            self.took_effect.push(format!(
+            self.active.push(format!(
                 "watchdog ({}): {port}, priority {}, held since {}, found at {}, {over}{discarded}",
                 c.action.word(),
                 storm.priority,
@@ -174,7 +174,7 @@ impl Summary {
             ));
         }
         if o.storms.len() > NAMED {
-            self.took_effect.push(format!("watchdog: {} more storms, in the table storms", o.storms.len() - NAMED));
+            self.active.push(format!("watchdog: {} more storms, in the table storms", o.storms.len() - NAMED));
         }
     }
 
@@ -182,13 +182,13 @@ impl Summary {
     fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
         let (r, lost) = (&o.retry, o.lost.on_faulty_link + o.lost.given_up);
         if !s.model.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
-            self.never_triggered.push("no link corrupted a frame".into());
+            self.inactive.push("no link corrupted a frame".into());
         }
         if s.model.link_retry.is_none() {
             return;
         }
         if r.replayed.total() + r.given_up.total() == 0 {
-            self.never_triggered.push("links sent no frame again".into());
+            self.inactive.push("links sent no frame again".into());
             return;
         }
         let given_up = match r.given_up.total() {
@@ -199,7 +199,7 @@ impl Summary {
             0 => String::new(),
             n => format!(", {} were on links that failed", grouped(n)),
         };
-        self.took_effect.push(format!(
+        self.active.push(format!(
             "links sent {} frames again ({} of them control){given_up}: {} were corrupted, {} of the others came out of order{on_failed_link}; {} Nacks, {} timers expired, {} signals lost",
             grouped(r.replayed.total()),
             grouped(r.replayed.control),
@@ -217,7 +217,7 @@ impl Summary {
             let (ingress, egress) =
                 (ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0), ports().map(|p| p.egress_bytes_max).max().unwrap_or(0));
             let (ingress, egress) = (Bytes(ingress), Bytes(egress));
-            self.never_triggered
+            self.inactive
                 .push(format!("{} sent no CNM: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
             return;
         }
@@ -227,7 +227,7 @@ impl Summary {
             received += 1;
             most = cnms.max(most);
         }
-        self.took_effect.push(format!(
+        self.active.push(format!(
             "{} sent {} CNMs, from {at_ingress} ingress buffers and {at_egress} egress queues; {} flows received any, at most {} each",
             s.detection,
             grouped(cnms),
@@ -242,7 +242,7 @@ impl Summary {
             return;
         }
         for (link, stop) in s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?))) {
-            self.took_effect.push(format!(
+            self.active.push(format!(
                 "{} still lets {} through on {} links while a drain stands still, and the buffer suffices for {} of that only",
                 s.flow_control,
                 stop.lowest,
@@ -277,24 +277,24 @@ impl Summary {
         let (pauses, holds) = (sum(|p| p.pauses), sum(|p| p.blocks));
         if pauses > 0 {
             let longest = worst(|p| p.paused_ps);
-            self.took_effect.push(format!(
+            self.active.push(format!(
                 "{} stopped ports {} times, the worst for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
                 grouped(pauses),
             ));
         } else if holds > 0 {
             let longest = worst(|p| p.blocked_ps);
-            self.took_effect.push(format!(
+            self.active.push(format!(
                 "{} let frames wait {} times, at the worst port for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
                 grouped(holds),
             ));
         } else if let Some(lowest) = slowed {
-            self.took_effect.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
+            self.active.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
         } else if any && s.model.flow_control.iter().any(|(_, fc)| fc.per_flow()) {
-            self.took_effect.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
+            self.active.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
         } else {
-            self.never_triggered.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
+            self.inactive.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
         }
     }
 }

@@ -28,8 +28,8 @@ impl Summary {
             let totals = &o.ports[peer.peer as usize][peer.peer_port as usize];
             let freed = o.storms.iter().any(|found| (found.node, found.port) == (peer.peer, peer.peer_port));
             match held(totals, s.topology.links[peer.link as usize].rate, freed) {
-                Some(how) => self.took_effect.push(format!("{what}: {port} {how}")),
-                None => self.never_triggered.push(format!("{what} held nothing: no frame waited for it at {port}")),
+                Some(how) => self.active.push(format!("{what}: {port} {how}")),
+                None => self.inactive.push(format!("{what} held nothing: no frame waited for it at {port}")),
             }
         }
     }
