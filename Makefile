@@ -140,7 +140,7 @@ papers: build ## Write all pages of docs/papers again (hours; goes on where it s
 	  local name=$$1 code=0
 	  shift
 	  printf '\n== %s\n' "$$name"
-	  { time $(XOFF) reproduce "$$@" $(PAPERS_MODE) --out $(PAPERS_OUT)/$$name --page $(PAPERS_PAGES)/$$name.md 2>&3 || code=$$?; } 3>&2 2> $(PAPERS_OUT)/$$name.time
+	  { time $(XOFF) reproduce "$$@" $(PAPERS_MODE) --out $(PAPERS_OUT)/$$name --markdown $(PAPERS_PAGES)/$$name.md 2>&3 || code=$$?; } 3>&2 2> $(PAPERS_OUT)/$$name.time
 	  [ $$code -le 1 ] || exit $$code
 	  echo "-- $$name: $$(tail -n 1 $(PAPERS_OUT)/$$name.time)"
 	}
@@ -414,7 +414,7 @@ SOAK_OUT ?= out/soak
 soak: toolchain ## Real frames among four processes, on cables with faults, SOAK long (default 3h); adds to the rounds of before
 	@$(call step,Soak)
 	$(CARGO) build --release --workspace --bin xoff-farm --bin xoff
-	$(dir $(XOFF))xoff-farm soak --lasting $(SOAK) --out $(SOAK_OUT) --page docs/soak.md
+	$(dir $(XOFF))xoff-farm soak --lasting $(SOAK) --out $(SOAK_OUT) --markdown docs/soak.md
 	$(call done,soak)
 
 # The toolchain of `make miri`.

@@ -253,7 +253,7 @@ def test_a_mistake_in_a_file_has_line_column_and_hint(tmp_path: Path) -> None:
             ask()
         assert (e.value.file, e.value.line, e.value.column) == (str(file), 3, 8)
         assert "parsec" in e.value.message
-    file.write_text('[topology]\nkind = "ring"\n[host]\nmtuu = "3KB"\n[switch]\nbufer = "1MB"\n')
+    file.write_text('[topology]\nkind = "ring"\n[host]\nframe_maxu = "3KB"\n[switch]\nbufer = "1MB"\n')
     with pytest.raises(xoff.ScenarioError) as e:
         xoff.run(file)
     assert [(p.line, p.column) for p in e.value.problems] == [(1, 1), (4, 1), (6, 1)]

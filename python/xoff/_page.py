@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def page(run: Run) -> str:
-    """Headline, what it was, slowdown by size, what took effect."""
+    """Headline, what it was, slowdown by size, active mechanisms."""
     m, summary = run.manifest, run.summary
     values = dict(zip(run.parameters["path"], run.parameters["value"], strict=True))
     answer = run.verdict.answer if m.get("verdict") else None
@@ -19,7 +19,7 @@ def page(run: Run) -> str:
         ("flow control", "flow_control.kind"),
         ("detection", "detection.kind"),
         ("rate control", "rate_control.kind"),
-        ("fabric", "fabric.kind"),
+        ("fabric", "scheduled_fabric.kind"),
     ) if values.get(path, "none") != "none"]
     parts = [
         _html.headline(f"{values.get('run.title') or 'Run'}: {summary.headline or 'without a verdict'}", answer),

@@ -233,7 +233,7 @@ class Run:
 
         ``end_ps`` is the delivery: the last byte arrived at the destination. ``acked_ps`` is the sender's completion: the last
         acknowledgement came back (null without acknowledgements). ``fct_ps`` and ``slowdown`` count to the delivery.
-        ``ideal_fct_ps`` is the completion time of the same flow alone in the network, with frames of ``host.mtu`` of which
+        ``ideal_fct_ps`` is the completion time of the same flow alone in the network, with frames of ``host.frame_max`` of which
         ``host.header`` bytes are not payload, at the rate of its application; ``slowdown`` is never below 1.
         ``bytes_delivered`` is what arrived in order, without a gap from the first byte on; ``bytes_arrived`` is what arrived in
         any order, repetitions included. They differ where frames were lost.

@@ -101,7 +101,7 @@ pub fn child() -> Result<(), Failed> {
 fn scenario(mtu: u32, rate: &str) -> Result<NetworkScenario, Failed> {
     let text = format!(
         "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"{rate}\"\ndelay = \"0us\"\n[run]\ndeadlock_interval = \"0us\"\nduration = \"1000s\"\n\
-         [host]\nmtu = \"{mtu}B\"\n[switch]\nbuffer = \"4MB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"2MB\"\nxon = \"1MB\"\n\
+         [host]\nframe_max = \"{mtu}B\"\n[switch]\nbuffer = \"4MB\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"2MB\"\nxon = \"1MB\"\n\
          [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n"
     );
     NetworkScenario::from_text("bench", &text, &[], std::path::Path::new("")).map_err(|e| e.to_string())

@@ -12,7 +12,7 @@ enum { RANKS = 8, STEPS = 2 * (RANKS - 1), PART = 100000 };
 
 static const char *SCENARIO =
     "[topology]\nkind = \"star\"\nhosts = 8\nrate = \"100Gbps\"\ndelay = \"1us\"\n"
-    "[host]\nmtu = \"1048B\"\nheader = \"48B\"\n"
+    "[host]\nframe_max = \"1048B\"\nheader = \"48B\"\n"
     "[flow_control]\nkind = \"pfc\"\n";
 
 static void fail(const xoff *net) {

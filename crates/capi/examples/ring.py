@@ -11,7 +11,7 @@ hosts = 8
 rate = "100Gbps"
 delay = "1us"
 [host]
-mtu = "1048B"
+frame_max = "1048B"
 header = "48B"
 [flow_control]
 kind = "pfc"

@@ -59,6 +59,7 @@ Examples:
     --length 100km --out zoo.toml
   xoff check ibnetdiscover:fabric.topo,opensm-lfts.dump
   xoff check sonic:configs/
+  xoff import hpcc config.txt --out out/hpcc  # the same as xoff hpcc
 
 A network of any of these formats may stand in place of a topology, as FORMAT:FILE,FILE,...,key=value. docs/imports.md lists what is
 read of each format.

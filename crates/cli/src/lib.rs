@@ -76,6 +76,7 @@ enum Command {
     /// Search for cyclic buffer dependencies: can these routes deadlock?
     Check(check::Args),
     /// Dimension a lossless link: headroom, thresholds, stages, periods
+    #[command(visible_alias = "headroom")]
     Plan(plan::Args),
     /// Show the page of a run in a browser
     View(view::Args),

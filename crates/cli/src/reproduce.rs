@@ -47,9 +47,12 @@ pub struct Args {
     /// Threads; never changes a result [default: the number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Also write a page of the documentation: this Markdown file, and its figures in a folder beside it; some entries replace theirs in
-    /// a page of the same mode and seed
+    /// Also write the results as Markdown: this file, and its figures in a folder next to it; some claims replace theirs in a file of the
+    /// same mode and seed
     #[arg(long, value_name = "FILE.md")]
+    markdown: Option<PathBuf>,
+    /// Old name of --markdown
+    #[arg(long, hide = true, value_name = "FILE.md", conflicts_with = "markdown")]
     page: Option<PathBuf>,
     /// Only the entries with real Ethernet frames, in network namespaces; in real time
     #[arg(long)]
@@ -93,6 +96,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         veth_network::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
     }
     let out = args.out.clone().unwrap_or_default();
+    if args.page.is_some() {
+        let warning = Problem::new("write --markdown instead of --page, its old name", "the old name still works").warning();
+        terminal::problems(&warning.into());
+    }
+    let markdown = args.markdown.as_ref().or(args.page.as_ref());
     interrupt::ask_first();
     let asked = interrupt::asker();
     let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
@@ -107,13 +115,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         force: args.force.force,
         ..Context::new(Mode::Quick, &out)
     };
-    if let Some(page) = &args.page {
+    if let Some(page) = markdown {
         check_docs(page, &cx, &args.paper, args.force.force).map_err(problems)?;
     }
     let report = reproduce(&args.paper, &args.items, &cx);
     bar.clear();
     let report = report.map_err(problems)?;
-    if let Some(page) = &args.page {
+    if let Some(page) = markdown {
         write_docs(&report, &cx, page).map_err(problems)?;
     }
     let conclusion = Conclusion::of(report.interrupted, report.is_reproduced());

@@ -25,7 +25,7 @@ use crate::terminal;
 ///
 /// Writes tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json, the
 /// resolved scenario (resolved.toml) and report.html, a page for any browser, into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
-/// A scenario with [fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
+/// A scenario with [scheduled_fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
 /// host_flows.
 #[derive(clap::Args)]
 #[command(

@@ -78,13 +78,13 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     clos(&["admission.requests_max=20", "traffic.size=9000B"], &["requests_max >= packet / segment_max: 20 < 9000 B / 256 B = 36"]);
     clos(&["admission.output_slots=6"], &["output_slots >= largest packet + one round trip of segments", "output_slots >= requests_max"]);
     clos(&["traffic.size=9000B", "admission.grant_max=4"], &["grant_max >= packet / segment_max", "4 < 9000 B / 256 B = 36"]);
-    clos(&["fabric.above=6"], &["does not block", "6 < 8", "at least 8 elements above"]);
+    clos(&["scheduled_fabric.above=6"], &["does not block", "6 < 8", "at least 8 elements above"]);
     clos(&["traffic.load=0.9"], &["load of an input <= 1: 1.100"]);
     clos(&["admission.fabric_slots=300"], &["fabric_slots * segment_max <= output queue"]);
     clos(&["admission.fabric_slots=30"], &["fabric_slots >= requests_max: 30 < 50"]);
-    clos(&["fabric.stages=4"], &["4 is even"]);
+    clos(&["scheduled_fabric.stages=4"], &["4 is even"]);
     clos(&["traffic.outputs=[\"99\"]"], &["port < ports: 99 >= 64"]);
-    clos(&["fabric.stagess=3"], &["unknown key 'stagess'", "did you mean 'stages'"]);
+    clos(&["scheduled_fabric.stagess=3"], &["unknown key 'stagess'", "did you mean 'stages'"]);
     clos(&["run.window=0us"], &["window > 0"]);
     let hosts = |settings: &[&str], words: &[&str]| refused("qcn-at-inputs.toml", settings, words);
     hosts(&["hosts.go=120KB"], &["go < stop <= input_buffer: 120000, 110000, 150000 B"]);

@@ -373,7 +373,7 @@ fn a_page_that_cannot_be_written_is_refused_at_once() {
     let at = |name: &str| path(&dir, name);
     std::fs::write(at("taken"), "").unwrap();
     for (page, text) in [("no/such.md", "does not exist"), ("taken.md", "it is a file, not a folder")] {
-        let refused = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--page", &at(page)]);
+        let refused = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--markdown", &at(page)]);
         assert_eq!(refused.complains(&[text]).code, 2);
     }
     assert_eq!(files(&dir), ["taken"]);

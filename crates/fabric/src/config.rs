@@ -79,7 +79,7 @@ pub enum Spray {
     RoundRobin,
     /// Any.
     Random,
-    /// The next one in an order that each flow has drawn for itself: evenly as in turn, but no two flows go round in step (sections 2.1
+    /// The next one in an order that each flow has drawn for itself: evenly as in round robin, but no two flows are in step (sections 2.1
     /// and 3.2).
     Permuted,
     /// Always the same, by flow. Not what the theorem asks for: to see what then happens.

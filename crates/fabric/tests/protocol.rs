@@ -239,7 +239,7 @@ fn reserved_buffers_hold_no_more_than_was_reserved() {
     }
 }
 
-/// Theorem 1, premise (v): one path per flow overloads some links of a permutation, paths in turn do not.
+/// Theorem 1, premise (v): one path per flow overloads some links of a permutation, paths in round robin order do not.
 #[test]
 fn flows_must_be_spread() {
     let carried = |spray| {

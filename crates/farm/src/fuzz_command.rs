@@ -1,4 +1,4 @@
-//! `xoff-farm fuzz`: every reader in turn under libFuzzer, which is guided by what its inputs reach. The program is that of `fuzz/`.
+//! `xoff-farm fuzz`: every reader, one after the other, under libFuzzer, which is guided by what its inputs reach. The program is that of `fuzz/`.
 
 use std::collections::BTreeSet;
 use std::fs;

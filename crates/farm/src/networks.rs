@@ -64,7 +64,7 @@ fn draw(case: u64) -> Drawn {
     let mtu = d.pick(&["1000B", "1500B", "4096B"]);
     let head = format!(
         "[run]\nduration = \"150us\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
-         [host]\nmtu = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n{}\
+         [host]\nframe_max = \"{mtu}\"\nheader = \"{}B\"\nacks = \"{acks}\"\n{}\
          [control_delay]\nprocessing = \"{}\"\nprocessing_jitter = \"{}ns\"\ngeneration_jitter = \"{}ns\"\n",
         d.pick(&["0us", "20us"]),
         d.roll(2) == 0,

@@ -33,7 +33,7 @@ pub fn operation(case: u64, flow_control: &str, host: &str, drains: bool) -> Str
         return slow;
     }
     format!(
-        "{slow}[watchdog]\nkind = \"{kind}\"\n{times}{empty}[[pause_storm]]\nhost = \"{host}\"\npriority = {}\nfrom = \"{}us\"\nuntil = \"{}us\"\n\
+        "{slow}[watchdog]\nkind = \"{kind}\"\n{times}{empty}[[pause_storm]]\nhost = \"{host}\"\npriority = {}\nstart = \"{}us\"\nstop = \"{}us\"\n\
          interval = \"{}ns\"\n",
         d.roll(2),
         d.roll(60),

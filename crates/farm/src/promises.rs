@@ -52,7 +52,7 @@ fn on(case: u64, topology: fn(&mut Dice) -> String) -> Drawn {
     let head = format!(
         "[run]\nduration = \"2ms\"\nseed = {case}\ndeadlock_interval = \"200us\"\n[topology]\n{topology}\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
          [routing]\nkind = \"{routing}\"\n[control_delay]\nprocessing = \"{constant}us\"\nprocessing_jitter = \"{jitter}us\"\n\
-         generation_jitter = \"{}ns\"\n[host]\nmtu = \"{mtu}\"\nacks = \"{acks}\"\n",
+         generation_jitter = \"{}ns\"\n[host]\nframe_max = \"{mtu}\"\nacks = \"{acks}\"\n",
         d.roll(2) * 500
     );
     // The generation jitter is part of the loop but not of Eq. (6); two frames of slack for packet granularity.

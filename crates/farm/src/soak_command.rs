@@ -47,9 +47,9 @@ pub struct Args {
     /// The program `xoff`; that beside this one without it
     #[arg(long)]
     xoff: Option<PathBuf>,
-    /// Write the page of all rounds to this file
+    /// Write the page of all rounds to this Markdown file
     #[arg(long)]
-    page: Option<PathBuf>,
+    markdown: Option<PathBuf>,
 }
 
 fn known(all: impl Iterator<Item = &'static str>, asked: &[String]) -> Result<Vec<&'static str>, String> {
@@ -77,7 +77,7 @@ pub fn run(args: &Args, asked: &AtomicBool) -> Result<u64, String> {
     }
     let rounds = rounds(&args.out)?;
     let page = report::page(&rounds, &left_over);
-    if let Some(file) = &args.page {
+    if let Some(file) = &args.markdown {
         fs::write(file, &page).map_err(|e| format!("{}: {e}", file.display()))?;
     }
     print!("{page}");

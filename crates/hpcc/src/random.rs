@@ -68,7 +68,7 @@ impl Generator {
     }
 }
 
-/// The streams in turn.
+/// The streams, one after the other.
 pub(crate) struct Streams {
     /// Start of the next stream.
     next: Generator,

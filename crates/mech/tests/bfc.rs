@@ -89,7 +89,7 @@ impl Ingress {
 /// Rules 1 and 5 of the page.
 struct Egress {
     p: Params,
-    /// Handle, virtual flow, length and queue, in order of arrival.
+    /// Handle, virtual flow, length and queue, by arrival.
     waiting: Vec<(u32, u32, u64, usize)>,
     /// The queue that a virtual flow keeps, and until when.
     keeps: BTreeMap<u32, (usize, u64)>,

@@ -3,14 +3,14 @@
 //! It decides whether a ring deadlocks, so it is a first-class choice:
 //!
 //! ```text
-//!  Fifo         one queue per egress in arrival order: a typical shared-memory output queue
-//!  RoundRobin   one queue per egress and ingress, one frame each in turn
+//!  Fifo         one queue per egress, FIFO: a typical shared-memory output queue
+//!  RoundRobin   one queue per egress and ingress, one frame each, round robin
 //!  Drr          the same, shared by bytes
 //!  InputFifo    one queue per ingress, read one frame at a time; only its head may leave (head-of-line blocking)
 //! ```
 //!
 //! An input that is being read has no candidate until the frame has been read at the rate of its port: [`Discipline::set_reading`].
-//! An egress passes over it and takes the next in turn.
+//! An egress passes over it and takes the next in round robin order.
 //!
 //! A per-flow flow control brings its own queues, and its sender half chooses which of them goes next.
 
@@ -28,7 +28,7 @@ use crate::port::ClassState;
 pub enum DisciplineKind {
     /// Arrival order across ingresses.
     Fifo,
-    /// One frame of each ingress in turn.
+    /// One frame of each ingress, round robin.
     RoundRobin,
     /// Deficit round robin across ingresses.
     Drr {
@@ -57,11 +57,11 @@ impl PerIngress {
     #[inline]
     fn next(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
         let first = *self.order.front()? as usize;
-        let id = self.lists[first].front().expect("an ingress in turn has a frame");
+        let id = self.lists[first].front().expect("an ingress of the round robin has a frame");
         if quantum == 0 || self.deficit[first] >= store[id].len() { Some((0, id)) } else { self.next_by_deficit(quantum, store) }
     }
 
-    /// The same where the first in turn has to wait for its next quantum.
+    /// The same where the first of the round robin has to wait for its next quantum.
     #[inline(never)]
     fn next_by_deficit(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
         let mut turns = 0;
@@ -93,7 +93,7 @@ impl PerIngress {
 pub struct Egress {
     /// Bytes that wait.
     bytes: u64,
-    /// The frames, in arrival order across ingresses; stays empty under the other disciplines.
+    /// The frames, FIFO across ingresses; stays empty under the other disciplines.
     fifo: FrameList,
     /// The most that ever waited [bytes].
     #[serde(skip)] // a result
@@ -133,7 +133,7 @@ enum Queues {
     Fifo,
     /// By egress and class; `quantum` 0 means one frame per turn.
     RoundRobin { queues: Vec<PerIngress>, quantum: u32 },
-    /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, in turn.
+    /// Lists by ingress and class; ingresses whose heads wait for it by egress and class, round robin.
     Input { lists: Vec<FrameList>, order: Vec<VecDeque<u16>>, reading: Vec<bool> },
     /// In the sender halves of per-flow flow controls; where there is none, in the egress.
     OfSenders,
@@ -172,7 +172,7 @@ impl Discipline {
         port as usize * self.classes + class as usize
     }
 
-    /// Does nothing wait for an egress whose frames leave in arrival order?
+    /// Does nothing wait for a FIFO egress?
     #[inline]
     pub fn is_idle_fifo(&self, egress: &Egress) -> bool {
         matches!(self.queues, Queues::Fifo) && egress.bytes == 0
@@ -537,7 +537,7 @@ mod tests {
         assert!(!add(&mut d, &mut egress, &mut store, 0, 1, 200), "one frame at a time, whatever its class");
         assert_eq!((d.head(&egress, 2, 0, &store), d.pop(&mut egress, 2, 1, &store)), (None, None));
         assert!(add(&mut d, &mut egress, &mut store, 1, 0, 300));
-        assert_eq!(d.head(&egress, 2, 0, &store), Some(300), "the next in turn");
+        assert_eq!(d.head(&egress, 2, 0, &store), Some(300), "the next of the round robin");
         let (id, _) = d.pop(&mut egress, 2, 0, &store).unwrap();
         assert_eq!(store[id].len(), 300);
         d.set_reading(0, false);

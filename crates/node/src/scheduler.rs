@@ -10,7 +10,7 @@ use xoff_units::save::Value;
 pub enum SchedulerKind {
     /// The highest priority that may send (802.1Q strict priority).
     Strict,
-    /// One frame each in turn.
+    /// One frame each, round robin.
     RoundRobin,
     /// Deficit round robin; the quantum of each class in bytes, class order.
     Drr(Vec<u32>),

@@ -39,7 +39,7 @@ pub struct SwitchConfig {
     pub detection: Vec<Detection>,
     /// Sharing of the memory.
     pub buffer: BufferPolicy,
-    /// Order across ingresses; arrival order where the flow control is per-flow, whose queues are its own.
+    /// Order across ingresses; FIFO where the flow control is per-flow, whose queues are its own.
     pub discipline: DisciplineKind,
     /// Order across classes.
     pub scheduler: SchedulerKind,
@@ -54,7 +54,7 @@ pub struct SwitchConfig {
     /// A class that travels with the control frames: first, never paused, neither counted nor marked. A detection that notifies
     /// sources needs one.
     pub unpaused: Option<u8>,
-    /// Messages of the flow control go before frames of that class; off: in order of arrival.
+    /// Messages of the flow control go before frames of that class; off: FIFO.
     pub messages_first: bool,
     /// Data frames collect records of their way, kept like this.
     pub telemetry: Option<RecordFormat>,

@@ -6,7 +6,7 @@
 //!   low:   (VL, weight) (VL, weight) ...  --+-- one packet when nothing high may go or the limit is used up
 //! ```
 //!
-//! Both tables are gone through in turn, an entry at a time. An entry keeps its turn while its VL has a packet that may go and
+//! Round robin over both tables, an entry at a time. An entry keeps its turn while its VL has a packet that may go and
 //! weight is left; the last packet of a turn may overdraw the weight. Weights count 64 bytes, packets in whole units.
 
 use crate::Classes;
@@ -183,7 +183,7 @@ mod tests {
         let rule = tables(&[], &[(0, 1), (1, 1), (0, 1), (2, 1), (3, 0)], 0);
         assert_eq!(serve(&rule, &[(0, 64), (1, 64), (2, 64), (3, 64)], 8), [0, 1, 0, 2, 0, 1, 0, 2]);
         let rule = tables(&[(1, 1)], &[(0, 1), (1, 1)], 0);
-        // One high packet, then an opportunity for the low table: 0 and 1 in turn there.
+        // One high packet, then an opportunity for the low table: 0 and 1 alternate there.
         assert_eq!(serve(&rule, &[(0, 64), (1, 64)], 8), [1, 0, 1, 1, 1, 0, 1, 1]);
     }
 

@@ -88,7 +88,7 @@ fn switch_with(change: impl FnOnce(&mut SwitchConfig)) -> Switch {
 }
 
 /// Three CNPs of a class that nothing pauses come while a frame of 1500 B leaves, then one that makes the switch pause its peer: CNPs go
-/// before data that wait, also while these are paused; and the pause goes before them, or in order of arrival.
+/// before data that wait, also while these are paused; and the pause goes before them, or FIFO.
 #[test]
 fn unpaused_frames_go_first_and_the_pause_goes_before_them() {
     use FrameKind::{CongestionNotification as Cnp, Control, Data};

@@ -12,7 +12,7 @@ pub fn page() -> String {
         let _ = writeln!(p, "| `{}` | {} |", f.name, f.about);
     }
     section(&mut p, "A network", "A scenario with `[topology]`.", NETWORK);
-    section(&mut p, "A scheduled fabric", "A scenario with `[fabric]`.", FABRIC);
+    section(&mut p, "A scheduled fabric", "A scenario with `[scheduled_fabric]`.", FABRIC);
     p
 }
 

@@ -21,7 +21,7 @@ pub fn fabric() -> String {
     let about = "\
 # Keys of scheduled fabrics
 
-This page lists every section and every key of a file with `[fabric]`, with its default, its unit and the source of the default.
+This page lists every section and every key of a file with `[scheduled_fabric]`, with its default, its unit and the source of the default.
 [request-grant](mechanisms/request-grant.md) and [rack-fabric](mechanisms/rack-fabric.md) describe the fabrics. The keys of networks are on
 [another page](scenario-keys.md). Editors use [fabric.schema.json](fabric.schema.json).
 ";

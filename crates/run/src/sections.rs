@@ -52,8 +52,9 @@ pub(crate) const FAILURE: &[ParamSpec] = &[
 pub(crate) const PAUSE_STORM: &[ParamSpec] = &[
     ParamSpec::required("host", Kind::Text, "host whose NIC keeps pausing its switch, whatever it receives"),
     ParamSpec::new("priority", Kind::Count, "0", "priority that it pauses, 0 to 7", ""),
-    ParamSpec::new("from", Kind::Span, "0us", "time of its first message, which is the longest pause that the flow control has", ""),
-    ParamSpec::optional("until", Kind::Span, "time of its release; default: the end of the run", ""),
+    ParamSpec::new("start", Kind::Span, "0us", "time of its first message, which is the longest pause that the flow control has", "")
+        .renamed_from(&["from"]),
+    ParamSpec::optional("stop", Kind::Span, "time of its release; default: the end of the run", "").renamed_from(&["until"]),
     ParamSpec::new("interval", Kind::Span, "100us", "time between two messages", "802.3 Annex 31D: a pause ends after 65,535 quanta"),
 ];
 
@@ -151,7 +152,7 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
 ];
 
 pub(crate) const HOST: &[ParamSpec] = &[
-    ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame on the wire", "GFC section 5.4"),
+    ParamSpec::new("frame_max", Kind::Bytes, "1500B", "largest frame on the wire, header included", "GFC section 5.4").renamed_from(&["mtu"]),
     ParamSpec::new(
         "header",
         Kind::Bytes,
@@ -329,6 +330,7 @@ pub(crate) fn flow_control() -> SectionSpec {
 pub(crate) fn detection() -> SectionSpec {
     let kinds = xoff_mech::detection::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
     SectionSpec::once("detection", "Congestion detection at every switch egress.", vec![]).kinds("kind", Some("none"), kinds.collect())
+        .aliases(&[("ecn", "red"), ("wred", "red")])
 }
 pub(crate) fn rate_control() -> SectionSpec {
     let kinds = xoff_mech::rate_control::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });

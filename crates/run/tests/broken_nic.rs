@@ -12,7 +12,7 @@ const FILE: &str = "scenarios/operation/broken-nic.toml";
 
 /// The runs of the page: a heading, and what is set.
 const RUNS: [(&str, &[&str]); 4] = [
-    ("no storm", &["pause_storm[0].from=1s"]),
+    ("no storm", &["pause_storm[0].start=1s"]),
     ("storm", &[]),
     ("watchdog, drop", &["watchdog=duration"]),
     ("watchdog, forward", &["watchdog=duration", "watchdog.action=forward"]),
@@ -114,7 +114,7 @@ millisecond, whatever it receives (`[[pause_storm]]`). `crates/run/tests/broken_
     xoff run scenarios/operation/broken-nic.toml --out out/storm
     xoff run scenarios/operation/broken-nic.toml --set watchdog=duration --out out/dropped --allow loss
     xoff run scenarios/operation/broken-nic.toml --set watchdog=duration --set watchdog.action=forward --out out/forwarded
-    xoff run scenarios/operation/broken-nic.toml --set pause_storm[0].from=1s --out out/calm
+    xoff run scenarios/operation/broken-nic.toml --set pause_storm[0].start=1s --out out/calm
     xoff compare out/calm out/storm out/dropped out/forwarded
 
 The watchdog has SONiC's proportions, a thousand times as fast: it detects after 200 us and polls every 100 us.

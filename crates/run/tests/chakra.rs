@@ -75,7 +75,7 @@ fn zipped(file: &[u8]) -> Vec<u8> {
 fn load_in(folder: &Path, job: &str) -> Result<NetworkScenario, String> {
     let scenario = format!(
         "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{job}"
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{job}"
     );
     NetworkScenario::from_text("job.toml", &scenario, &[], folder).map_err(|e| e.to_string())
 }

@@ -18,7 +18,7 @@ hosts = 3
 rate = "10Gbps"
 delay = "1us"
 [host]
-mtu = "1000B"
+frame_max = "1000B"
 [switch]
 buffer = "300KB"
 [flow_control]
@@ -39,7 +39,7 @@ dst = "H1"
 size = "10MB"
 [[pause_storm]]
 host = "H0"
-from = "0us"
+start = "0us"
 interval = "100us"
 [probes]
 marks = ["S1->H1"]
@@ -90,7 +90,7 @@ fn a_cnp_reaches_a_host_whose_link_is_paused() {
 /// It changes nothing where nothing is paused, but that CNPs overtake data: none goes their way here.
 #[test]
 fn without_pauses_a_class_of_their_own_changes_nothing() {
-    let calm = ["pause_storm[0].from=1s", "run.duration=300us"];
+    let calm = ["pause_storm[0].start=1s", "run.duration=300us"];
     let of = |more: &[&str]| run(&load(&[&calm[..], more].concat()), Engine::Auto, 1).0;
     assert_eq!(of(&[]), of(&["host.cnp_priority=7"]));
 }

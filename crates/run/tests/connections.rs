@@ -17,7 +17,7 @@ hosts = 3
 rate = "10Gbps"
 delay = "1us"
 [host]
-mtu = "1000B"
+frame_max = "1000B"
 [switch]
 buffer = "300KB"
 [flow_control]
@@ -143,7 +143,7 @@ k = 4
 rate = "10Gbps"
 delay = "1us"
 [host]
-mtu = "1000B"
+frame_max = "1000B"
 connections = "per-pair"
 [switch]
 buffer = "300KB"

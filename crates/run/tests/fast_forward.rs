@@ -167,7 +167,7 @@ fn load(case: u64, flows: Flows) -> (NetworkScenario, Drawn) {
     };
     let head = format!(
         "[run]\nduration = \"{}\"\nseed = {case}\ndeadlock_interval = \"{}\"\nstop_when_done = {}\n[topology]\n{}[routing]\nkind = \"{}\"\n\
-         [host]\nmtu = \"{}\"\nheader = \"48B\"\nacks = \"{acks}\"\n{}[control_delay]\nprocessing = \"{}\"\n",
+         [host]\nframe_max = \"{}\"\nheader = \"48B\"\nacks = \"{acks}\"\n{}[control_delay]\nprocessing = \"{}\"\n",
         if by_clock || flows == Flows::Jobs { "2ms" } else { d.pick(&["400us", "1ms", "2ms"]) },
         d.pick(&["0us", "20us", "100us"]),
         d.roll(2) == 0,
@@ -339,7 +339,7 @@ fn random_jobs_are_the_same_with_fast_forward_and_without() {
 #[test]
 fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
     let text = "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-        [host]\nmtu = \"1048B\"\nheader = \"48B\"\nacks = \"per-frame\"\nack_len = \"60B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"20KB\"\n[switch]\nbuffer = \"100KB\"\n\
+        [host]\nframe_max = \"1048B\"\nheader = \"48B\"\nacks = \"per-frame\"\nack_len = \"60B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"20KB\"\n[switch]\nbuffer = \"100KB\"\n\
         [[workload]]\nkind = \"permutation\"\nsize = \"40KB\"\nstart = \"1us\"\nrepeat = 100\nevery = \"100us\"\n[probes]\npauses = [\"all\"]\n";
     let s = NetworkScenario::from_text("iterations.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let without = run(&s, Engine::Windows, 1, false);
@@ -355,7 +355,7 @@ fn a_hundred_iterations_of_128_hosts_take_the_events_of_two() {
 /// A job whose iterations recur: how many of them are gone through, by how many there are.
 fn gone_through(algorithm: &str, size: &str, iterations: u32, threads: usize) -> f64 {
     let text = format!(
-        "[run]\nduration = \"1s\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 128\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"1048B\"\n\
+        "[run]\nduration = \"1s\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 128\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nframe_max = \"1048B\"\n\
         header = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\nname = \"train\"\niterations = {iterations}\n[[collective]]\nkind = \"all-reduce\"\n\
         algorithm = \"{algorithm}\"\nsize = \"{size}\"\ncompute = \"50us\"\n"
     );
@@ -395,7 +395,7 @@ fn a_hundred_iterations_of_128_ranks_take_a_fiftieth_of_their_events() {
 
 #[test]
 fn a_run_that_skips_much_is_looked_at_in_between() {
-    let text = "[run]\nduration = \"20s\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"1048B\"\nheader = \"48B\"\n\
+    let text = "[run]\nduration = \"20s\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nframe_max = \"1048B\"\nheader = \"48B\"\n\
         [flow_control]\nkind = \"pfc\"\n[switch]\nbuffer = \"400KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H3\"\n[probes]\npauses = [\"all\"]\n";
     let s = NetworkScenario::from_text("pauses.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let mut w = World::build(&s.topology, s.flows.clone(), &mut s.model()).expect("it was built before");

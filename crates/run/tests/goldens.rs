@@ -111,7 +111,7 @@ fn the_ring_matrix() {
 #[test]
 fn a_flow_of_five_gib() {
     let text = "[run]\nduration = \"5s\"\nwatch = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"400Gbps\"\ndelay = \"1us\"\n\
-                [host]\nmtu = \"65KB\"\n[switch]\nbuffer = \"10MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5GiB\"\n";
+                [host]\nframe_max = \"65KB\"\n[switch]\nbuffer = \"10MB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"5GiB\"\n";
     let s = NetworkScenario::from_text("big.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
     let f = s.run(Sink::Nothing).unwrap();
     assert_eq!(f.outcome.flows[0].delivered, 5 << 30);

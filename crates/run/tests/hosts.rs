@@ -19,7 +19,7 @@ fn run(text: &str) -> Finished {
 /// H0 sends flows at these rates (Gb/s; `None`: as fast as it goes), each to a host of its own, for 10 ms over 10 Gb/s. What each gets.
 fn rates(given: &[Option<f64>], host: &str) -> Vec<f64> {
     let mut text = format!(
-        "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = {}\nrate = \"10Gbps\"\n[flow_control]\nkind = \"pfc\"\n[host]\nmtu = \"1500B\"\n{host}",
+        "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = {}\nrate = \"10Gbps\"\n[flow_control]\nkind = \"pfc\"\n[host]\nframe_max = \"1500B\"\n{host}",
         given.len() + 1
     );
     for (i, rate) in given.iter().enumerate() {

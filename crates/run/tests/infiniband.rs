@@ -163,7 +163,7 @@ fn off_periods_for_want_of_credits_are_rows_of_pauses() {
 fn credits_in_blocks_that_small_frames_leave_half_empty_are_warned_of() {
     let warned = |mtu: &str, buffer: &str| {
         let text = format!(
-            "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"{mtu}\"\nheader = \"0B\"\n\
+            "[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nframe_max = \"{mtu}\"\nheader = \"0B\"\n\
              [flow_control]\nkind = \"cbfc\"\n[switch]\nbuffer = \"{buffer}\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n"
         );
         load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.iter().map(|w| w.line()).find(|w| w.contains("blocks"))

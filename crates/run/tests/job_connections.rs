@@ -33,7 +33,7 @@ fn load(test: &str, hosts: u32, key: &str, text: &str) -> Result<NetworkScenario
     std::fs::write(folder.0.join("x.txt"), text).unwrap();
     let scenario = format!(
         "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{key} = \"x.txt\"\n"
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{key} = \"x.txt\"\n"
     );
     NetworkScenario::from_text("job.toml", &scenario, &[], &folder.0).map_err(|e| e.to_string())
 }

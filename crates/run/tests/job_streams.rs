@@ -47,7 +47,7 @@ fn answers(f: &Finished) -> String {
 fn fabric(flow_control: &str, more: &str, jobs: &str) -> String {
     format!(
         "[run]\nduration = \"20ms\"\nfast_forward = \"off\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 4\nrate = \"100Gbps\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n{more}[flow_control]\nkind = \"{flow_control}\"\n\
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n{more}[flow_control]\nkind = \"{flow_control}\"\n\
          [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\nstart = \"20us\"\n{jobs}"
     )
 }

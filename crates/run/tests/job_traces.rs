@@ -30,7 +30,7 @@ fn load(test: &str, name: &str, text: &str, job: &str) -> Result<NetworkScenario
     let folder = Folder::with(test, name, text);
     let scenario = format!(
         "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{job}"
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\n{job}"
     );
     NetworkScenario::from_text("job.toml", &scenario, &[], &folder.0).map_err(|e| e.to_string())
 }

@@ -14,7 +14,7 @@ use xoff_units::Time;
 fn star(hosts: u32, more: &str) -> String {
     format!(
         "[run]\nduration = \"200ms\"\n[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{more}"
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{more}"
     )
 }
 
@@ -78,7 +78,7 @@ fn halving_doubling_takes_what_the_closed_form_gives() {
 #[test]
 fn a_ring_takes_what_astra_sims_network_takes() {
     let text = "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 8\nrate = \"429496729600bps\"\ndelay = \"250ns\"\n[switch]\ncut_through = \"64B\"\n\
-        [host]\nmtu = \"4097B\"\nheader = \"1B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\niterations = 4\n[[collective]]\nsize = \"262144B\"\n";
+        [host]\nframe_max = \"4097B\"\nheader = \"1B\"\n[flow_control]\nkind = \"pfc\"\n[[job]]\niterations = 4\n[[collective]]\nsize = \"262144B\"\n";
     let found = end(&run(text, Engine::Windows, 1)).0 as f64;
     let network = 56.0 * (500e3 + 32768.0 / 53.687_091_2 * 1e3);
     assert!(found > network && found < network * 1.002, "{found} {network}");
@@ -251,7 +251,7 @@ fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
 fn a_pause_counts_at_the_port_at_which_the_frame_stands() {
     let folder = std::env::temp_dir().join(format!("xoff-position-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"dumbbell\"\nsenders = 2\nreceivers = 2\nrate = \"100Gbps\"\ndelay = \"100ns\"\n[host]\nmtu = \"1048B\"\nheader = \"48B\"\n\
+    let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"dumbbell\"\nsenders = 2\nreceivers = 2\nrate = \"100Gbps\"\ndelay = \"100ns\"\n[host]\nframe_max = \"1048B\"\nheader = \"48B\"\n\
         [switch]\nbuffer = \"400KB\"\n[flow_control]\nkind = \"pfc\"\n[flow_control.pfc]\nxoff = \"100KB\"\nxon = \"50KB\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"1MB\"\n\
         [[flow]]\nsrc = \"H3\"\ndst = \"H2\"\nsize = \"1MB\"\n[[job]]\ngoal = \"one.goal\"\nhosts = [\"H1\", \"H2\"]\n";
     let mut seen = 0;
@@ -288,7 +288,7 @@ fn a_pause_counts_at_the_port_at_which_the_frame_stands() {
 fn busy(flow_control: &str, rest: &str) -> String {
     format!(
         "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 4\nrate = \"100Gbps\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"{flow_control}\"\n{rest}\
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"{flow_control}\"\n{rest}\
          [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\nstart = \"20us\"\n\
          [[job]]\nname = \"a\"\niterations = 3\nqueue_pairs = 2\ncompute = \"7us\"\nslow_hosts = [\"H5\"]\nslow_by = 1.5\nplacement = \"random\"\n\
          send_overhead = \"300ns\"\nreceive_overhead = \"200ns\"\n\

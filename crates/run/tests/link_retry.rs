@@ -22,7 +22,7 @@ const TX: u64 = MTU * PS_PER_BYTE;
 fn line(delay_ns: u64, frames: u64, errors: &str, retry: &str) -> String {
     format!(
         "[run]\nduration = \"1s\"\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"{delay_ns}ns\"\n\
-         [host]\nmtu = \"{MTU}B\"\n[switch]\nbuffer = \"10MB\"\n[flow_control]\nkind = \"none\"\n\
+         [host]\nframe_max = \"{MTU}B\"\n[switch]\nbuffer = \"10MB\"\n[flow_control]\nkind = \"none\"\n\
          [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"{}B\"\n{errors}{retry}",
         MTU * frames
     )
@@ -201,7 +201,7 @@ fn what_a_link_gives_up_is_a_loss_unless_it_had_arrived() {
         };
         let text = format!(
             "[run]\nduration = \"20ms\"\nseed = {case}\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"dumbbell\"\nsenders = 2\nreceivers = 2\nrate = \"10Gbps\"\n\
-             [host]\nmtu = \"{MTU}B\"\nacks = \"per-frame\"\n[flow_control]\n{flow_control}[[link_errors]]\nkind = \"frame\"\nloss = {loss}\n{seen}{failure}\
+             [host]\nframe_max = \"{MTU}B\"\nacks = \"per-frame\"\n[flow_control]\n{flow_control}[[link_errors]]\nkind = \"frame\"\nloss = {loss}\n{seen}{failure}\
              [link_retry]\nkind = \"llr\"\n{}[[flow]]\nsrc = \"H0\"\ndst = \"H2\"\nsize = \"60KB\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H3\"\nsize = \"40KB\"\n",
             retry[case as usize % 4]
         );

@@ -86,7 +86,7 @@ fn errors(ber: f64, host: &str, retry: &str) -> (f64, f64, f64, u64, u64) {
     let errors = if ber > 0.0 { format!("[[link_errors]]\nkind = \"bit\"\nber = {ber}\n") } else { String::new() };
     let text = format!(
         "[run]\nduration = \"60ms\"\nstop_when_done = true\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 2\n\
-         hosts_per_leaf = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n[host]\nmtu = \"4096B\"\nacks = \"per-frame\"\n{host}\
+         hosts_per_leaf = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n[host]\nframe_max = \"4096B\"\nacks = \"per-frame\"\n{host}\
          [flow_control]\nkind = \"uec-cbfc\"\n{errors}{retry}[[workload]]\nkind = \"poisson\"\nsize = \"100KB\"\nload = 0.3\nduration = \"4ms\"\n"
     );
     let f = run(&text).unwrap_or_else(|| panic!("refused: {text}"));

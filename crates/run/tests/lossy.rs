@@ -28,7 +28,7 @@ const MTU: u64 = 1000;
 fn star(hosts: u64, rest: &str) -> String {
     format!(
         "[run]\nduration = \"3ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"{MTU}B\"\n{rest}"
+         [host]\nframe_max = \"{MTU}B\"\n{rest}"
     )
 }
 
@@ -202,7 +202,7 @@ fn a_reliable_transport_recovers_what_is_dropped() {
 fn fabric(policy: &str, host: &str) -> String {
     format!(
         "[run]\nduration = \"400us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\nrate = \"100Gbps\"\ndelay = \"500ns\"\n\
-         [host]\nmtu = \"{MTU}B\"\n{host}[switch]\nmemory = \"pools\"\nscheduler = \"round-robin\"\n\
+         [host]\nframe_max = \"{MTU}B\"\n{host}[switch]\nmemory = \"pools\"\nscheduler = \"round-robin\"\n\
          [flow_control]\nkind = \"pfc\"\nthreshold = \"profile\"\nlossy = [\"0-2\"]\n\
          [[buffer_pool]]\nname = \"all\"\nsize = \"900KB\"\nheadroom = \"300KB\"\n\
          [[buffer_pool]]\nname = \"out\"\nsize = \"400KB\"\n\
@@ -324,7 +324,7 @@ fn what_reverie_takes_in_behind_a_stopped_port_is_warned_of() {
              [flow_control]\nkind = \"pfc\"\nthreshold = \"profile\"\n[[buffer_pool]]\nname = \"i\"\nsize = \"1MB\"\n[[buffer_pool]]\nname = \"e\"\nsize = \"1.5MB\"\n\
              [[buffer_profile]]\npool = \"i\"\npriorities = [\"0\"]\nkind = \"{kind}\"\nalpha = 1\n\
              [[buffer_profile]]\npool = \"e\"\nside = \"egress\"\npriorities = [\"0\"]\n\
-             [[pause_storm]]\nhost = \"H0\"\nfrom = \"200us\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H0\"\n"
+             [[pause_storm]]\nhost = \"H0\"\nstart = \"200us\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H0\"\n"
         )
     };
     let warned = |kind| load(&of(kind)).warnings.iter().any(|w| w.line().contains("the queue may drop"));

@@ -124,7 +124,7 @@ hosts = 7
 rate = "10Gbps"
 delay = "1us"
 [host]
-mtu = "1522B"
+frame_max = "1522B"
 # The sources keep their distance also after a pause: without backlog the fast flow is the one that most frames arrive of.
 pacing = "gap"
 [switch]

@@ -19,7 +19,7 @@ const ACK: u64 = 64 * PS_PER_BYTE;
 fn line(delay_ns: u64, frames: u64, host: &str, errors: &str) -> String {
     format!(
         "[run]\nduration = \"1s\"\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"{delay_ns}ns\"\n\
-         [host]\nmtu = \"{MTU}B\"\nacks = \"per-frame\"\n{host}[switch]\nbuffer = \"10MB\"\n[flow_control]\nkind = \"none\"\n\
+         [host]\nframe_max = \"{MTU}B\"\nacks = \"per-frame\"\n{host}[switch]\nbuffer = \"10MB\"\n[flow_control]\nkind = \"none\"\n\
          [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"{}B\"\n[[link_errors]]\nports = [\"H0->S1\"]\nseen = false\n{errors}",
         MTU * frames
     )
@@ -113,7 +113,7 @@ fn no_pattern_of_losses_lets_a_flow_hang() {
             let window = if seed % 2 == 0 { "window = \"30KB\"\n" } else { "" };
             let text = format!(
                 "[run]\nduration = \"5s\"\nseed = {seed}\nstop_when_done = true\n[topology]\nkind = \"dumbbell\"\nsenders = 2\nreceivers = 2\n\
-                 rate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nmtu = \"1000B\"\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\n\
+                 rate = \"10Gbps\"\ndelay = \"1us\"\n[host]\nframe_max = \"1000B\"\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\n\
                  nack_interval = \"20us\"\n{window}[flow_control]\nkind = \"{fc}\"\n{detection}[rate_control]\nkind = \"{rc}\"\n[[link_errors]]\n{kind}\
                  [[workload]]\nkind = \"permutation\"\nsize = \"{}B\"\n",
                 1 + 997 * seed * (1 + seed % 5)
@@ -200,7 +200,7 @@ fn no_pattern_of_losses_lets_a_queue_pair_hang() {
         };
         let text = format!(
             "[run]\nduration = \"5s\"\nseed = {seed}\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
-             [host]\nmtu = \"1000B\"\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\nrto_low = \"40us\"\nnack_interval = \"20us\"\n{order}\
+             [host]\nframe_max = \"1000B\"\nacks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\nrto_low = \"40us\"\nnack_interval = \"20us\"\n{order}\
              [flow_control]\nkind = \"{}\"\n{detection}[rate_control]\nkind = \"{rc}\"\n[[link_errors]]\n{errors}\
              [[job]]\nqueue_pairs = {}\niterations = 2\n[[collective]]\nkind = \"{}\"\nsize = \"{}B\"\nchannels = 2\n",
             ["pfc", "none", "uec-cbfc"][seed as usize % 3],
@@ -234,7 +234,7 @@ fn timers_that_expire_for_nothing_break_no_promise() {
              window = \"15KB\"\n{host}[flow_control]\nkind = \"{flow_control}\"\n{rest}[[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"100KB\"\n"
         )
     };
-    let storm = "[[pause_storm]]\nhost = \"H0\"\nfrom = \"50us\"\nuntil = \"1ms\"\ninterval = \"20us\"\n";
+    let storm = "[[pause_storm]]\nhost = \"H0\"\nstart = \"50us\"\nstop = \"1ms\"\ninterval = \"20us\"\n";
     for recovery in ["go-back-n", "selective"] {
         for (flow_control, rto, rest) in [("pfc", "8us", ""), ("uec-cbfc", "8us", ""), ("pffc", "8us", ""), ("pfc", "200us", storm)] {
             let case = format!("{recovery}, {flow_control}, {rto}");
@@ -286,7 +286,7 @@ links = ["H0 S1 10Gbps", "H1 S1 10Gbps"]
 [switch]
 buffer = "5MB"
 [host]
-mtu = "1500B"
+frame_max = "1500B"
 acks = "per-frame"
 ack_len = "71B"
 recovery = "go-back-n"

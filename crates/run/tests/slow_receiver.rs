@@ -176,7 +176,7 @@ fn the_summary_states_what_a_fault_held() {
     let held_nothing = "slow receiver H2 (100 Gb/s, ";
     assert!(idle.summary.inactive.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
     let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS)
-        .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nfrom = \"1ms\"\nuntil = \"2ms\"");
+        .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nstart = \"1ms\"\nstop = \"2ms\"");
     let f = run(&storm);
     let line = f
         .summary

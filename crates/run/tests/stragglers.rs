@@ -9,7 +9,7 @@ use xoff_units::{Span, Time};
 fn load(more: &str) -> NetworkScenario {
     let text = format!(
         "[run]\nduration = \"20ms\"\nstop_when_done = true\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 3\nrate = \"100Gbps\"\n\
-         delay = \"1us\"\n[host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"60KB\"\nxon = \"50KB\"\n{more}"
+         delay = \"1us\"\n[host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"60KB\"\nxon = \"50KB\"\n{more}"
     );
     NetworkScenario::from_text("job.toml", &text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -87,7 +87,7 @@ fn every_flow_control_has_a_chain() {
         let set = [xoff_scenario::document::Override::set(&text(kind)).unwrap()];
         let scenario = format!(
             "[run]\nduration = \"20ms\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 3\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-             [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H3\"\n\
+             [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H3\"\n\
              senders = [\"H2\", \"H5\"]\nsize = \"20MB\"\nstart = \"5us\"\n{JOB}"
         );
         let s = NetworkScenario::from_text("job.toml", &scenario, &set, Path::new(".")).unwrap_or_else(|e| panic!("{e}"));

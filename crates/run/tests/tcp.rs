@@ -33,7 +33,7 @@ const THERE: u64 = 2 * (T + D);
 fn message(segments: u64, transport: &str, errors: &str) -> String {
     format!(
         "[run]\nduration = \"5s\"\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"{D}ps\"\n\
-         [host]\nmtu = \"{MTU}B\"\nheader = \"40B\"\n[transport]\nkind = \"tcp\"\n{transport}[switch]\nbuffer = \"10MB\"\n[flow_control]\n\
+         [host]\nframe_max = \"{MTU}B\"\nheader = \"40B\"\n[transport]\nkind = \"tcp\"\n{transport}[switch]\nbuffer = \"10MB\"\n[flow_control]\n\
          kind = \"none\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"{}B\"\n{errors}",
         MSS * segments
     )
@@ -242,7 +242,7 @@ fn what_does_not_go_together_is_refused() {
     refused(&(plain.clone() + "[rate_control]\nkind = \"timely\"\n"), "leave out [rate_control] or [transport]");
     refused(&plain.replace("header =", "recovery = \"selective\"\nheader ="), "keep what is ahead of a gap");
     refused(&plain.replace("header =", "order = \"strict\"\nheader ="), "keep what is ahead of a gap");
-    refused(&message(10, "mss = \"961B\"\n", ""), "expected at most host.mtu - host.header");
+    refused(&message(10, "mss = \"961B\"\n", ""), "expected at most host.frame_max - host.header");
     refused(&plain.replace("header =", "window = \"959B\"\nheader ="), "a window that holds no segment");
     refused(&message(10, "rto_min = \"4us\"\n", ""), "more than a round trip");
     refused(&message(10, "rto_min = \"1ms\"\ndelayed_ack = \"1ms\"\n", ""), "less than rto_min");

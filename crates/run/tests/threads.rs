@@ -189,7 +189,7 @@ fn thousands_of_random_scenarios_are_the_same_on_any_number_of_threads() {
 #[test]
 fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
     let text = "[run]\nduration = \"200us\"\nseed = 18\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 3\n\
-                rate = \"100Gbps\"\ndelay = \"5us\"\n[switch]\nbuffer = \"400KB\"\ndiscipline = \"round-robin\"\n[host]\nmtu = \"1000B\"\n\
+                rate = \"100Gbps\"\ndelay = \"5us\"\n[switch]\nbuffer = \"400KB\"\ndiscipline = \"round-robin\"\n[host]\nframe_max = \"1000B\"\n\
                 acks = \"per-frame\"\n[control_delay]\nprocessing = \"3us\"\n[flow_control]\nkind = \"gfc-conceptual\"\n[[workload]]\n\
                 kind = \"permutation\"\nsize = \"605KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H1\"\nsize = \"100KB\"\n[probes]\n\
                 control = [\"all\"]\n";
@@ -208,7 +208,7 @@ fn ideal_messages_arrive_in_the_same_order_on_any_number_of_threads() {
 #[test]
 fn many_rows_stay_in_order_on_any_number_of_threads() {
     let text = "[run]\nduration = \"400us\"\nstop_when_done = false\ndeadlock_interval = \"0us\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts_per_leaf = 12\n\
-                rate = \"100Gbps\"\ndelay = \"50us\"\n[switch]\nbuffer = \"4MB\"\n[host]\nmtu = \"128B\"\n\
+                rate = \"100Gbps\"\ndelay = \"50us\"\n[switch]\nbuffer = \"4MB\"\n[host]\nframe_max = \"128B\"\n\
                 [flow_control]\nkind = \"none\"\n[[workload]]\nkind = \"permutation\"\nsize = \"605KB\"\n[probes]\n\
                 queue_changes = [PORTS]\n";
     // Most rows are made in one partition.

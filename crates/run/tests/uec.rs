@@ -29,7 +29,7 @@ impl Line {
         let Line { mtu, credit, limit, spacing, delay_ns, frames } = *self;
         format!(
             "[run]\nduration = \"20ms\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"{delay_ns}ns\"\n\
-             [host]\nmtu = \"{mtu}B\"\n[switch]\nbuffer = \"10MB\"\n\
+             [host]\nframe_max = \"{mtu}B\"\n[switch]\nbuffer = \"10MB\"\n\
              [flow_control]\nkind = \"uec-cbfc\"\ncredit_size = \"{credit}B\"\nlimit = {limit}\ncf_min_spacing = \"{spacing}B\"\n\
              cf_max_spacing = \"1GB\"\ncc_period = \"250ms\"\n\
              [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"{}B\"\n",

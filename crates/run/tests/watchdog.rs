@@ -29,7 +29,7 @@ fn star(hosts: u64, detector: &str, action: &str, (from, lasting): (u64, u64), f
         "[run]\nduration = \"6ms\"\nstop_when_done = false\n[topology]\nkind = \"star\"\nhosts = {}\nrate = \"10Gbps\"\ndelay = \"1us\"\n\
          [flow_control]\nkind = \"pfc\"\nquanta = 65535\n\
          [watchdog]\nkind = \"{detector}\"\n{watchdog}{}\
-         [[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"{from}us\"\nuntil = \"{}us\"\ninterval = \"20us\"\n{flows}",
+         [[pause_storm]]\nhost = \"H2\"\npriority = 3\nstart = \"{from}us\"\nstop = \"{}us\"\ninterval = \"20us\"\n{flows}",
         hosts + 1, // H0 does nothing
         if detector == "duration" { "empty_queues = true\n" } else { "" },
         from + lasting
@@ -200,9 +200,9 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
         &format!("{other}[[flow]]"),
         &["interval 60 ns < 102.4 ns, the time of 2 messages, one of each storm of the host, at 10 Gb/s"],
     );
-    refused("until = \"600us\"", "until = \"100us\"", &["until 100us <= from 100us"]);
+    refused("stop = \"600us\"", "stop = \"100us\"", &["stop 100us <= start 100us"]);
     refused("host = \"H2\"", "host = \"H9\"", &["no host 'H9'", "H1"]);
-    refused("priority = 3\nfrom", "priority = 9\nfrom", &["8 priorities"]);
+    refused("priority = 3\nstart", "priority = 9\nstart", &["8 priorities"]);
     let warned = |from: &str, to: &str, stated: &str| {
         let text = base.replace(from, to);
         assert_ne!(text, base);
@@ -211,8 +211,8 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     };
     warned("duration = \"6ms\"", "duration = \"300us\"", "detect 400us >= run.duration 300us");
     warned("duration = \"6ms\"", "duration = \"700us\"", "detect + restore = 800us >= run.duration 700us");
-    warned("priority = 3\nfrom", "priority = 4\nfrom", "no flow has priority 4");
-    warned("from = \"100us\"\nuntil = \"600us\"", "from = \"7ms\"", "from 7ms >= run.duration 6ms");
+    warned("priority = 3\nstart", "priority = 4\nstart", "no flow has priority 4");
+    warned("start = \"100us\"\nstop = \"600us\"", "start = \"7ms\"", "start 7ms >= run.duration 6ms");
     warned("interval = \"20us\"", "interval = \"5ms\"", "the longest that a message of pfc holds");
     // Pauses that a detector by status would not see.
     let status = star(2, "status", "drop", (100, 500), &flow("H1", "H2", 3, 0, 100));
@@ -224,8 +224,8 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     assert!(warnings(&calm).contains("poll 100 us < 1.678 ms"), "{}", warnings(&calm));
     let once = warnings(&calm.replace("quanta = 65535", "pause = \"sticky\""));
     assert!(once.contains("are sent once: it finds no"), "{once}");
-    let two = "until = \"600us\"\n[[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"600us\"\n";
-    assert_eq!(warnings(&base.replace("until = \"600us\"\n", two)), "", "one after the other");
+    let two = "stop = \"600us\"\n[[pause_storm]]\nhost = \"H2\"\npriority = 3\nstart = \"600us\"\n";
+    assert_eq!(warnings(&base.replace("stop = \"600us\"\n", two)), "", "one after the other");
 }
 
 /// Where the detection time is no multiple of the polling interval a storm is counted in whole looks: longer than so many and one more it is always

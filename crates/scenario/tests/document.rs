@@ -363,7 +363,7 @@ fn period(text: &str, settings: &[&str]) -> (Option<String>, String, String) {
 fn an_old_name_of_a_key_works_with_a_warning_that_names_the_new_one() {
     let given = |text: &str, settings: &[&str]| period(text, settings).0.unwrap();
     assert_eq!(period("[run]\nperiod = \"2us\"\n", &[]), (Some("2us".into()), String::new(), String::new()));
-    let warning = "s.toml:2:1: warning: write 'period' instead of 'step', its old name (the old name goes on working)";
+    let warning = "s.toml:2:1: warning: write 'period' instead of 'step', its old name (the old name still works)";
     assert_eq!(period("[run]\nstep = \"3us\"\n", &[]), (Some("3us".into()), warning.into(), String::new()));
     // A setting goes before the file under either name.
     assert_eq!(given("[run]\nperiod = \"2us\"\n", &["run.every=5us"]), "5us");

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn slow_progress_is_no_deadlock() {
-        // B's buffer drains through a port that is not held: everything behind it gets free in turn.
+        // B's buffer drains through a port that is not held: everything behind it then drains, too.
         let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[((7, 1, 0), 10)]))]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
     }

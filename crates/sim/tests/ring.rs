@@ -147,8 +147,8 @@ fn gfc_never_stands_still() {
     assert!(gbps(&o, 20).iter().all(|&g| g > 0.5), "{:?}", gbps(&o, 20));
 }
 
-/// With entry ports (docs/theory/gfc-repair.md) every flow keeps C/(2 n), whoever is served first: in order of arrival, where the paper's rule
-/// decays, and in turn, where it collapses with two hosts a switch.
+/// With entry ports (docs/theory/gfc-repair.md) every flow keeps C/(2 n), whatever the discipline: FIFO, where the paper's rule
+/// decays, and round robin, where it collapses with two hosts a switch.
 #[test]
 fn entry_ports_keep_the_rate_of_the_ring() {
     const ONE: &[(&str, &str)] = &[("b1", "750KB"), ("bm", "997KB"), ("entry_ports", "1")];
@@ -165,7 +165,7 @@ fn entry_ports_keep_the_rate_of_the_ring() {
             }
         }
     }
-    // The paper's rule, two hosts in turn: not a frame in the last 20 ms.
+    // The paper's rule, two hosts, round robin: not a frame in the last 20 ms.
     let of = |ms| run_ring(2, "gfc-buffer", &[("b1", "750KB"), ("bm", "997KB")], DisciplineKind::RoundRobin, ms, |_| {});
     let sum = |o: Outcome| o.flows.iter().map(|f| f.delivered).sum::<u64>();
     assert!(sum(of(40)) - sum(of(20)) < 1_000_000);

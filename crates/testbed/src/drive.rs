@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    /// One frame lost anywhere outside of the nodes is enough, each counter in turn; and none is none.
+    /// One frame lost anywhere outside of the nodes is enough, each counter alone; and none is none.
     #[test]
     fn a_frame_lost_anywhere_counts() {
         use xoff_switchd::Counters as C;

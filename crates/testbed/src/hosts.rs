@@ -42,7 +42,7 @@ pub fn mtu(s: &NetworkScenario) -> Result<u32, ParamError> {
     let mtu = (payload + header).saturating_sub(AROUND);
     if mtu < MTU_MIN {
         let what = format!("frames of {} B are too short for IP", payload + header);
-        return Err(ParamError::new("host.mtu", what, "set host.mtu = \"1500B\""));
+        return Err(ParamError::new("host.frame_max", what, "set host.frame_max = \"1500B\""));
     }
     Ok(mtu)
 }

@@ -228,7 +228,7 @@ fn reordered_control_frames_heal() {
     }
 }
 
-/// Corrupted frames fail their FCS and never reach a switch; this is about those that do: each byte in turn is another one.
+/// Corrupted frames fail their FCS and never reach a switch; this is about those that do: each byte is changed once.
 #[test]
 fn corrupted_control_frames_are_refused_or_heal() {
     for (kind, discipline) in MOVING {

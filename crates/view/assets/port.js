@@ -10,8 +10,8 @@ xoff.runPort = (run) => {
     const rows = [
       ["Link rate", rate(data.ports.rate[p])],
       ["Sent", `${bytes(t.tx[p])}, utilisation ${percent(run.usedOfAll(p))}`],
-      ["Paused", sum(t.pauses[p], t.pause_ps[p])],
-      ["Blocked", sum(t.holds[p], t.hold_ps[p])],
+      ["Paused", sum(t.pauses[p], t.paused_ps[p])],
+      ["Blocked", sum(t.blocks[p], t.blocked_ps[p])],
       ["Egress queue, maximum", bytes(t.egress_max[p])],
       [`Ingress buffer of ${run.peer(p)}, maximum`, `${bytes(t.ingress_max[p])} (one priority)`],
       ["ECN-marked", marks.length ? marks.join(", ") : "none"],

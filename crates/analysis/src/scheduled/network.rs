@@ -53,9 +53,9 @@ pub type Rank = fn(Clos, BufferId, usize) -> usize;
 /// The order in which a buffer sends what it holds. The theorem names none.
 #[derive(Clone, Copy, Debug)]
 pub enum Discipline {
-    /// In order of arrival.
+    /// FIFO.
     Fifo,
-    /// By rank; within a rank in order of arrival.
+    /// By rank; FIFO within a rank.
     Ranked(Rank),
 }
 
@@ -94,7 +94,7 @@ pub struct Network {
     /// Order of service.
     pub discipline: Discipline,
     /// Premise (ii): the rate [link rates] at which a switch can write into one of its output buffers; `None`: from all
-    /// its inputs at once. What cannot be written waits at the switch's inputs, in order of arrival for each output
+    /// its inputs at once. What cannot be written waits at the switch's inputs, FIFO for each output
     /// port, so that only traffic to the same port is held up.
     pub write: Option<Q>,
     /// Delays of the links behind the buffers of each stage but the last, by position [segment times]; empty: none, as in the
@@ -103,7 +103,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of the theorem: even split, full write bandwidth, order of arrival, no delays.
+    /// The network of the theorem: even split, full write bandwidth, FIFO, no delays.
     pub fn of_the_theorem(clos: Clos) -> Network {
         Network { clos, split: Split::Even, discipline: Discipline::Fifo, write: None, delays: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The ring of GFC Fig. 1 as a fluid, in order of arrival: why buffer-based GFC decays there, and what entry ports change
+//! The ring of GFC Fig. 1 as a fluid, with FIFO: why buffer-based GFC decays there, and what entry ports change
 //! (docs/theory/gfc-repair.md).
 //!
 //! ```text

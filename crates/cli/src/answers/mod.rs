@@ -28,7 +28,7 @@ const fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Of {
 /// All of them. An answer is of a type with a schema, or it does not compile; that it stands here is what the tests of real answers find.
 const ANSWERS: &[Of] = &[
     of::<crate::run::Json<'static>>("run", "`xoff run FILE --out DIR`"),
-    of::<crate::run::fabric::Json<'static>>("run-fabric", "`xoff run FILE --out DIR`, of a scenario with `[fabric]`"),
+    of::<crate::run::fabric::Json<'static>>("run-fabric", "`xoff run FILE --out DIR`, of a scenario with `[scheduled_fabric]`"),
     of::<crate::hpcc::report::Json<'static>>("hpcc", "`xoff hpcc FILE --out DIR`"),
     of::<crate::new::Json<'static>>("new", "`xoff new KIND`"),
     of::<crate::import::Json<'static>>("import", "`xoff import FORMAT FILE`"),

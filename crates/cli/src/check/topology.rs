@@ -75,7 +75,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
     xoff_run::sections().iter().any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))
-        || xoff_run::fabric_sections().iter().any(|s| s.path == "fabric" && doc.has(s))
+        || xoff_run::fabric_sections().iter().any(|s| s.path == "scheduled_fabric" && doc.has(s))
 }
 
 fn scenario(source: &Source) -> Result<Network, Problems> {

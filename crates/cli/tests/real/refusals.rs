@@ -51,5 +51,5 @@ fn testbeds_name_what_is_wrong() {
     veth_network(&["--ip", "H1", "--run", "H2=true"], &["H2 has no stack", "HOST=COMMAND", "H1"]);
     veth_network(&["--ip", "H1", "--run", "true"], &["names no command"]);
     veth_network(&["--run", "H1=true"], &["--ip"]);
-    veth_network(&["--ip", "H1", "--set", "host.mtu=64B"], &["too short for IP"]);
+    veth_network(&["--ip", "H1", "--set", "host.frame_max=64B"], &["too short for IP"]);
 }

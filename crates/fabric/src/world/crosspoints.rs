@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// An adapter injects for the first flow in turn whose first crosspoint has room.
+    /// An adapter injects for the first flow in round robin order whose first crosspoint has room.
     pub(super) fn feed_crosspoints(&mut self, edge: usize) {
         let len = self.config.segment_max.0 as u32;
         'next: loop {

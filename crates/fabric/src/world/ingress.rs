@@ -136,7 +136,7 @@ impl World {
         self.feed(edge);
     }
 
-    /// The next segment of an edge in turn.
+    /// Next segment of an edge, round robin.
     fn inject(&mut self, edge: usize, uplink: u32, link: u32) {
         let e = &mut self.edges[edge];
         let local = e.eligible.next_from(e.next_port).expect("one is eligible");

@@ -217,7 +217,7 @@ mod tests {
         AfQcn::new(&p.unwrap(), Rate::from_gbps(10), Bytes(150_000))
     }
 
-    /// 100 frames at this queue, of which every flow sends its part in turn, and the last is of the first flow. What is reported.
+    /// 100 frames at this queue, of which every flow sends its part, round robin, and the last is of the first flow. What is reported.
     fn round(d: &mut AfQcn, parts: &[(u32, u64)], queue: u64) -> Vec<(u32, u8)> {
         let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
         frames

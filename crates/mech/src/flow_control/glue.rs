@@ -583,7 +583,7 @@ macro_rules! flow_controls {
         }
 
         impl Tx {
-            /// The queue of a per-flow sender; `None`: frames wait elsewhere, in arrival order or another.
+            /// The queue of a per-flow sender; `None`: frames wait elsewhere, FIFO or in another order.
             #[inline]
             pub fn flows(&self) -> Option<&dyn FlowSender> {
                 match self {

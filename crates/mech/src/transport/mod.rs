@@ -34,7 +34,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "growth of the congestion window beyond slow start, and its reduction after a loss",
         "RFC 9438, RFC 5681",
     ),
-    ParamSpec::optional("mss", Kind::Bytes, "largest payload of a segment; default: host.mtu - host.header", "RFC 5681: SMSS"),
+    ParamSpec::optional("mss", Kind::Bytes, "largest payload of a segment; default: host.frame_max - host.header", "RFC 5681: SMSS"),
     ParamSpec::optional(
         "initial_window",
         Kind::Count,

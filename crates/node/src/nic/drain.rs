@@ -1,7 +1,7 @@
 //! A NIC that hands frames to its host more slowly than they can come: its own buffer, and the same receiver half as in a switch.
 //!
 //! ```text
-//!   link --> memory (one queue, arrival order) --drain--> host: delivered, acknowledged
+//!   link --> memory (one queue, FIFO) --drain--> host: delivered, acknowledged
 //!            receiver half: stops the switch         rate; stalls; at most so many messages in a time
 //! ```
 //!

@@ -212,7 +212,7 @@ impl RoundRobin {
         self.first.flows.get(self.first.next).or(self.first.flows.first()).copied()
     }
 
-    /// The next flow in turn that may send, after the one served last. Nothing is served if there is none, and the turn stays.
+    /// Next flow in round robin order that may send, after the one served last. Nothing is served if there is none, and the turn stays.
     #[inline]
     pub fn pick(&mut self, flows: &mut impl Flows) -> Option<u32> {
         let picked = if self.more.is_empty() { self.pick_of_one(flows) } else { self.pick_of_many(flows) };

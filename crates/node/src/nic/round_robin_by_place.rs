@@ -17,7 +17,7 @@ pub(super) struct RoundRobinByPlace {
 }
 
 impl RoundRobinByPlace {
-    /// The next flow in turn that may send, after the place served last.
+    /// Next flow in round robin order that may send, after the place served last.
     pub fn pick(&mut self, flows: &mut impl Flows) -> Option<u32> {
         let n = self.flows.len();
         let mut picked = None;

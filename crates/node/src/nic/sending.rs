@@ -283,7 +283,7 @@ impl Nic {
         }
     }
 
-    /// The next flow in turn that may send; else the time is noted at which one may, if nothing happens before.
+    /// Next flow in round robin order that may send; else the time is noted at which one may, if nothing happens before.
     #[inline]
     fn next_flow(&mut self, now: Time, earliest: &mut Time) -> Option<u32> {
         let Nic { flows, port, c, line, per_flow, round_robin, .. } = self;

@@ -239,7 +239,7 @@ fn frames(n: u64) -> String {
 mod tests {
     use super::*;
 
-    /// "0 frames lost" is printed only where no counter at all has a loss: every counter in turn.
+    /// "0 frames lost" is printed only where no counter at all has a loss: each counter once.
     #[test]
     fn zero_frames_lost_means_that_every_counter_is_zero() {
         assert_eq!(Losses::default().words(), "0 frames lost");

@@ -63,7 +63,7 @@ fn what_was_not_looked_at_is_no_good_news() {
     }
 }
 
-/// Every counter in turn: no headline has "0 frames lost", no exit code is 0, and the manifest has the number.
+/// Each counter once: no headline has "0 frames lost", no exit code is 0, and the manifest has the number.
 #[test]
 fn no_loss_of_any_kind_is_silent() {
     for why in Loss::ALL {

@@ -1,7 +1,7 @@
 //! A scenario of a scheduled fabric as a run.
 //!
 //! ```text
-//!   scenario.toml with [fabric] --load--> FabricScenario --run--> FabricFinished (report, tables, manifest)
+//!   scenario.toml with [scheduled_fabric] --load--> FabricScenario --run--> FabricFinished (report, tables, manifest)
 //! ```
 
 mod execute;

@@ -13,7 +13,7 @@ use super::{FabricScenario, sections};
 use crate::idle;
 use crate::manifest::parameters;
 
-/// Reads a document that has a section `[fabric]`.
+/// Reads a document that has a section `[scheduled_fabric]`.
 pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let all = sections::sections();
     doc.spread_kinds(&all);
@@ -54,7 +54,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let mut element = doc.open(&sections::element());
     let mut admission = doc.open(&sections::admission());
     let blocked = doc.open_if_present(&sections::blocked()).map(|mut s| {
-        s.take(|s| Ok(Blocked { outputs: ports(s, "outputs")?, from: Time(s.span("from")?.0), until: Time(s.span("until")?.0) }))
+        s.take(|s| Ok(Blocked { outputs: ports(s, "outputs")?, from: Time(s.span("start")?.0), until: Time(s.span("stop")?.0) }))
     });
     let (Some(times), Some(core), Some(line), Some(traffic), Some(points), Some(limiter)) = (times, core, line, traffic, points, limiter)
     else {

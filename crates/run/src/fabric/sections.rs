@@ -163,8 +163,8 @@ const BLOCKED: &[ParamSpec] = &[
         source: "",
         renamed_from: &[],
     },
-    ParamSpec::required("from", Kind::Span, "from when"),
-    ParamSpec::required("until", Kind::Span, "until when"),
+    ParamSpec::required("start", Kind::Span, "start of the time in which they take nothing").renamed_from(&["from"]),
+    ParamSpec::required("stop", Kind::Span, "end of that time").renamed_from(&["until"]),
 ];
 
 const HOSTS: &[ParamSpec] = &[
@@ -221,7 +221,7 @@ pub(super) fn run() -> SectionSpec {
 }
 /// Section that makes a document the scenario of a fabric.
 pub(crate) fn fabric() -> SectionSpec {
-    SectionSpec::once("fabric", "A scheduled switching fabric, instead of [topology].", vec![COMMON]).kinds(
+    SectionSpec::once("scheduled_fabric", "A scheduled switching fabric, instead of [topology].", vec![COMMON]).kinds(
         "kind",
         None,
         vec![

@@ -120,19 +120,19 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     if priority > 7 {
         return Err(ParamError::new("priority", "there are 8 priorities", "expected 0 to 7"));
     }
-    let (from, until, interval) = (s.span("from")?, s.span_opt("until")?, s.span("interval")?);
+    let (from, until, interval) = (s.span("start")?, s.span_opt("stop")?, s.span("interval")?);
     if interval.0 == 0 {
         return Err(ParamError::new("interval", "a storm with an interval of 0 would never let time pass", "expected a time above zero"));
     }
     if let Some(until) = until.filter(|&u| u <= from) {
-        return Err(ParamError::new("until", format!("until {until} <= from {from}: no storm"), "a later time"));
+        return Err(ParamError::new("stop", format!("stop {until} <= start {from}: no storm"), "a later time"));
     }
     if duration.0 > 0 && from >= duration {
-        s.warn(&ParamError::new("from", format!("from {from} >= run.duration {duration}: the storm never begins"), "an earlier time"));
+        s.warn(&ParamError::new("start", format!("start {from} >= run.duration {duration}: the storm never starts"), "an earlier time"));
     } else if let Some(until) = until.filter(|&u| duration.0 > 0 && u > duration) {
         s.has_no_effect(
-            "until",
-            &format!("until {until} > run.duration {duration}, where the run ends"),
+            "stop",
+            &format!("stop {until} > run.duration {duration}, where the run ends"),
             "an earlier time, or a longer run",
         );
     }
@@ -173,7 +173,7 @@ pub(super) fn storm_fits(
             "a storm of priority {} from {}, and one from {} is not over: the first that ends lets go for both",
             storm.priority, storm.from, other.from
         );
-        return Err(ParamError::new("from", what, "storms one after the other, or one that lasts as long as both"));
+        return Err(ParamError::new("start", what, "storms one after the other, or one that lasts as long as both"));
     }
     if fc.halves(facts).0.hold().is_none() {
         let what = format!("{name} has no message that stops a whole priority");

@@ -130,7 +130,7 @@ pub(super) fn read_flow_control(
         return None;
     }
     if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.per_flow()) {
-        let what = format!("{kind} has egress queues of its own, in arrival order");
+        let what = format!("{kind} has its own egress queues, which are FIFO");
         switch_section.refuse(&ParamError::new("discipline", what, "set discipline = \"fifo\", or leave it out"));
         return None;
     }

@@ -75,7 +75,7 @@ fn absolute(folder: &Path) -> PathBuf {
     std::path::absolute(here).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Reads a document that has no section `[fabric]`; files that it names are looked up in `folder`.
+/// Reads a document that has no section `[scheduled_fabric]`; files that it names are looked up in `folder`.
 pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Problems> {
     read_driven(doc, folder, &[])
 }
@@ -84,7 +84,7 @@ pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Prob
 pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
-        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [fabric]").at(section.place("")).into());
+        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [scheduled_fabric]").at(section.place("")).into());
     }
     doc.spread_kinds(&sections::sections());
     let doc = &doc;

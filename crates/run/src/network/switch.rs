@@ -43,7 +43,7 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
         return Err(ParamError::new(
             "buffer",
             format!("a buffer of {buffer} holds no frame of {longest}"),
-            "no frame could ever be accepted; give a larger buffer, or a smaller host.mtu",
+            "no frame could ever be accepted; give a larger buffer, or a smaller host.frame_max",
         ));
     }
     let (total, reserve, headroom, shift) =

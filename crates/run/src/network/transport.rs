@@ -25,7 +25,7 @@ pub(super) fn transport_fits(
     let Some(c) = &host.connection else { return Ok(()) };
     if let Some(mss) = c.mss.filter(|mss| mss.0 != u64::from(host.payload_max)) {
         let what = format!("segments of {mss} in frames that hold {}", Bytes(u64::from(host.payload_max)));
-        return Err(ParamError::new("mss", what, "expected at most host.mtu - host.header"));
+        return Err(ParamError::new("mss", what, "expected at most host.frame_max - host.header"));
     }
     let refuse = |what: &str, hint: &str| Err(ParamError::new("kind", what, hint));
     if rate_control != "none" {

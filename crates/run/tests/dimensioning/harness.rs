@@ -159,7 +159,7 @@ impl Draw {
         }
         writeln!(t, "[[topology.link]]\na = \"S1\"\nb = \"S2\"\nrate = \"{}bps\"\ndelay = \"{}ps\"", self.rate, self.delay).unwrap();
         writeln!(t, "[[topology.link]]\na = \"S2\"\nb = \"H2\"\nrate = \"{}bps\"", self.drain).unwrap();
-        writeln!(t, "[host]\nmtu = \"{}B\"\nheader = \"{}B\"", self.mtu, self.header).unwrap();
+        writeln!(t, "[host]\nframe_max = \"{}B\"\nheader = \"{}B\"", self.mtu, self.header).unwrap();
         if let Some((len, priority)) = self.acks {
             writeln!(t, "acks = \"per-frame\"\nack_len = \"{len}B\"\nack_priority = {priority}").unwrap();
         }

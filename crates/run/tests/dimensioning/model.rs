@@ -143,7 +143,7 @@ impl Link {
         }
         write!(t, "[[topology.link]]\na = \"H3\"\nb = \"S\"\n[[topology.link]]\na = \"H1\"\nb = \"S\"\n").unwrap();
         write!(t, "[[topology.link]]\na = \"S\"\nb = \"H2\"\nrate = \"{}bps\"\n", self.drain.0).unwrap();
-        write!(t, "[host]\nmtu = \"{}B\"\n[switch]\nbuffer = \"{buffer}B\"\n", self.mtu.max(self.reverse)).unwrap();
+        write!(t, "[host]\nframe_max = \"{}B\"\n[switch]\nbuffer = \"{buffer}B\"\n", self.mtu.max(self.reverse)).unwrap();
         write!(t, "[control_delay]\nprocessing = \"{}ps\"\n[flow_control]\n{flow_control}", self.processing).unwrap();
         // H3 sends single frames; H1 sends frames of `mtu` one after the other as flows of one frame each where they are not the largest.
         for at in &self.crossing {

@@ -106,12 +106,17 @@ impl Document {
             return Err(Problem::new(what, least).at(source.place(0..0)).into());
         }
         let mut problems = Problems::default();
+        let mut warnings = Problems::default();
+        rename_sections(&mut root, &mut problems, &mut warnings);
         for setting in settings {
+            if let Some(p) = setting.renamed() {
+                warnings.push(p);
+            }
             if let Err(p) = setting.apply(&mut root) {
                 problems.push(p);
             }
         }
-        problems.or(Document { source, settings: settings.to_vec(), root, log: RefCell::default() })
+        problems.or(Document { source, settings: settings.to_vec(), root, log: RefCell::new(Log { warnings, ..Log::default() }) })
     }
 
     /// Lets a setting name a kind directly: `flow_control=pfc` for `flow_control.kind=pfc`, also where the file has no
@@ -336,6 +341,9 @@ impl Document {
     }
 
     fn known_hint(&self, word: &str) -> String {
+        if matches!(word, "ecn" | "wred" | "red" | "marking") && self.knows("detection") {
+            return "switches mark frames by [detection], for instance with kind = \"ecn\"".into();
+        }
         let log = self.log.borrow();
         let known: Vec<&str> = log.known.iter().map(String::as_str).filter(|k| !k.is_empty()).collect();
         suggest::hint(word, "known sections", &known)
@@ -396,5 +404,20 @@ impl Document {
     }
     fn suppress(&self, path: &str) {
         self.log.borrow_mut().suppressed.insert(path.to_owned());
+    }
+}
+
+/// Gives sections at the top their current names.
+fn rename_sections(root: &mut Table, problems: &mut Problems, warnings: &mut Problems) {
+    for &(old, new) in spec::RENAMED {
+        let is_given = root.get(new).is_some();
+        let Some((name, entry)) = root.entries.iter_mut().find(|(name, _)| name == old) else { continue };
+        if is_given {
+            let what = format!("[{old}] is the old name of [{new}], which is given too");
+            problems.push(Problem::new(what, format!("remove [{old}]")).at(entry.key.clone()));
+        } else {
+            warnings.push(spec::renamed_warning(old, new).at(entry.key.clone()));
+            *name = new.to_owned();
+        }
     }
 }

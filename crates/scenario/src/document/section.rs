@@ -63,7 +63,7 @@ impl<'d> Section<'d> {
         let Some(kinds) = &spec.kinds else { return true };
         let (name, origin) = match self.entry(kinds.key) {
             Some(e) => match text_of(xoff_params::Kind::Text, e) {
-                Ok(name) => (name, origin_of(e)),
+                Ok(name) => (kinds.of(&name).to_owned(), origin_of(e)),
                 Err((what, hint)) => {
                     self.refuse_at(e.place.clone(), kinds.key, &what, &hint);
                     return false;
@@ -100,8 +100,8 @@ impl<'d> Section<'d> {
         let (Some(kinds), Some(table)) = (&spec.kinds, self.table) else { return };
         let mut others: Vec<(&str, &'d Entry)> = Vec::new();
         for kind in &kinds.list {
-            let Some(entry) = table.get(kind.name) else { continue };
-            let path = resolved::join(&self.path, kind.name);
+            let Some((name, entry)) = kinds.names_of(kind.name).find_map(|name| Some((name, table.get(name)?))) else { continue };
+            let path = resolved::join(&self.path, name);
             let super::tree::Item::Table(keys) = &entry.item else { continue };
             // What is below was read, or belongs to a kind that was not chosen.
             self.doc.suppress(&path);
@@ -120,7 +120,7 @@ impl<'d> Section<'d> {
         }
         self.refuse_twice();
         let setting = table.get(kinds.key).filter(|e| e.setting.is_some());
-        let before = setting.map(|s| s.replaced.as_deref().or(kinds.default));
+        let before = setting.map(|s| s.replaced.as_deref().map(|name| kinds.of(name)).or(kinds.default));
         if before.is_none_or(|before| before == self.kind) {
             self.warn_of_others(spec, &others);
             return;
@@ -217,13 +217,13 @@ impl<'d> Section<'d> {
                 self.complain(Problem::new(what, format!("remove '{old}'")).at(entry.key.clone()));
             } else if !self.quiet {
                 let what = format!("write '{}' instead of '{old}', its old name", spec.key);
-                self.doc.push_warning(Problem::new(what, "the old name goes on working").at(entry.key.clone()).warning());
+                self.doc.push_warning(Problem::new(what, "the old name still works").at(entry.key.clone()).warning());
             }
         }
     }
 
     fn is_alternative(&self, spec: &SectionSpec, key: &str) -> bool {
-        spec.kinds.iter().any(|k| k.list.iter().any(|kind| kind.name == key))
+        spec.kinds.iter().any(|k| k.list.iter().any(|kind| kind.name == k.of(key)))
     }
 
     fn check_values(&mut self, all_known: bool) {

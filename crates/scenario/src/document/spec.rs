@@ -4,6 +4,8 @@
 
 use xoff_params::ParamSpec;
 
+use crate::Problem;
+
 /// One section of a document.
 #[derive(Clone, Debug)]
 pub struct SectionSpec {
@@ -30,6 +32,21 @@ pub struct Kinds {
     pub default: Option<&'static str>,
     /// All kinds.
     pub list: Vec<KindSpec>,
+    /// Further names of kinds, each with the name of its kind. They need no warning: users know a mechanism by several names.
+    pub aliases: &'static [(&'static str, &'static str)],
+}
+
+/// Sections at the top that were renamed: earlier name and current name. The earlier name still works, with a warning.
+pub(super) const RENAMED: &[(&str, &str)] = &[("fabric", "scheduled_fabric")];
+
+/// Warning about an earlier name of a section.
+pub(super) fn renamed_warning(old: &str, new: &str) -> Problem {
+    Problem::new(format!("write [{new}] instead of [{old}], its old name"), "the old name still works").warning()
+}
+
+/// Current name of a section at the top, if it was renamed.
+pub(super) fn renamed(section: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == section).map(|(_, new)| *new)
 }
 
 /// One kind of a section.
@@ -54,7 +71,14 @@ impl SectionSpec {
     }
     /// With a choice of kinds.
     pub fn kinds(mut self, key: &'static str, default: Option<&'static str>, list: Vec<KindSpec>) -> SectionSpec {
-        self.kinds = Some(Kinds { key, default, list });
+        self.kinds = Some(Kinds { key, default, list, aliases: &[] });
+        self
+    }
+    /// With further names of kinds: alias and kind.
+    pub fn aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> SectionSpec {
+        if let Some(kinds) = &mut self.kinds {
+            kinds.aliases = aliases;
+        }
         self
     }
     /// A document without it is refused.
@@ -81,6 +105,14 @@ impl SectionSpec {
 }
 
 impl Kinds {
+    /// The kind of a name, which may be an alias.
+    pub(super) fn of<'n>(&self, name: &'n str) -> &'n str {
+        self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, kind)| kind)
+    }
+    /// All names of a kind, its own first.
+    pub fn names_of(&self, kind: &'static str) -> impl Iterator<Item = &'static str> + '_ {
+        std::iter::once(kind).chain(self.aliases.iter().filter(move |(_, of)| *of == kind).map(|(alias, _)| *alias))
+    }
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.list.iter().map(|k| k.name).collect()
     }

@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use xoff_units::Bytes;
 
+use super::spec::{renamed, renamed_warning};
 use crate::{Place, Problem, Problems, Source};
 
 /// A value.
@@ -285,9 +286,16 @@ impl Override {
         entry
     }
 
+    /// The warning about an earlier name of a section in its path.
+    pub(super) fn renamed(&self) -> Option<Problem> {
+        let steps = self.steps();
+        let (old, place) = steps.first()?;
+        Some(renamed_warning(old, renamed(old)?).at(place.clone()))
+    }
+
     /// Lays the setting over `root`.
     pub(super) fn apply(&self, root: &mut Table) -> Result<(), Problem> {
-        let steps = self.steps();
+        let mut steps = self.steps();
         if let Some((_, place)) = steps.get(STEPS_MAX) {
             let p =
                 Problem::new(format!("a path of {} parts", steps.len()), format!("expected at most {STEPS_MAX}, such as topology.rate"));
@@ -296,6 +304,9 @@ impl Override {
         if let Some((_, place)) = steps.iter().find(|(word, _)| word.is_empty()) {
             let p = Problem::new("the path has an empty part", "expected dotted keys, such as topology.rate=40Gbps");
             return Err(p.at(place.clone()));
+        }
+        if let Some(new) = steps.first().and_then(|(old, _)| renamed(old)) {
+            steps[0].0 = new;
         }
         descend(root, &steps, self)
     }

@@ -190,7 +190,7 @@ fn node(
     if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::per_flow) {
         return Err(ParamError::new(
             "discipline",
-            "this flow control has egress queues of its own, in arrival order",
+            "this flow control has its own egress queues, which are FIFO",
             "set discipline = \"fifo\"",
         ));
     }
@@ -284,7 +284,7 @@ fn storms_of<'a>(host: u32, m: &'a Model, classes: &'a Classes) -> impl Iterator
 fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     let frame = m.nic.payload_max as u64 + m.nic.header as u64;
     if frame > LEN_MAX as u64 {
-        return Err(ParamError::new("mtu", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
+        return Err(ParamError::new("frame_max", format!("frames of {frame} B"), format!("a frame has at most {LEN_MAX} B")));
     }
     let listed = flows.len();
     if listed > FLOWS_MAX as u64 {

@@ -117,7 +117,7 @@ impl Board {
 
 /// State that all threads see.
 struct Shared {
-    /// For this meeting and for the next one, in turn.
+    /// For this meeting and for the next one, alternating.
     boards: [Board; 2],
     barrier: Barrier,
 }

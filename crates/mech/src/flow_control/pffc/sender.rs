@@ -11,7 +11,7 @@
 //!
 //! And what never comes is no loss for ever:
 //!
-//! - A pause ends with its time. Its queue then goes on in the order of arrival: only RESUME gives the right of way.
+//! - A pause ends with its time. Its queue then continues in FIFO order: only RESUME gives the right of way.
 //! - A detour ends when its queue is empty and not paused, MIGRATE-BACK or not.
 //!
 //! MIGRATE may come before its PAUSE, which came late or was lost and sent again: the detour then begins with the PAUSE. RESUME of an empty
@@ -199,7 +199,7 @@ struct Written<'q> {
     first: Option<Nth>,
 }
 
-/// A number in the order of arrival.
+/// Number of a frame by arrival.
 #[derive(Serialize)]
 struct Nth(#[serde(serialize_with = "state::counter")] u64);
 

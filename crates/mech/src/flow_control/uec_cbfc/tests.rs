@@ -205,7 +205,7 @@ impl PortOf {
         }
         may
     }
-    /// All that want to, in turn, until none may.
+    /// All that want to, round robin, until none may.
     fn fill(&mut self, wanting: &[usize], len: u64) {
         while wanting.iter().fold(false, |any, &c| self.send(c, len) || any) {}
     }

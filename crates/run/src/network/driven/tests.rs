@@ -5,7 +5,7 @@ use xoff_record::Sink;
 fn star(hosts: u32, more: &str) -> String {
     format!(
         "[topology]\nkind = \"star\"\nhosts = {hosts}\nrate = \"100Gbps\"\ndelay = \"1us\"\n\
-         [host]\nmtu = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{more}"
+         [host]\nframe_max = \"1048B\"\nheader = \"48B\"\n[flow_control]\nkind = \"pfc\"\n{more}"
     )
 }
 
