@@ -376,6 +376,8 @@ fn a_page_that_cannot_be_written_is_refused_at_once() {
         let refused = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--markdown", &at(page)]);
         assert_eq!(refused.complains(&[text]).code, 2);
     }
+    let old = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--page", &at("taken.md")]);
+    old.complains(&["write --markdown instead of --page", "it is a file, not a folder"]);
     assert_eq!(files(&dir), ["taken"]);
 }
 

@@ -81,6 +81,10 @@ fn section(p: &mut String, s: &SectionSpec) {
     let _ = write!(p, "\n`{}` chooses one of these ({default}): {}.\n", kinds.key, names.join(", "));
     for kind in &kinds.list {
         let _ = write!(p, "\n### {}\n\n{}", kind_heading(s, kind), sentence(kind.doc));
+        let aliases: Vec<String> = kinds.names_of(kind.name).skip(1).map(|alias| format!("`{alias}`")).collect();
+        if !aliases.is_empty() {
+            let _ = write!(p, " Other names of this kind: {}.", aliases.join(", "));
+        }
         if let Some(name) = mechanism(s, kind) {
             let _ = write!(p, " [How it works, state and deviations](mechanisms/{name}.md).");
         }
@@ -105,7 +109,7 @@ fn keys(p: &mut String, tables: &[&'static [ParamSpec]]) {
     p.push_str("\n| key | takes | default | meaning | source |\n|---|---|---|---|---|\n");
     for spec in tables.iter().flat_map(|t| t.iter()) {
         let before: Vec<String> = spec.renamed_from.iter().map(|old| format!("`{old}`")).collect();
-        let before = if before.is_empty() { String::new() } else { format!(" Its name was {} before.", before.join(", ")) };
+        let before = if before.is_empty() { String::new() } else { format!(" Earlier name: {}.", before.join(", ")) };
         let _ = writeln!(
             p,
             "| `{}` | {} | {} | {}{before} | {} |",

@@ -378,6 +378,59 @@ fn an_old_name_of_a_key_works_with_a_warning_that_names_the_new_one() {
     assert!(period("[run]\nsteps = \"3us\"\n", &[]).2.contains("unknown key 'steps'"));
 }
 
+/// Ports of a scheduled fabric, its warnings and its problems.
+fn ports(text: &str, settings: &[&str]) -> (Option<u64>, String, String) {
+    const PORTS: &[ParamSpec] = &[ParamSpec::new("ports", Kind::Count, "16", "ports of the switch", "")];
+    let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+    let doc = match Document::from_text("s.toml", text, &settings) {
+        Ok(doc) => doc,
+        Err(p) => return (None, String::new(), p.to_string()),
+    };
+    let spec = SectionSpec::once("scheduled_fabric", "The fabric.", vec![PORTS]);
+    let value = doc.open(&spec).take(|s| s.count("ports"));
+    let end = doc.finish().err().map(|p| p.to_string()).unwrap_or_default();
+    (value, doc.warnings().to_string(), end)
+}
+
+#[test]
+fn an_old_name_of_a_section_works_with_a_warning_that_names_the_new_one() {
+    assert_eq!(ports("[scheduled_fabric]\nports = 4\n", &[]), (Some(4), String::new(), String::new()));
+    let warning = "s.toml:1:2: warning: write [scheduled_fabric] instead of [fabric], its old name (the old name still works)";
+    assert_eq!(ports("[fabric]\nports = 4\n", &[]), (Some(4), warning.into(), String::new()));
+    // A setting reaches the section under either name, whichever name the file has.
+    for text in ["[fabric]\nports = 4\n", "[scheduled_fabric]\nports = 4\n", ""] {
+        let (value, warnings, end) = ports(text, &["fabric.ports=8"]);
+        assert_eq!((value, end.as_str()), (Some(8), ""), "{text}");
+        assert!(warnings.contains("--set fabric.ports=8:1: warning: write [scheduled_fabric]"), "{warnings}");
+        assert_eq!(ports(text, &["scheduled_fabric.ports=8"]).0, Some(8), "{text}");
+    }
+    let (_, _, end) = ports("[fabric]\nports = 4\n[scheduled_fabric]\nports = 4\n", &[]);
+    assert!(end.contains("s.toml:1:2") && end.contains("[fabric] is the old name of [scheduled_fabric], which is given too"), "{end}");
+}
+
+#[test]
+fn an_alias_of_a_kind_is_that_kind() {
+    const KMIN: &[ParamSpec] = &[ParamSpec::new("kmin", Kind::Bytes, "5KB", "marking starts", "")];
+    let kinds = vec![KindSpec { name: "none", doc: "nothing", specs: vec![] }, KindSpec { name: "red", doc: "marks", specs: vec![KMIN] }];
+    let spec = SectionSpec::once("detection", "Detection.", vec![]).kinds("kind", Some("none"), kinds).aliases(&[("ecn", "red")]);
+    let read = |text: &str, settings: &[&str]| {
+        let settings: Vec<Override> = settings.iter().map(|s| Override::set(s).unwrap()).collect();
+        let mut doc = Document::from_text("s.toml", text, &settings).unwrap();
+        doc.spread_kinds(std::slice::from_ref(&spec));
+        let mut section = doc.open(&spec);
+        let value = (section.kind(), section.take(|s| s.bytes_opt("kmin")).flatten().map(|b| b.0));
+        doc.finish().unwrap();
+        assert_eq!(doc.warnings().to_string(), "", "{text}");
+        value
+    };
+    let wanted = (Some("red"), Some(7_000));
+    assert_eq!(read("[detection]\nkind = \"ecn\"\nkmin = \"7KB\"\n", &[]), wanted);
+    assert_eq!(read("[detection]\nkind = \"ecn\"\n[detection.ecn]\nkmin = \"7KB\"\n", &[]), wanted);
+    assert_eq!(read("[detection]\nkind = \"red\"\n[detection.ecn]\nkmin = \"7KB\"\n", &[]), wanted);
+    assert_eq!(read("[detection]\nkind = \"red\"\nkmin = \"7KB\"\n", &["detection=ecn"]), wanted);
+    assert_eq!(read("[detection]\nkind = \"none\"\n[detection.red]\nkmin = \"7KB\"\n", &["detection.kind=ecn"]), wanted);
+}
+
 #[test]
 fn the_schema_marks_old_names_as_deprecated() {
     let s = schema(&[SectionSpec::once("run", "The run.", vec![RENAMED])]);

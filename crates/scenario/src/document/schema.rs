@@ -56,7 +56,10 @@ fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
         let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(kind.iter().flat_map(|k| &k.specs)).copied().collect();
         let (mut properties, mut required) = keys(&tables);
         if let (Some(kind), Some(kinds)) = (kind, &spec.kinds) {
-            properties.insert(kinds.key.into(), json!({"const": kind.name, "description": kind.doc}));
+            let names: Vec<&str> = kinds.names_of(kind.name).collect();
+            let name = if let [name] = names[..] { json!({"const": name}) } else { json!({"enum": names}) };
+            properties.insert(kinds.key.into(), name);
+            properties[kinds.key]["description"] = json!(kind.doc);
             if kinds.default != Some(kind.name) {
                 required.push(kinds.key.into());
             }
