@@ -200,14 +200,14 @@ def test_a_plan_is_any_mapping(ring: Path) -> None:
     flat = plan(ring, set={"run.duration": "100us", "run.title": "x", "flow_control.pfc.xoff": "700KB", "flow_control.pfc.xon": "600KB"})
     nested = plan(
         ring,
-        set={"run": {"duration": np.str_("100us"), "title": "x"}, "flow_control__pfc": {"xoff": "700KB", "xon": "600KB"}, "host.mtu": None},
+        set={"run": {"duration": np.str_("100us"), "title": "x"}, "flow_control__pfc": {"xoff": "700KB", "xon": "600KB"}, "host.frame_max": None},
         grid={"flow_control": np.array(["pfc", "gfc-buffer"]), "switch": {"discipline": ("fifo", "round-robin")}},
         seeds=np.array([1, 2]),
         title=None,
         point=None,
     )
     assert xoff.sweep(nested).runs.equals(xoff.sweep(flat).runs)
-    points = xoff.sweep(plan(ring, grid={}, set={}, point=[{"run": {"duration": "100us"}}, {"run.duration": "200us", "host.mtu": None}]))
+    points = xoff.sweep(plan(ring, grid={}, set={}, point=[{"run": {"duration": "100us"}}, {"run.duration": "200us", "host.frame_max": None}]))
     assert points.runs["run.duration"].to_list() == ["100us", "100us", "200us", "200us"]
     title = "\U0001f980 \x7f\t\n \"quoted\" 'single' \\ / = 100 %"
     assert xoff.sweep(plan(ring, seeds=1, title=title, grid={}, set={"run.duration": "100us"})).manifest["title"] == title

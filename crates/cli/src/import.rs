@@ -59,10 +59,9 @@ Examples:
     --length 100km --out zoo.toml
   xoff check ibnetdiscover:fabric.topo,opensm-lfts.dump
   xoff check sonic:configs/
-  xoff import hpcc config.txt --out out/hpcc  # the same as xoff hpcc
 
 A network of any of these formats may stand in place of a topology, as FORMAT:FILE,FILE,...,key=value. docs/imports.md lists what is
-read of each format.
+read of each format. The command `import hpcc` is the command `hpcc`: it replays a configuration of the HPCC simulator.
 
 Exit codes: 0 done; 2 bad input, with file and place.";
 

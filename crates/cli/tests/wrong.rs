@@ -32,7 +32,8 @@ fn wrong_scenarios() {
         format!("[topology]\nkind = \"custom\"\n{node}{node}").into_bytes()
     };
     let incast = |inputs: &str| {
-        format!("[scheduled_fabric]\nkind = \"clos\"\n[traffic]\nkind = \"incast\"\nload = 0.5\ninputs = [{inputs}]\noutput = 1\n").into_bytes()
+        format!("[scheduled_fabric]\nkind = \"clos\"\n[traffic]\nkind = \"incast\"\nload = 0.5\ninputs = [{inputs}]\noutput = 1\n")
+            .into_bytes()
     };
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(RING.encode_utf16().flat_map(u16::to_le_bytes)).collect();
     let rows: Vec<Row> = vec![

@@ -56,8 +56,12 @@ pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<PortPauses> {
             }
         }
         for (port, sum) in sums {
-            let row =
-                ports.entry(port).or_insert_with(|| PortPauses { port: port.into(), pauses: none(), paused_ps: none(), blocked_ps: none() });
+            let row = ports.entry(port).or_insert_with(|| PortPauses {
+                port: port.into(),
+                pauses: none(),
+                paused_ps: none(),
+                blocked_ps: none(),
+            });
             let [pauses, paused_ps, blocked_ps] = sum.map(|v| v as f64 / runs.len() as f64);
             (row.pauses[s], row.paused_ps[s], row.blocked_ps[s]) = (pauses, paused_ps, blocked_ps);
         }

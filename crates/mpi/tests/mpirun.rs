@@ -161,7 +161,8 @@ fn what_cannot_be_shared_is_refused() {
     let (a, b) = (file("a.toml", star), file("b.toml", &star.replace("300KB", "301KB")));
     let closed = file("closed.toml", &star.replace("permutation\"", "closed-loop\"\ndifferent_rack = false"));
     let broken = file("broken.toml", &star.replace("star", "stra"));
-    let fabric = file("fabric.toml", "[scheduled_fabric]\nkind = \"ideal\"\nports = 4\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n");
+    let fabric =
+        file("fabric.toml", "[scheduled_fabric]\nkind = \"ideal\"\nports = 4\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n");
     let absent = dir.path().join("absent.toml").display().to_string();
     for (arguments, why) in [
         (vec![&closed[..]], "a closed loop numbers its flows"),

@@ -155,7 +155,9 @@ fn load_for(path: PathBuf, mut settings: Vec<(String, String)>, laws: &Laws) -> 
     };
     if let Ok(Scenario::Fabric(_)) = load(path, &settings[..without]) {
         let what = "a scheduled fabric has no flow control and no rate control of its own";
-        return Err(Failure::Input(Problem::new(what, "a law written in Python needs a network: [topology] instead of [scheduled_fabric]").into()));
+        return Err(Failure::Input(
+            Problem::new(what, "a law written in Python needs a network: [topology] instead of [scheduled_fabric]").into(),
+        ));
     }
     Err(failed)
 }

@@ -147,16 +147,12 @@ fn fill_jobs(t: &mut Tables, n: u64) {
             .push(RankRow { job: Label(1), rank: i as u32, host: Node(i as u32 % 2), end_ps, exposed_ps: 4 * i, ..RankRow::default() })
             .unwrap();
         t.collectives
-            .push(CollectiveRow {
-                collective: Label(i as u32 % 2),
-                end_ps,
-                bytes: 8 * i,
-                bus_bps: end_ps,
-                ..CollectiveRow::default()
-            })
+            .push(CollectiveRow { collective: Label(i as u32 % 2), end_ps, bytes: 8 * i, bus_bps: end_ps, ..CollectiveRow::default() })
             .unwrap();
         let cause = [Cause::Pause, Cause::RateLimit, Cause::Queueing][i as usize % 3];
-        t.critical_path.push(PathRow { position: i as u32, start_ps: i, end_ps: i + 1, cause, flow: end_ps, ..PathRow::default() }).unwrap();
+        t.critical_path
+            .push(PathRow { position: i as u32, start_ps: i, end_ps: i + 1, cause, flow: end_ps, ..PathRow::default() })
+            .unwrap();
         let work = [Operation::Compute, Operation::Send, Operation::Receive][i as usize % 3];
         t.operations.push(OperationRow { operation: i as u32, work, bytes: end_ps, ..OperationRow::default() }).unwrap();
     }
@@ -266,10 +262,7 @@ fn every_table_reads_back_as_written() {
     assert_eq!(numbers(&b, "priority")[..2], [None, Some(5)]);
     assert_eq!(numbers(&b, "flow")[..4], [None, None, Some(2), None]);
     assert_eq!(texts(&b, "source")[..3], ["measured", "flow_control", "rate_control"]);
-    assert_eq!(
-        (numbers(&b, "time_ps"), numbers(&b, "rate_bps"), texts(&b, "port").len()),
-        (some(|i| i), some(|_| 5_000_000_000), 10)
-    );
+    assert_eq!((numbers(&b, "time_ps"), numbers(&b, "rate_bps"), texts(&b, "port").len()), (some(|i| i), some(|_| 5_000_000_000), 10));
 
     let b = get("control");
     assert_eq!(texts(&b, "direction")[..2], ["sent", "received"]);
@@ -639,7 +632,8 @@ fn earlier_names_of_columns_are_read() {
     let b = read::batches(&dir, "pauses").unwrap();
     assert_eq!((numbers(&b, "start_ps"), numbers(&b, "end_ps")), (vec![Some(5)], vec![Some(9)]));
 
-    let fields: Vec<Field> = b[0].schema().fields().iter().zip(text.split(['\n', ','])).map(|(f, old)| f.as_ref().clone().with_name(old)).collect();
+    let fields: Vec<Field> =
+        b[0].schema().fields().iter().zip(text.split(['\n', ','])).map(|(f, old)| f.as_ref().clone().with_name(old)).collect();
     let old = RecordBatch::try_new(Arc::new(Schema::new(fields)), b[0].columns().to_vec()).unwrap();
     fs::remove_file(dir.join("pauses.csv")).unwrap();
     let mut file = ArrowWriter::try_new(fs::File::create(dir.join("pauses.parquet")).unwrap(), old.schema(), None).unwrap();

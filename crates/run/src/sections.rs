@@ -152,7 +152,8 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
 ];
 
 pub(crate) const HOST: &[ParamSpec] = &[
-    ParamSpec::new("frame_max", Kind::Bytes, "1500B", "largest frame on the wire, header included", "GFC section 5.4").renamed_from(&["mtu"]),
+    ParamSpec::new("frame_max", Kind::Bytes, "1500B", "largest frame on the wire, header included", "GFC section 5.4")
+        .renamed_from(&["mtu"]),
     ParamSpec::new(
         "header",
         Kind::Bytes,
@@ -329,7 +330,8 @@ pub(crate) fn flow_control() -> SectionSpec {
 }
 pub(crate) fn detection() -> SectionSpec {
     let kinds = xoff_mech::detection::REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: vec![e.params] });
-    SectionSpec::once("detection", "Congestion detection at every switch egress.", vec![]).kinds("kind", Some("none"), kinds.collect())
+    SectionSpec::once("detection", "Congestion detection at every switch egress.", vec![])
+        .kinds("kind", Some("none"), kinds.collect())
         .aliases(&[("ecn", "red"), ("wred", "red")])
 }
 pub(crate) fn rate_control() -> SectionSpec {

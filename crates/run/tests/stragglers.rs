@@ -57,11 +57,7 @@ fn an_incast_beside_the_job_is_named() {
     let (port, with) = e.shared.expect("others");
     let others: Vec<&str> = with.iter().map(|w| w.1.as_str()).collect();
     assert_eq!((port.as_str(), others), ("L2->H3", vec!["H2", "H5"]));
-    assert!(
-        f.summary.active.iter().any(|w| w.contains("it shared L2->H3 with 2 flows of other hosts")),
-        "{:?}",
-        f.summary.active
-    );
+    assert!(f.summary.active.iter().any(|w| w.contains("it shared L2->H3 with 2 flows of other hosts")), "{:?}", f.summary.active);
 }
 
 /// Nothing holds a message: the rank that computes longer is named, and the last message waited for.

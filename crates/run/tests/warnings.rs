@@ -39,7 +39,8 @@ fn what_will_not_happen_is_warned_of_at_its_place() {
     }
     assert_eq!(warned(&format!("{STAR}{FLOW}")), [""; 0], "a run in which all happens has no warning");
     let old = warned(&format!("{STAR}{FLOW}[host]\nmtu = \"9000B\"\n[[pause_storm]]\nhost = \"H1\"\nfrom = \"10us\"\nuntil = \"500us\"\n"));
-    let expected = [("frame_max", "mtu"), ("start", "from"), ("stop", "until")].map(|(new, old)| format!("write '{new}' instead of '{old}', its old name"));
+    let expected = [("frame_max", "mtu"), ("start", "from"), ("stop", "until")]
+        .map(|(new, old)| format!("write '{new}' instead of '{old}', its old name"));
     assert!(old.len() == 3 && expected.iter().all(|e| old.iter().any(|w| w.contains(e))), "{old:?}");
     assert_eq!(warned(&format!("{STAR}{FLOW}[detection]\nkind = \"wred\"\n[rate_control]\nkind = \"dcqcn\"\n")), [""; 0]);
     assert_eq!(warned(&format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n[detection]\nkind = \"red\"\n")), [""; 0]);

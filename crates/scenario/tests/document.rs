@@ -401,7 +401,7 @@ fn an_old_name_of_a_section_works_with_a_warning_that_names_the_new_one() {
     for text in ["[fabric]\nports = 4\n", "[scheduled_fabric]\nports = 4\n", ""] {
         let (value, warnings, end) = ports(text, &["fabric.ports=8"]);
         assert_eq!((value, end.as_str()), (Some(8), ""), "{text}");
-        assert!(warnings.contains("--set fabric.ports=8:1: warning: write [scheduled_fabric]"), "{warnings}");
+        assert!(warnings.contains("--set fabric.ports=8: warning: write [scheduled_fabric]"), "{warnings}");
         assert_eq!(ports(text, &["scheduled_fabric.ports=8"]).0, Some(8), "{text}");
     }
     let (_, _, end) = ports("[fabric]\nports = 4\n[scheduled_fabric]\nports = 4\n", &[]);

@@ -130,11 +130,7 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     if duration.0 > 0 && from >= duration {
         s.warn(&ParamError::new("start", format!("start {from} >= run.duration {duration}: the storm never starts"), "an earlier time"));
     } else if let Some(until) = until.filter(|&u| duration.0 > 0 && u > duration) {
-        s.has_no_effect(
-            "stop",
-            &format!("stop {until} > run.duration {duration}, where the run ends"),
-            "an earlier time, or a longer run",
-        );
+        s.has_no_effect("stop", &format!("stop {until} > run.duration {duration}, where the run ends"), "an earlier time, or a longer run");
     }
     if let Some(until) = until.filter(|&u| interval.0 >= u.0 - from.0) {
         let why = format!("the storm is over at {until}, before a second message");

@@ -84,7 +84,9 @@ pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Prob
 pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
-        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [scheduled_fabric]").at(section.place("")).into());
+        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [scheduled_fabric]")
+            .at(section.place(""))
+            .into());
     }
     doc.spread_kinds(&sections::sections());
     let doc = &doc;
