@@ -11,7 +11,7 @@ use crate::answers;
     after_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json\n  xoff schema answers > answers.schema.json"
 )]
 pub struct Args {
-    /// Of what: scenarios of a network ([topology]), those of a scheduled fabric ([fabric]), or what --json prints
+    /// Of what: scenarios of a network ([topology]), those of a scheduled fabric ([scheduled_fabric]), or what --json prints
     #[arg(value_enum, default_value_t)]
     of: Of,
 }

@@ -72,7 +72,7 @@ fn workload(kind: &str, keys: &str) -> String {
 }
 
 fn fabric(keys: &str, more: &str) -> String {
-    format!("[run]\nduration = \"10us\"\n[fabric]\n{keys}\n[traffic]\nkind = \"uniform\"\nload = 0.5\n{more}\n")
+    format!("[run]\nduration = \"10us\"\n[scheduled_fabric]\n{keys}\n[traffic]\nkind = \"uniform\"\nload = 0.5\n{more}\n")
 }
 
 /// Checks rows of (name, scenario, words of the refusal).

@@ -36,7 +36,7 @@ fn what_does_not_fit_is_refused() {
 fn numbers_of_a_fabric_that_do_not_fit_are_refused() {
     let text = |traffic: &str, core: &str| {
         format!(
-            "[run]\nduration = \"10us\"\nwarm_up = \"1us\"\nwindow = \"1us\"\n[fabric]\n{core}\n[traffic]\n{traffic}load = 0.5\nsize = \"40B\"\n"
+            "[run]\nduration = \"10us\"\nwarm_up = \"1us\"\nwindow = \"1us\"\n[scheduled_fabric]\n{core}\n[traffic]\n{traffic}load = 0.5\nsize = \"40B\"\n"
         )
     };
     let uniform = "kind = \"uniform\"\n";
