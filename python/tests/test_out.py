@@ -46,6 +46,6 @@ def test_tables_of_another_run_are_refused(ring: Path, tmp_path: Path) -> None:
 
 def test_a_folder_of_a_sweep_is_no_folder_of_a_run(ring: Path, tmp_path: Path) -> None:
     xoff.sweep({"scenario": str(ring), "seeds": 1, "set": SHORT}, out=tmp_path)
-    assert names(tmp_path) >= {".xoff", "cells", "index.html", "manifest.json", "runs.parquet", "table.csv"}
+    assert names(tmp_path) >= {".xoff", "finished", "index.html", "manifest.json", "runs.parquet", "table.csv"}
     with pytest.raises(xoff.RunError, match="holds results of 'xoff sweep'"):
         xoff.run(ring, SHORT, out=tmp_path)

@@ -45,10 +45,10 @@ def digest(folder: Path) -> str:
     return hashlib.sha256((folder / "runs.parquet").read_bytes()).hexdigest()
 
 
-def test_one_row_for_each_cell(ring: Path) -> None:
+def test_one_row_for_each_run(ring: Path) -> None:
     sweep = xoff.sweep(plan(ring))
-    assert sweep.complete and sweep.headline == "8 of 8 cells done" and sweep.folder is None
-    rows = sweep.runs.select("cell", "flow_control", "switch.discipline", "seed").rows()
+    assert sweep.complete and sweep.headline == "8 of 8 runs done" and sweep.folder is None
+    rows = sweep.runs.select("run", "flow_control", "switch.discipline", "seed").rows()
     assert rows[:3] == [(0, "pfc", "fifo", 1), (1, "pfc", "fifo", 2), (2, "pfc", "round-robin", 1)] and len(rows) == 8
     run = xoff.run(ring, plan(ring)["set"], seed=2, flow_control="pfc", switch__discipline="fifo")
     assert sweep.runs["result_hash"][1] == run.result_hash
@@ -87,7 +87,7 @@ def test_every_executor_gives_the_same_bytes(ring: Path, tmp_path: Path) -> None
         xoff.sweep(plan(ring), processes, out=tmp_path / "processes")
     assert len({digest(tmp_path / name) for name in ("local", "threads", "processes")}) == 1
     # A Hive dataset: the parameters are names of folders.
-    dataset = pl.scan_parquet(tmp_path / "local" / "runs" / "**" / "*.parquet", hive_partitioning=True).collect().sort("cell")
+    dataset = pl.scan_parquet(tmp_path / "local" / "runs" / "**" / "*.parquet", hive_partitioning=True).collect().sort("run")
     whole = pl.read_parquet(tmp_path / "local" / "runs.parquet")
     assert dataset.select(whole.columns).equals(whole)
 
@@ -124,7 +124,7 @@ def test_measures_are_columns(ring: Path, tmp_path: Path) -> None:
 
     failed = xoff.sweep(plan(ring), measure=wrong, out=tmp_path)
     assert len(failed.failed) == 8 and "measure: KeyError" in failed.failed[0]["error"]
-    # Another measure: the cells run again.
+    # Another measure: the runs are repeated.
     assert xoff.sweep(plan(ring), measure=queue, out=tmp_path).complete
 
 
@@ -189,7 +189,7 @@ def test_a_measure_is_the_same_in_another_process(tmp_path: Path) -> None:
 
 
 def test_a_measure_has_columns_of_its_own(ring: Path) -> None:
-    for name in ("seed", "cell", "status", "deadlock", "flow_control"):
+    for name in ("seed", "run", "status", "deadlock", "flow_control"):
         sweep = xoff.sweep(plan(ring, seeds=1, set={"run.duration": "100us"}), measure=lambda run, name=name: {name: 3})  # type: ignore[misc]
         assert len(sweep.failed) == 4 and f"'{name}' is a column of the results already" in sweep.failed[0]["error"]
 
@@ -227,14 +227,14 @@ def test_executors_that_are_none(ring: Path, tmp_path: Path) -> None:
         xoff.sweep(plan(ring), 3)  # type: ignore[arg-type]
 
     class Returns:
-        """What another version may return for some cells."""
+        """What another version may return for some runs."""
 
         def submit(self, fn: Any, plan: str, index: int, measure: Any) -> concurrent.futures.Future[Any]:
             future: concurrent.futures.Future[Any] = concurrent.futures.Future()
             future.set_result({3: None, 4: ("x", []), 5: ("{}", []), 6: 3}.get(index) if index in (3, 4, 5, 6) else fn(plan, index, measure))
             return future
 
-    with pytest.raises(xoff.RunError, match="4 of 8 cells did not come back; cell 3 ") as e:
+    with pytest.raises(xoff.RunError, match="4 of 8 runs did not come back; run 3 ") as e:
         xoff.sweep(plan(ring), Returns(), out=tmp_path)
     assert e.value.partial.missing == [3, 4, 5, 6]  # type: ignore[attr-defined]
     assert xoff.sweep(plan(ring), out=tmp_path).complete
@@ -247,10 +247,10 @@ def test_one_seed_has_no_interval(ring: Path) -> None:
     assert len(dataclasses.replace(sweep, table=none).plot("throughput_bps").axes) == 1
 
 
-def test_a_failing_cell_is_a_row(ring: Path, tmp_path: Path) -> None:
+def test_a_failing_run_is_a_row(ring: Path, tmp_path: Path) -> None:
     # Alone both are right; together the buffer is smaller than the threshold needs.
     grid = {"switch.buffer": ["1MB", "100KB"], "flow_control": ["none", "pfc"]}
-    with pytest.warns(xoff.ScenarioWarning, match="1 of 4 cells failed"):
+    with pytest.warns(xoff.ScenarioWarning, match="1 of 4 runs failed"):
         sweep = xoff.sweep({"scenario": str(ring), "grid": grid, "set": {"run.duration": "1ms"}, "seeds": 1}, out=tmp_path)
     assert sweep.runs["status"].to_list() == ["done", "done", "done", "failed"]
     assert "xoff" in sweep.failed[0]["error"] and not sweep.complete
@@ -279,18 +279,18 @@ def test_an_interrupt_keeps_what_is_finished(ring: Path, tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         xoff.sweep(long, out=tmp_path)
     assert time.monotonic() - started < 20
-    kept = len(list(tmp_path.glob("cells/*/*.json")))
+    kept = len(list(tmp_path.glob("finished/*/*.json")))
     assert 0 < kept < 1600
-    # The folder is free, and a smaller plan of the same cells keeps what it has.
+    # The folder is free, and a smaller plan of the same runs keeps what it has.
     small = xoff.sweep(long | {"seeds": 3}, out=tmp_path)
-    assert small.complete and len(list(tmp_path.glob("cells/*/*.json"))) < kept + 12
+    assert small.complete and len(list(tmp_path.glob("finished/*/*.json"))) < kept + 12
 
 
 def test_a_plan_that_grows_keeps_its_cells(ring: Path, tmp_path: Path) -> None:
     xoff.sweep(plan(ring, seeds=1), out=tmp_path / "a")
-    before = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "a").glob("cells/*/*.json")}
+    before = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "a").glob("finished/*/*.json")}
     xoff.sweep(plan(ring, seeds=2), out=tmp_path / "a")
-    after = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "a").glob("cells/*/*.json")}
+    after = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "a").glob("finished/*/*.json")}
     assert len(before) == 4 and len(after) == 8 and before.items() <= after.items()
     xoff.sweep(plan(ring, seeds=2), out=tmp_path / "b")
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
@@ -309,7 +309,7 @@ def test_dead_workers_lose_nothing(ring: Path, tmp_path: Path) -> None:
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
         with pytest.raises(concurrent.futures.process.BrokenProcessPool):
             processes.submit(die_once, str(tmp_path / "flag")).result()
-        with pytest.raises(xoff.RunError, match="8 of 8 cells did not come back.*the same call goes on") as e:
+        with pytest.raises(xoff.RunError, match="8 of 8 runs did not come back.*the same call goes on") as e:
             xoff.sweep(plan(ring), processes, out=tmp_path / "a")
     assert getattr(e.value, "partial").missing == list(range(8))  # noqa: B009
     assert xoff.sweep(plan(ring), out=tmp_path / "a").complete
@@ -326,7 +326,7 @@ if __name__ == "__main__":
 
 
 def test_dask_killed_twice_and_a_worker_in_the_middle(ring: Path, tmp_path: Path, full: bool) -> None:
-    """200 cells, or a thousand with --full, by a scheduler and two workers, processes on the loopback address. The client is killed
+    """200 runs, or a thousand with --full, by a scheduler and two workers, processes on the loopback address. The client is killed
     twice, a worker once."""
     pytest.importorskip("distributed")
     seeds = 250 if full else 50
@@ -344,7 +344,7 @@ def test_dask_killed_twice_and_a_worker_in_the_middle(ring: Path, tmp_path: Path
         return started[-1]
 
     def kept() -> int:
-        return len(list(tmp_path.glob("dask/cells/*/*.json")))
+        return len(list(tmp_path.glob("dask/finished/*/*.json")))
 
     def kill_at(process: subprocess.Popen[str], cells: int) -> None:
         until = time.monotonic() + 90
@@ -368,7 +368,7 @@ def test_dask_killed_twice_and_a_worker_in_the_middle(ring: Path, tmp_path: Path
         kill_at(start(*sweep), seeds)
         last = start(*sweep)
         kill_at(workers[0], 2 * seeds)
-        assert last.communicate(timeout=120)[0] == f"{4 * seeds} of {4 * seeds} cells done\n"
+        assert last.communicate(timeout=120)[0] == f"{4 * seeds} of {4 * seeds} runs done\n"
     finally:
         for process in started:
             process.kill()

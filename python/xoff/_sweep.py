@@ -31,7 +31,7 @@ Returned = tuple[str, list[tuple[str, bytes]]]
 LOOK = 0.2
 """Between two looks at what executors have finished [s]."""
 TRIES = 3
-"""How often a cell is submitted whose worker died."""
+"""How often a run is submitted whose worker died."""
 
 
 class Executor(Protocol):
@@ -45,12 +45,12 @@ class Sweep:
     """What a sweep came to."""
 
     runs: pl.DataFrame
-    """A row for each cell that ended: ``cell``, the parameters, ``seed``, ``status``, what was measured, ``error``."""
+    """A row for each run that ended: ``run``, the parameters, ``seed``, ``status``, what was measured, ``error``."""
     table: pl.DataFrame
     """A row for each combination and column: mean or share over the seeds with its 95 % interval, and the difference to the first
     combination, seed by seed."""
     manifest: dict[str, Any]
-    """All about it: ``cells`` (``total``, ``done``, ``failed``, ``missing``), ``parameters``, ``seeds``, ``runs_hash``, ..."""
+    """All about it: ``runs`` (``total``, ``done``, ``failed``, ``missing``), ``parameters``, ``seeds``, ``runs_hash``, ..."""
     folder: Path | None
     """Where the results are; ``None``: only here."""
     page: str
@@ -58,23 +58,23 @@ class Sweep:
 
     @property
     def headline(self) -> str:
-        """How many cells are done, in words."""
+        """How many runs are done, in words."""
         return cast(str, self.manifest["headline"])
 
     @property
     def complete(self) -> bool:
-        """Whether every cell has a result."""
-        cells = self.manifest["cells"]
-        return cast(bool, cells["done"] == cells["total"])
+        """Whether every run has a result."""
+        runs = self.manifest["runs"]
+        return cast(bool, runs["done"] == runs["total"])
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """The cells that failed: ``cell``, ``values``, ``error``."""
+        """The runs that failed: ``run``, ``values``, ``error``."""
         return cast("list[dict[str, Any]]", self.manifest["failed"])
 
     @property
     def missing(self) -> list[int]:
-        """Numbers of the cells that did not run."""
+        """Numbers of the missing runs."""
         return cast("list[int]", self.manifest["missing"])
 
     @property
@@ -126,19 +126,19 @@ def sweep(
 
     ``executor``: any ``concurrent.futures.Executor``, Dask's client, MPI's ``MPIPoolExecutor``, submitit's ``AutoExecutor``; by default
     all cores of this machine, ``workers`` at a time. A worker needs xoff of the same version and no folder: it receives plan and
-    scenario, and returns its row; only files that the scenario names itself must be there too. A cell whose worker died is submitted
+    scenario, and returns its row; only files that the scenario names itself must be there too. A run whose worker died is submitted
     again, twice at most.
 
-    ``out``: folder of the results, as that of ``xoff sweep``. Every finished cell is kept there at once, and the same call goes on where
+    ``out``: folder of the results, as that of ``xoff sweep``. Every finished run is kept there at once, and the same call goes on where
     a killed one stopped. Without it the results are only in what is returned. ``force``: use a folder that holds something else.
 
-    ``measure``: further columns, ``measure=lambda run: {"queue": run.queues["bytes"].mean()}``; where other processes run the cells it
+    ``measure``: further columns, ``measure=lambda run: {"queue": run.queues["bytes"].mean()}``; where other processes execute the runs it
     must be a function that they can import.
 
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
 
-    A cell that fails is a row with its error, and a warning. Raises :class:`xoff.ScenarioError` if the plan is wrong, with file, line,
-    column and hint; :class:`xoff.RunError` if results cannot be kept, or cells did not come back: what did is in its attribute
+    A run that fails is a row with its error, and a warning. Raises :class:`xoff.ScenarioError` if the plan is wrong, with file, line,
+    column and hint; :class:`xoff.RunError` if results cannot be kept, or runs did not come back: what did is in its attribute
     ``partial``, and kept.
     """
     if executor is not None and not hasattr(executor, "submit"):
@@ -188,14 +188,14 @@ def _sweep(
     if lost:
         index, why = min(lost.items(), key=lambda item: item[0])
         error = RunError(
-            f"{len(lost)} of {len(core)} cells did not come back; cell {index} ({core.words(index)}): {type(why).__name__}: {why}"
+            f"{len(lost)} of {len(core)} runs did not come back; run {index} ({core.words(index)}): {type(why).__name__}: {why}"
             + (f" (what did is kept in {folder}; the same call goes on)" if stays else "")
         )
         error.partial = result  # type: ignore[attr-defined]
         raise error from why
     if result.failed:
         first = result.failed[0]
-        what = f"{len(result.failed)} of {len(core)} cells failed; cell {first['cell']} ({first['values']}): {first['error']}"
+        what = f"{len(result.failed)} of {len(core)} runs failed; run {first['run']} ({first['values']}): {first['error']}"
         warnings.warn(what, ScenarioWarning, stacklevel=3)
     return result
 
@@ -206,13 +206,13 @@ def _step(core: _core.Sweep) -> Step:
 
 
 def cell(plan: str, index: int, measure: Measure | None) -> Returned:
-    """What a worker does: one cell of a frozen plan."""
+    """What a worker does: one run of a frozen plan."""
     kept, tables, ended = _core.sweep_cell(plan, index, measure is not None)
     if measure is None or ended is None:
         return kept, tables
     shard = json.loads(kept)
     # Its words are the parameters: ``flow_control=pfc, seed=3``.
-    taken = {"cell", "status", "error"} | {name for name, _ in shard["values"]} | {w.partition("=")[0] for w in shard["cell"].split(", ")}
+    taken = {"run", "status", "error"} | {name for name, _ in shard["values"]} | {w.partition("=")[0] for w in shard["cell"].split(", ")}
     try:
         measured = dict(measure(Run(json.loads(ended.manifest), dict(ended.tables()), None)))
         values = [[str(name), _plain(name, value)] for name, value in measured.items()]
@@ -220,13 +220,13 @@ def cell(plan: str, index: int, measure: Measure | None) -> Returned:
             if name in taken:
                 raise ValueError(f"'{name}' is a column of the results already; choose another name")
         shard["values"] += values
-    except Exception as e:  # noqa: BLE001 - it is the cell's
+    except Exception as e:  # noqa: BLE001 - it is the run's
         shard |= {"status": "failed", "error": f"measure: {type(e).__name__}: {e}", "values": []}
     return json.dumps(shard) + "\n", tables
 
 
 def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, report: StepCallback | None) -> dict[int, BaseException]:
-    """Has an executor run the cells without a result; returns those that did not come back, and why."""
+    """Has an executor do the runs without a result; returns those that did not come back, and why."""
     plan, todo = core.freeze(), core.unfinished()
     kept, ended, failed, begun = len(core) - len(todo), 0, 0, time.monotonic()
     tries: dict[int, int] = dict.fromkeys(todo, 1)
@@ -257,11 +257,11 @@ def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, repor
                 try:
                     failed += not core.put(index, shard, tables)
                     ended += 1
-                except (TypeError, ValueError) as e:  # no row of this cell: another version, another function
+                except (TypeError, ValueError) as e:  # no row of this run: another version, another function
                     lost[index] = e
             if report is not None:
                 left = (time.monotonic() - begun) * (len(todo) - ended) / ended if ended else 0.0
-                what = f"{kept + ended} of {len(core)} cells{f', {failed} failed' if failed else ''}, {left:.0f} s left"
+                what = f"{kept + ended} of {len(core)} runs{f', {failed} failed' if failed else ''}, {left:.0f} s left"
                 report(Step((kept + ended) / len(core), what))
     except BaseException:
         for future in pending:

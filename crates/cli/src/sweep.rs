@@ -1,4 +1,4 @@
-//! `xoff sweep`: many combinations of values and seeds, on this machine or cell by cell for a scheduler.
+//! `xoff sweep`: many combinations of values and seeds, on this machine or one run a process for a scheduler.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,42 +17,42 @@ use crate::terminal;
 
 /// Run many combinations of values and seeds: one table, intervals, a report.
 ///
-/// The plan names a scenario, the values of its keys, and seeds; docs/sweeps.md describes it. Every finished cell is kept at once: the
-/// same command goes on where a killed one stopped. On a cluster each process of a job array takes one cell by its number (--index) into
+/// The plan names a scenario, the values of its keys, and seeds; docs/sweeps.md describes it. Every finished run is kept at once: the
+/// same command goes on where a killed one stopped. On a cluster each process of a job array takes one run by its number (--index) into
 /// a folder that all of them share, and --collect makes the results of what is there. runs.parquet has the same bytes in every case.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep\n  xoff sweep scenarios/sweeps/ring.toml --list  # how many cells?\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --index 0-9\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep --collect\n\nIn a job array of SLURM: --index $SLURM_ARRAY_TASK_ID"
+    after_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep\n  xoff sweep scenarios/sweeps/ring.toml --list  # how many runs?\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --index 0-9\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep --collect\n\nIn a job array of SLURM: --index $SLURM_ARRAY_TASK_ID"
 )]
 pub struct Args {
     /// Plan of the sweep
     plan: PathBuf,
-    /// Folder for the results; created if missing. Finished cells of an earlier sweep there are kept, those of another plan too
+    /// Folder for the results; created if missing. Finished runs of an earlier sweep there are kept, those of another plan too
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Run only these cells, numbered from 0: 7, 0-99 or 3,17,20-24. Others may run at the same time; write no results
-    #[arg(long, value_name = "CELLS", value_parser = cells, conflicts_with_all = ["collect", "list"])]
+    /// Execute only these runs, numbered from 0: 7, 0-99 or 3,17,20-24. Others may run at the same time; write no results
+    #[arg(long, value_name = "RUNS", value_parser = cells, conflicts_with_all = ["collect", "list"])]
     index: Option<Cells>,
     /// Run nothing: write the results of what is finished
     #[arg(long, conflicts_with = "list")]
     collect: bool,
-    /// Run nothing: list the cells, with --out those that are not finished
+    /// Run nothing: list the runs, with --out those that are not finished
     #[arg(long)]
     list: bool,
-    /// Cells that run at the same time; never changes a result [default: the number of cores]
+    /// Number of parallel runs; never changes a result [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 }
 
-/// Numbers of cells, as ranges with both ends.
+/// Numbers of runs, as ranges with both ends.
 #[derive(Clone, Debug)]
 struct Cells(Vec<(usize, usize)>);
 
 fn cells(text: &str) -> Result<Cells, String> {
     let number =
-        |t: &str| t.trim().parse::<usize>().map_err(|_| format!("'{t}' is not the number of a cell: expected 7, 0-99 or 3,17,20-24"));
+        |t: &str| t.trim().parse::<usize>().map_err(|_| format!("'{t}' is not the number of a run: expected 7, 0-99 or 3,17,20-24"));
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     Ok(answer(args, &collected, out))
 }
 
-/// Runs cells on the cores of this machine; an answer only if the user stopped it.
+/// Executes runs on the cores of this machine; an answer only if the user stopped it.
 fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Option<Answer>, Problems> {
     let bar = Bar::new("{bar:24} {msg} {elapsed_precise:.dim}");
     let threads = args.threads.map_or_else(xoff_run::cores, |n| n as usize);
@@ -125,15 +125,15 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
         Ok(Ended::Tried) => Ok(None),
         Ok(Ended::Stopped) => {
             let done = plan.len() - store.unfinished(plan).len();
-            let text = format!("interrupted: {done} of {} cells are done and kept; the same command goes on", plan.len());
-            let json = Stopped { answer: Conclusion::Interrupted, headline: &text, cells: CellsDone { total: plan.len(), done } };
+            let text = format!("interrupted: {done} of {} runs are done and kept; the same command continues", plan.len());
+            let json = Stopped { answer: Conclusion::Interrupted, headline: &text, runs: RunsDone { total: plan.len(), done } };
             Ok(Some(Answer::new(terminal::bad(&text), &json, Exit::Interrupted)))
         }
         Err(e) => {
             let done = plan.len() - store.unfinished(plan).len();
             let mut problems = bad(e, None);
             problems.push(Problem::new(
-                format!("the sweep ended: {done} of {} cells are done and kept", plan.len()),
+                format!("the sweep ended: {done} of {} runs are done and kept", plan.len()),
                 "free space, then run the same command again",
             ));
             Err(problems)
@@ -150,13 +150,13 @@ pub struct Stopped<'a> {
     /// How far it is, in a line.
     headline: &'a str,
     /// The same in numbers.
-    cells: CellsDone,
+    runs: RunsDone,
 }
 
-/// Cells that are done, among all.
+/// Runs that are done, among all.
 #[derive(JsonSchema, Serialize)]
-struct CellsDone {
-    /// Cells of the plan.
+struct RunsDone {
+    /// Runs of the plan.
     total: usize,
     /// Those with a result.
     done: usize,
@@ -166,20 +166,20 @@ struct CellsDone {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "SweepIndex")]
 pub struct Ran {
-    /// `no`: at least one of these cells failed.
+    /// `no`: at least one of these runs failed.
     answer: Conclusion,
-    /// The cells of --index.
-    cells: Vec<One>,
+    /// The runs of --index.
+    runs: Vec<One>,
     /// Folder of the results.
     out: String,
 }
 
-/// A cell that ran.
+/// A finished run.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "RanCell")]
+#[schemars(rename = "FinishedRun")]
 struct One {
     /// Its number in the plan, from 0.
-    cell: usize,
+    run: usize,
     /// Its values, as text.
     values: String,
     /// How it ended.
@@ -188,27 +188,27 @@ struct One {
     error: Option<String>,
 }
 
-/// The cells of a plan.
+/// The runs of a plan.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "SweepList")]
 pub struct Listed<'a> {
-    /// Cells of the plan.
-    cells: usize,
+    /// Runs of the plan.
+    runs: usize,
     /// Combinations of values.
     combinations: usize,
     /// The seeds of each combination.
     seeds: &'a [u64],
-    /// Numbers of the cells that are not finished; without --out all.
+    /// Numbers of the runs that are not finished; without --out all.
     unfinished: Vec<usize>,
     /// The same as ranges, for --index or a job array.
     index: String,
 }
 
-/// Runs the cells of one process of a job array.
+/// Executes the runs of one process of a job array.
 fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, Problems> {
     if let Some((_, last)) = cells.0.iter().find(|(_, last)| *last >= plan.len()) {
-        let hint = format!("the plan has {} cells, numbered 0 to {}", plan.len(), plan.len() - 1);
-        return Err(Problem::new(format!("--index: there is no cell {last}"), hint).into());
+        let hint = format!("the plan has {} runs, numbered 0 to {}", plan.len(), plan.len() - 1);
+        return Err(Problem::new(format!("--index: there is no run {last}"), hint).into());
     }
     let mut own: Vec<usize> = cells.0.iter().flat_map(|&(first, last)| first..=last).collect();
     own.sort_unstable();
@@ -220,34 +220,34 @@ fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, 
         return Ok(interrupted);
     }
     let ended = own.iter().filter_map(|&i| Some((i, store.get(&plan.cell(i))?)));
-    let list: Vec<One> = ended.map(|(cell, s)| One { cell, values: s.cell, status: s.status, error: s.error }).collect();
+    let list: Vec<One> = ended.map(|(run, s)| One { run, values: s.cell, status: s.status, error: s.error }).collect();
     let failed = list.iter().filter(|one| one.status == Status::Failed).count();
     let conclusion = Conclusion::of(false, failed == 0);
     let mut text: String = list
         .iter()
         .map(|one| match &one.error {
-            None => format!("cell {}: done ({})\n", one.cell, one.values),
-            Some(error) => format!("{}\n", terminal::bad(&format!("cell {}: failed ({}): {error}", one.cell, one.values))),
+            None => format!("run {}: done ({})\n", one.run, one.values),
+            Some(error) => format!("{}\n", terminal::bad(&format!("run {}: failed ({}): {error}", one.run, one.values))),
         })
         .collect();
-    text += &format!("{} of {} cells ran before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
-    Ok(Answer::new(text, &Ran { answer: conclusion, cells: list, out: out.display().to_string() }, conclusion.into()))
+    text += &format!("{} of {} runs were done before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
+    Ok(Answer::new(text, &Ran { answer: conclusion, runs: list, out: out.display().to_string() }, conclusion.into()))
 }
 
-/// The cells of the plan.
+/// The runs of the plan.
 fn list(plan: &Plan, out: Option<&Path>) -> Result<Answer, Problems> {
     let seeds = terminal::counted(plan.seeds.len() as u64, "seed");
     let head = format!(
         "{}: {} x {seeds}",
-        terminal::counted(plan.len() as u64, "cell"),
+        terminal::counted(plan.len() as u64, "run"),
         terminal::counted(plan.combinations() as u64, "combination")
     );
     let unfinished = match out {
         None => (0..plan.len()).collect(),
         Some(out) => Store::read(out).unfinished(plan),
     };
-    let what = if out.is_some() { "Not finished" } else { "Cells" };
-    let mut t = terminal::table(["Cell", "Values"]);
+    let what = if out.is_some() { "Not finished" } else { "Runs" };
+    let mut t = terminal::table(["Run", "Values"]);
     unfinished.iter().take(100).for_each(|&i| {
         t.add_row([i.to_string(), plan.cell(i).words()]);
     });
@@ -255,19 +255,19 @@ fn list(plan: &Plan, out: Option<&Path>) -> Result<Answer, Problems> {
     let range = if unfinished.is_empty() { "none".into() } else { ranges(&unfinished) };
     let text = format!("{head}\n{what}: {range}\n\n{}{rest}", terminal::draw(&t));
     let index = ranges(&unfinished);
-    let json = Listed { cells: plan.len(), combinations: plan.combinations(), seeds: &plan.seeds, unfinished, index };
+    let json = Listed { runs: plan.len(), combinations: plan.combinations(), seeds: &plan.seeds, unfinished, index };
     Ok(Answer::new(text, &json, Exit::Done))
 }
 
 fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
-    let counts = c.manifest.cells;
+    let counts = c.manifest.runs;
     let conclusion = Conclusion::of(false, counts.is_complete());
     let title = if c.manifest.title.is_empty() { args.plan.display().to_string() } else { c.manifest.title.clone() };
     let headline = format!("{title}: {}", counts.headline());
     let mut text = if counts.is_complete() { terminal::good(&headline) } else { terminal::bad(&headline) };
     text.push('\n');
     for (cell, values, error) in c.failed.iter().take(3) {
-        text += &format!("cell {cell} ({values}): {}\n", error.lines().next().unwrap_or_default());
+        text += &format!("run {cell} ({values}): {}\n", error.lines().next().unwrap_or_default());
     }
     if c.failed.len() > 3 {
         text += &format!("... and {} more that failed; all are in the report\n", c.failed.len() - 3);

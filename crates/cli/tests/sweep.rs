@@ -1,4 +1,4 @@
-//! Sweeps as a user runs them: killed and resumed, cell by cell, two at a time, on a full disk, with wrong plans.
+//! Sweeps as a user runs them: killed and resumed, one run a process, two at a time, on a full disk, with wrong plans.
 #![cfg(unix)]
 
 mod support;
@@ -27,7 +27,7 @@ fn plan(dir: &Path, seeds: usize, duration: &str) -> String {
 
 fn cells(out: &Path) -> Vec<PathBuf> {
     let below = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
-    let all = below(&out.join("cells")).iter().flat_map(|dir| below(dir)).collect::<Vec<_>>();
+    let all = below(&out.join("finished")).iter().flat_map(|dir| below(dir)).collect::<Vec<_>>();
     all.into_iter().filter(|f| f.extension().is_some_and(|x| x == "json")).collect()
 }
 
@@ -35,11 +35,11 @@ fn begin(args: &[&str]) -> Child {
     command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Kills it when so many cells are kept.
+/// Kills it when so many runs are kept.
 fn kill_at(mut child: Child, out: &Path, kept: usize) {
     let begun = Instant::now();
     while cells(out).len() < kept {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{} cells", cells(out).len());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} runs", cells(out).len());
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -51,17 +51,17 @@ fn runs(out: &Path) -> Vec<u8> {
     std::fs::read(out.join("runs.parquet")).unwrap()
 }
 
-/// A thousand cells, whoever runs them and however often they are killed: the same bytes.
+/// A thousand runs, whoever executes them and however often they are killed: the same bytes.
 #[test]
-fn a_thousand_cells_give_the_same_bytes() {
+fn a_thousand_runs_give_the_same_bytes() {
     let dir = folder("sweep-thousand");
     let plan = plan(&dir, 250, "200us");
     let out = |name: &str| (dir.join(name), path(&dir, name));
     let (whole, name) = out("whole");
     let done = xoff(&["sweep", &plan, "--out", &name]);
     assert_eq!(done.code, 0, "{}", done.err);
-    assert!(done.out.starts_with("Ring: 1000 of 1000 cells done\n"), "{}", done.out);
-    let expected = ["cells", "figure.svg", "index.html", "manifest.json", "runs", "runs.parquet", "table.csv"];
+    assert!(done.out.starts_with("Ring: 1000 of 1000 runs done\n"), "{}", done.out);
+    let expected = ["figure.svg", "finished", "index.html", "manifest.json", "runs", "runs.parquet", "table.csv"];
     assert_eq!(files(&whole), expected);
 
     let (killed, name) = out("killed");
@@ -103,7 +103,7 @@ fn one_sweep_at_a_time_uses_a_folder() {
     let second = xoff(&["sweep", &plan, "--out", &name]);
     let holder = format!("is in use by process {} ('xoff sweep')", first.id());
     assert_eq!(second.complains(&[&holder, "wait until it has ended", "--out"]).code, 2);
-    // A cell of a job array may run all the same: it writes its own file.
+    // A run of a job array may start all the same: it writes its own file.
     assert_eq!(xoff(&["sweep", &plan, "--out", &name, "--index", "1999"]).code, 0);
     kill_at(first, &out, 1);
 
@@ -128,11 +128,11 @@ fn an_interrupt_keeps_what_is_finished() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
     let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
-    assert_eq!((json["answer"].as_str(), json["cells"]["done"].as_u64()), (Some("interrupted"), Some(cells(&out).len() as u64)));
+    assert_eq!((json["answer"].as_str(), json["runs"]["done"].as_u64()), (Some("interrupted"), Some(cells(&out).len() as u64)));
     assert!(!out.join("runs.parquet").exists());
 }
 
-/// No file may grow: the first cell cannot be kept, then the table cannot be written. What was finished is kept.
+/// No file may grow: the first run cannot be kept, then the table cannot be written. What was finished is kept.
 #[test]
 fn a_full_disk_loses_nothing() {
     let dir = folder("sweep-full");
@@ -154,7 +154,7 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
-fn a_cell_that_fails_is_named_and_the_others_are_done() {
+fn a_run_that_fails_is_named_and_the_others_are_done() {
     let dir = folder("sweep-failing");
     // Alone both are right.
     let text = format!(
@@ -165,14 +165,14 @@ fn a_cell_that_fails_is_named_and_the_others_are_done() {
     let (plan, out) = (path(&dir, "plan.toml"), path(&dir, "out"));
     let ran = xoff(&["sweep", &plan, "--out", &out]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.out.contains("3 of 4 cells done, 1 failed\ncell 3 (switch.buffer=100KB, flow_control=pfc, seed=1): "), "{}", ran.out);
+    assert!(ran.out.contains("3 of 4 runs done, 1 failed\nrun 3 (switch.buffer=100KB, flow_control=pfc, seed=1): "), "{}", ran.out);
     let json = xoff(&["sweep", &plan, "--out", &out, "--collect", "--json"]).json();
-    assert_eq!((json["answer"].as_str(), json["failed"][0]["cell"].as_u64()), (Some("no"), Some(3)));
+    assert_eq!((json["answer"].as_str(), json["failed"][0]["run"].as_u64()), (Some("no"), Some(3)));
     let page = std::fs::read_to_string(dir.join("out/index.html")).unwrap();
-    assert!(page.contains("Failed cells") && !page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"));
+    assert!(page.contains("Failed runs") && !page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"));
     let one = xoff(&["sweep", &plan, "--out", &out, "--index", "2-3"]);
     assert_eq!(one.code, 1);
-    assert!(one.out.contains("cell 2: done") && one.out.contains("cell 3: failed"), "{}", one.out);
+    assert!(one.out.contains("run 2: done") && one.out.contains("run 3: failed"), "{}", one.out);
 }
 
 /// One run is no interval of width zero.
@@ -188,9 +188,9 @@ fn one_seed_has_no_interval() {
     assert!(!fields[5].is_empty() && !fields[8].is_empty(), "{line}");
 }
 
-/// What is damaged in the folder is not believed: a flipped digit, a cut or missing table, an empty file. These cells run again.
+/// What is damaged in the folder is not believed: a flipped digit, a cut or missing table, an empty file. These runs are repeated.
 #[test]
-fn damaged_cells_run_again() {
+fn damaged_runs_are_repeated() {
     let dir = folder("sweep-damaged");
     let plan = plan(&dir, 2, "100us");
     let text = std::fs::read_to_string(&plan).unwrap();
@@ -218,7 +218,7 @@ fn damaged_cells_run_again() {
     assert_ne!(std::fs::read(table(5)).unwrap(), one);
 }
 
-/// A plan may change in a folder: cells that it still has are kept, and so are the others, out of the results.
+/// A plan may change in a folder: runs that it still has are kept, and so are the others, out of the results.
 #[test]
 fn a_changed_plan_runs_what_is_new() {
     let dir = folder("sweep-changed");
@@ -230,14 +230,14 @@ fn a_changed_plan_runs_what_is_new() {
     let large = plan(&dir, 3, "200us");
     assert_eq!(xoff(&["sweep", &large, "--out", &name]).code, 0);
     assert_eq!(cells(&out).len(), 12);
-    // Another value for every cell: all run, none is taken for the old one.
+    // Another value for every run: all are executed, none is taken for the old one.
     let other = plan(&dir, 2, "300us");
     assert_eq!(xoff(&["sweep", &other, "--out", &name]).code, 0);
     assert_eq!(cells(&out).len(), 20);
     let again = plan(&dir, 2, "200us");
     assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
     assert_eq!((cells(&out).len(), runs(&out) == first), (20, true));
-    // Tables of the cells, as a dataset in folders; a result that is gone from the plan leaves none behind.
+    // Tables of the runs, as a dataset in folders; a result that is gone from the plan leaves none behind.
     let text = std::fs::read_to_string(&again).unwrap().replace("seeds = 2", "seeds = [7]\ntables = [\"flows\"]");
     std::fs::write(&again, text).unwrap();
     assert_eq!(xoff(&["sweep", &again, "--out", &name]).code, 0);
@@ -268,7 +268,7 @@ fn wrong_plans_are_refused_at_their_place() {
         ("+seeds = [1, 2, 1]\n", &["the seed 1 stands twice", ":2:16"]),
         ("+seeds = \"3\"\n", &["seeds: found text \"3\"", "such as 10"]),
         ("+seeds = 99999999999\n", &["at most 1000000"]),
-        ("+seeds = 600000\n[grid]\nswitch.buffer = [\"1MB\", \"2MB\"]\n", &["1200000 cells", "at most 1000000"]),
+        ("+seeds = 600000\n[grid]\nswitch.buffer = [\"1MB\", \"2MB\"]\n", &["1200000 runs", "at most 1000000"]),
         ("+grid = 3\n", &["'grid' is number 3", "[grid]"]),
         ("+[grid]\nflow_control = \"pfc\"\n", &["flow_control: found text \"pfc\"", ":3:16", "belongs into [set]"]),
         ("+[grid]\nflow_control = []\n", &["flow_control has no values"]),
@@ -297,8 +297,8 @@ fn wrong_plans_are_refused_at_their_place() {
     }
     std::fs::write(&file, &head).unwrap();
     for (args, expected) in [
-        (&["--index", "1"][..], "there is no cell 1"),
-        (&["--index", "x"], "'x' is not the number of a cell"),
+        (&["--index", "1"][..], "there is no run 1"),
+        (&["--index", "x"], "'x' is not the number of a run"),
         (&["--index", "3-1"], "the first is above the last"),
         (&["--index", "0", "--collect"], "cannot be used with"),
     ] {
@@ -308,5 +308,5 @@ fn wrong_plans_are_refused_at_their_place() {
     }
     assert_eq!(xoff(&["sweep", &name]).complains(&["--out"]).code, 2);
     let list = xoff(&["sweep", &name, "--list"]);
-    assert!(list.code == 0 && list.out.starts_with("1 cell: 1 combination x 1 seed\nCells: 0\n"), "{}", list.out);
+    assert!(list.code == 0 && list.out.starts_with("1 run: 1 combination x 1 seed\nRuns: 0\n"), "{}", list.out);
 }

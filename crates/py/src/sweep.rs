@@ -1,4 +1,4 @@
-//! A sweep: its plan, its folder, its cells.
+//! A sweep: its plan, its folder, its runs.
 //!
 //! ```text
 //!   Sweep(plan) --claim(folder)--+-- run(threads): all cores of this machine                                 --+--> collect()
@@ -59,20 +59,20 @@ impl Sweep {
         Ok(Sweep { plan, more, store: Mutex::default(), stop: AtomicBool::new(false), progress: Mutex::default() })
     }
 
-    /// Cells of the plan.
+    /// Runs of the plan.
     fn __len__(&self) -> usize {
         self.plan.len()
     }
 
-    /// Warnings of the scenario under the first cell.
+    /// Warnings of the scenario under the first run.
     fn warnings(&self) -> Vec<Fields> {
         self.plan.work().warnings().iter().map(fields).collect()
     }
 
-    /// A cell in words.
+    /// A run in words.
     fn words(&self, index: usize) -> PyResult<String> {
         if index >= self.plan.len() {
-            return Err(PyValueError::new_err(format!("there is no cell {index}: the plan has {}", self.plan.len())));
+            return Err(PyValueError::new_err(format!("there is no run {index}: the plan has {}", self.plan.len())));
         }
         Ok(self.plan.cell(index).words())
     }
@@ -89,7 +89,7 @@ impl Sweep {
         *held(&self.store) = None;
     }
 
-    /// Cells without a result.
+    /// Runs without a result.
     fn unfinished(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         let store = self.store()?;
         Ok(py.detach(|| store.unfinished(&self.plan)))
@@ -100,7 +100,7 @@ impl Sweep {
         self.plan.freeze(&self.more)
     }
 
-    /// Runs the cells without a result on this machine; false: it was stopped.
+    /// Executes the runs without a result on this machine; false: it was stopped.
     fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<bool> {
         let store = self.store()?;
         let ended = py.detach(|| {
@@ -122,14 +122,14 @@ impl Sweep {
         (p.part(), p.words(), p.left.map(|d| d.as_secs_f64()))
     }
 
-    /// Keeps what a worker has returned; false: the cell failed.
+    /// Keeps what a worker has returned; false: the run failed.
     fn put(&self, py: Python<'_>, index: usize, shard: &str, tables: Vec<(String, Vec<u8>)>) -> PyResult<bool> {
         let store = self.store()?;
-        let shard: Shard = serde_json::from_str(shard).map_err(|e| PyValueError::new_err(format!("cell {index}: {e}")))?;
+        let shard: Shard = serde_json::from_str(shard).map_err(|e| PyValueError::new_err(format!("run {index}: {e}")))?;
         let cell = self.plan.cell(index);
         if shard.key != cell.key {
             let what =
-                format!("cell {index}: the worker ran another plan or another version (xoff {}) than this process", shard.xoff_version);
+                format!("run {index}: the worker ran another plan or another version (xoff {}) than this process", shard.xoff_version);
             return Err(PyValueError::new_err(what));
         }
         py.detach(|| store.put(&cell, &shard, &tables)).map_err(Failure::from)?;
@@ -148,17 +148,17 @@ impl Sweep {
 /// What a worker returns: the text to keep, tables as Parquet, and the run if it is wanted.
 type Returned<'py> = (String, Vec<(String, Bound<'py, PyBytes>)>, Option<Finished>);
 
-/// Runs a cell of a frozen plan.
+/// Executes a run of a frozen plan.
 #[pyfunction]
 pub fn sweep_cell<'py>(py: Python<'py>, plan: &str, index: usize, wants_run: bool) -> PyResult<Returned<'py>> {
     let studies = xoff::studies();
     let plan = py.detach(|| Plan::thaw(plan, &studies)).map_err(Failure::Input)?;
     if index >= plan.len() {
-        return Err(PyValueError::new_err(format!("there is no cell {index}: the plan has {}", plan.len())));
+        return Err(PyValueError::new_err(format!("there is no run {index}: the plan has {}", plan.len())));
     }
     let mut ran = None;
     let ended = py.detach(|| plan.run(&plan.cell(index), &|| false, wants_run.then_some(&mut ran)));
-    let (shard, tables) = ended.ok_or_else(|| PyValueError::new_err("the cell was stopped"))?;
+    let (shard, tables) = ended.ok_or_else(|| PyValueError::new_err("the run was stopped"))?;
     let tables = tables.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
     let run = ran.map(|r| serde_json::to_string(&r.manifest).map(|manifest| Finished::ended(manifest, r.tables)));
     let run = run.transpose().map_err(|e| PyValueError::new_err(e.to_string()))?;

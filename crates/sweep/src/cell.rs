@@ -18,7 +18,7 @@ pub struct Cell {
     pub index: usize,
     /// Its values by parameter, in the order of the plan's parameters; `None`: a listed point does not name the parameter.
     pub settings: Vec<(String, Option<Setting>)>,
-    /// The values that hold for every cell.
+    /// The values that hold for every run.
     pub set: Arc<[(String, Setting)]>,
     /// Its seed.
     pub seed: u64,
@@ -27,7 +27,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The cell, with its key.
+    /// The run, with its key.
     pub(crate) fn of(plan: &Plan, index: usize, settings: Vec<(String, Option<Setting>)>, seed: u64) -> Cell {
         let set = plan.set.clone();
         let fixed: Vec<(&str, &str)> = set.iter().map(|(name, s)| (name.as_str(), s.toml.as_str())).collect();
@@ -39,12 +39,12 @@ impl Cell {
         Cell { index, settings, set, seed, key }
     }
 
-    /// The value of a parameter, or of what holds for every cell.
+    /// The value of a parameter, or of what holds for every run.
     pub fn value(&self, parameter: &str) -> &Value {
         self.all().find(|(name, _)| *name == parameter).map_or(&Value::Null, |(_, s)| &s.value)
     }
 
-    /// All that it sets, what holds for every cell first.
+    /// All that it sets, what holds for every run first.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Setting)> {
         let own = self.settings.iter().filter_map(|(name, s)| Some((name.as_str(), s.as_ref()?)));
         self.set.iter().map(|(name, s)| (name.as_str(), s)).chain(own)
@@ -57,10 +57,10 @@ impl Cell {
     }
 }
 
-/// How a cell ended.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CellStatus")]
+#[schemars(rename = "RunStatus")]
 pub enum Status {
     /// It has a result.
     Done,
@@ -68,14 +68,14 @@ pub enum Status {
     Failed,
 }
 
-/// What is kept of a cell: a file of its own.
+/// What is kept of a run: a file of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shard {
-    /// The key of the cell.
+    /// The key of the run.
     pub key: String,
     /// The version that ran it.
     pub xoff_version: String,
-    /// The cell in words, for people.
+    /// The run in words, for people.
     pub cell: String,
     /// How it ended.
     pub status: Status,
@@ -92,7 +92,7 @@ pub struct Shard {
     pub measured: Measured,
 }
 
-/// Between the text of a kept cell and its hash.
+/// Between the text of a kept run and its hash.
 const HASH: &str = ",\"hash\":\"";
 
 impl Shard {
@@ -125,10 +125,10 @@ impl Shard {
 pub type Tables = Vec<(String, Vec<u8>)>;
 
 impl Plan {
-    /// Runs a cell: what is to be kept of it, and its tables. `None`: it was stopped.
+    /// Executes a run: what is to be kept of it, and its tables. `None`: it was stopped.
     pub fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Option<(Shard, Tables)> {
         let begun = std::time::Instant::now();
-        // A mistake of ours in one cell does not take the others with it.
+        // A defect of xoff in one run does not take the others with it.
         let work = std::panic::AssertUnwindSafe(|| self.work().run(cell, stop, run));
         let done = std::panic::catch_unwind(work).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

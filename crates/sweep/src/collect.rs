@@ -1,4 +1,4 @@
-//! From finished cells to the results: one table, a dataset in folders, intervals, a report.
+//! From finished runs to the results: one table, a dataset in folders, intervals, a report.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::scenario::hash;
 use crate::table::{Columns, parquet_bytes};
 use crate::{Plan, Store, Summary, SweepError, hive, report};
 
-/// How many cells.
+/// How many runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[schemars(rename = "CellCounts")]
+#[schemars(rename = "RunCounts")]
 pub struct Counts {
-    /// Cells of the plan.
+    /// Runs of the plan.
     pub total: usize,
     /// Those with a result.
     pub done: usize,
@@ -30,9 +30,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// `90 of 90 cells done`.
+    /// `90 of 90 runs done`.
     pub fn headline(&self) -> String {
-        let mut text = format!("{} of {} cells done", self.done, self.total);
+        let mut text = format!("{} of {} runs done", self.done, self.total);
         for (n, word) in [(self.failed, "failed"), (self.missing, "missing")] {
             if n > 0 {
                 text += &format!(", {n} {word}");
@@ -41,7 +41,7 @@ impl Counts {
         text
     }
 
-    /// Every cell has a result.
+    /// Every run has a result.
     pub fn is_complete(&self) -> bool {
         self.done == self.total
     }
@@ -58,7 +58,7 @@ pub struct Manifest {
     /// How far it is, in words.
     pub headline: String,
     /// The same in numbers.
-    pub cells: Counts,
+    pub runs: Counts,
     /// Combinations of values.
     pub combinations: usize,
     /// The seeds of each combination.
@@ -71,8 +71,8 @@ pub struct Manifest {
     pub intervals: String,
     /// Hash of the bytes of `runs.parquet`, which hold no clock.
     pub runs_hash: String,
-    /// Time that the cells took, summed [s].
-    pub cell_seconds: f64,
+    /// Time that the runs took, summed [s].
+    pub run_seconds: f64,
     /// The plan.
     pub plan: String,
 }
@@ -81,15 +81,15 @@ pub struct Manifest {
 pub struct Collected {
     /// The manifest.
     pub manifest: Manifest,
-    /// A row for each cell that ended.
+    /// A row for each run that ended.
     pub runs: RecordBatch,
     /// Means and shares.
     pub summary: Summary,
     /// The table of the report.
     pub table: Table,
-    /// Failed cells: number, values, error.
+    /// Failed runs: number, values, error.
     pub failed: Vec<(usize, String, String)>,
-    /// Numbers of the cells that did not run.
+    /// Numbers of the missing runs.
     pub missing: Vec<usize>,
 }
 
@@ -99,21 +99,21 @@ pub struct Collected {
 pub struct Swept<'a> {
     #[serde(flatten)]
     manifest: &'a Manifest,
-    /// `yes`: every cell has a result.
+    /// `yes`: every run has a result.
     answer: Conclusion,
-    /// Cells that failed.
-    failed: Vec<FailedCell<'a>>,
-    /// Numbers of the cells that did not run.
+    /// Runs that failed.
+    failed: Vec<FailedRun<'a>>,
+    /// Numbers of the missing runs.
     missing: &'a [usize],
     /// Folder of the results.
     out: String,
 }
 
-/// A cell that failed.
+/// A run that failed.
 #[derive(JsonSchema, Serialize)]
-struct FailedCell<'a> {
+struct FailedRun<'a> {
     /// Its number in the plan, from 0.
-    cell: usize,
+    run: usize,
     /// Its values, as text.
     values: &'a str,
     /// Why it failed.
@@ -125,8 +125,8 @@ impl Collected {
     pub fn json(&self, out: &Path) -> Swept<'_> {
         Swept {
             manifest: &self.manifest,
-            answer: Conclusion::of(false, self.manifest.cells.is_complete()),
-            failed: self.failed.iter().map(|(cell, values, error)| FailedCell { cell: *cell, values, error }).collect(),
+            answer: Conclusion::of(false, self.manifest.runs.is_complete()),
+            failed: self.failed.iter().map(|(cell, values, error)| FailedRun { run: *cell, values, error }).collect(),
             missing: &self.missing,
             out: out.display().to_string(),
         }
@@ -137,7 +137,7 @@ impl Store {
     /// Writes the results of what is finished.
     ///
     /// # Errors
-    /// A file that cannot be written; the results of before are then gone or still there, and finished cells are kept.
+    /// A file that cannot be written; the results of before are then gone or still there, and finished runs are kept.
     pub fn collect(&self, plan: &Plan) -> Result<Collected, SweepError> {
         let folder = self.claimed().expect("who collects has claimed the folder");
         let cells: Vec<(Cell, Option<Shard>)> = plan.cells().map(|cell| (cell.clone(), self.get(&cell))).collect();
@@ -168,14 +168,14 @@ impl Store {
             xoff_version: xoff_run::VERSION.into(),
             title: plan.title.clone(),
             headline: counts.headline(),
-            cells: counts,
+            runs: counts,
             combinations: plan.combinations(),
             seeds: plan.seeds.clone(),
             parameters: summary.parameters.clone(),
             shown: report::shown(plan, &summary).iter().map(|(_, c)| c.name.clone()).collect(),
             intervals: crate::summary::METHOD.into(),
             runs_hash: runs_hash.clone(),
-            cell_seconds: rows.iter().map(|(_, s)| s.wall_seconds).sum(),
+            run_seconds: rows.iter().map(|(_, s)| s.wall_seconds).sum(),
             plan: plan.source.text().into(),
         };
         folder.stage_bytes("table.csv", summary.csv().as_bytes())?;
@@ -189,7 +189,7 @@ impl Store {
         Ok(Collected { manifest, runs, summary, table, failed, missing })
     }
 
-    /// The tables of the cells, in folders: `flows/flow_control=pfc/seed=1/flows.parquet`.
+    /// The tables of the runs, in folders: `flows/flow_control=pfc/seed=1/flows.parquet`.
     fn tables(&self, plan: &Plan, folder: &Folder, rows: &[(Cell, Shard)]) -> Result<(), SweepError> {
         for name in plan.work().tables() {
             for (cell, _) in rows {

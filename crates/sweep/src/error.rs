@@ -1,4 +1,4 @@
-//! What ends a sweep, as opposed to one of its cells.
+//! What ends a sweep, as opposed to one of its runs.
 
 use std::fmt;
 use std::path::Path;

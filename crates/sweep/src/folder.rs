@@ -1,4 +1,4 @@
-//! The folder of a sweep: who may write it, and where a finished cell is kept.
+//! The folder of a sweep: who may write it, and where a finished run is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::{Plan, SweepError};
 
 /// Owner of the folders of sweeps.
 pub const COMMAND: &str = "sweep";
-/// Where finished cells are.
-const CELLS: &str = "cells";
+/// Where finished runs are.
+const FINISHED: &str = "finished";
 /// How long a process of a job array waits for another one that makes the folder.
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -48,7 +48,7 @@ impl Store {
     /// A folder that holds what no sweep wrote.
     pub fn join(path: &Path, force: bool) -> Result<Store, SweepError> {
         let begun = Instant::now();
-        while !(is_sweep(path) && path.join(CELLS).is_dir()) {
+        while !(is_sweep(path) && path.join(FINISHED).is_dir()) {
             match Folder::claim(path, COMMAND, force) {
                 Ok(folder) => make_cells(&folder)?,
                 Err(e) if begun.elapsed() > WAIT || !is_sweep(path) => return Err(e.into()),
@@ -74,27 +74,27 @@ impl Store {
     }
 
     fn file(&self, cell: &Cell, suffix: &str) -> PathBuf {
-        self.root.join(CELLS).join(&cell.key[..2]).join(format!("{}.{suffix}", cell.key))
+        self.root.join(FINISHED).join(&cell.key[..2]).join(format!("{}.{suffix}", cell.key))
     }
 
-    /// What is kept of a cell. What is damaged is not kept, be it the file or one of the tables: the cell runs again.
+    /// What is kept of a run. What is damaged is not kept, be it the file or one of the tables: the run is executed again.
     pub fn get(&self, cell: &Cell) -> Option<Shard> {
         let shard = Shard::read(&fs::read(self.file(cell, "json")).ok()?).filter(|s| s.key == cell.key)?;
         let whole = |(name, sum): &(String, String)| self.table(cell, name).is_some_and(|bytes| hash(&bytes) == *sum);
         shard.tables.iter().all(whole).then_some(shard)
     }
 
-    /// A table of a finished cell.
+    /// A table of a finished run.
     pub(crate) fn table(&self, cell: &Cell, name: &str) -> Option<Vec<u8>> {
         fs::read(self.file(cell, &format!("{name}.parquet"))).ok()
     }
 
-    /// Cells without a result, in order: those that never ran, and those that failed.
+    /// Runs without a result, in order: those that never ran, and those that failed.
     pub fn unfinished(&self, plan: &Plan) -> Vec<usize> {
         plan.cells().filter(|cell| !self.get(cell).is_some_and(|s| s.status == Status::Done)).map(|cell| cell.index).collect()
     }
 
-    /// Keeps a cell: its tables first, so that a cell that is there is there with all of them.
+    /// Keeps a run: its tables first, so that a run that is there is there with all of them.
     ///
     /// # Errors
     /// A disk that is full, and any other reason of the operating system.
@@ -111,7 +111,7 @@ impl Store {
 }
 
 fn make_cells(folder: &Folder) -> Result<(), OutputError> {
-    let cells = folder.own(&format!("{CELLS}/"))?;
+    let cells = folder.own(&format!("{FINISHED}/"))?;
     fs::create_dir_all(&cells).map_err(|e| OutputError::new(&cells, format!("cannot make {}: {e}", cells.display()), ""))
 }
 

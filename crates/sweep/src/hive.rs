@@ -10,7 +10,7 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Longest part of a name; file systems take 255 bytes.
 const NAME_MAX: usize = 240;
 
-/// The folders of a cell's combination, from the outermost: one for each parameter.
+/// The folders of a run's combination, from the outermost: one for each parameter.
 pub(crate) fn folders(plan: &Plan, cell: &Cell) -> Vec<String> {
     plan.parameters.iter().map(|p| folder(&p.name, cell.value(&p.name))).collect()
 }

@@ -1,16 +1,16 @@
 //! Sweeps: many runs that differ in parameters and seed, on one machine or many, killed and resumed without loss.
 //!
 //! ```text
-//!   PLAN.toml --Plan--> cells (number, values, seed) --+-- local: threads ------------------------+
-//!                                                      +-- job array: one process a cell ---------+--> Shard: cells/ab/KEY.json
+//!   PLAN.toml --Plan--> runs (number, values, seed) --+-- local: threads ------------------------+
+//!                                                      +-- job array: one process a run ---------+--> Shard: finished/ab/KEY.json
 //!                                                      +-- any executor: Frozen -> worker -> row --+        |
 //!                                                                                                          v collect
 //!                                            runs.parquet, runs/NAME=VALUE/.../runs.parquet, table.csv, index.html, manifest.json
 //! ```
 //!
-//! A finished cell is a file of its own, named by the hash of all that decides its result: the version of the program, the texts that it
+//! A finished run is a file of its own, named by the hash of all that decides its result: the version of the program, the texts that it
 //! reads, its values and its seed. So it does not matter who ran it, when, or in which order; what was killed runs again, and a plan that
-//! grows keeps what it has. `runs.parquet` is made of these files in the order of the cells, without any clock: its bytes are the same
+//! grows keeps what it has. `runs.parquet` is made of these files in the order of the runs, without any clock: its bytes are the same
 //! whatever ran them.
 
 mod cell;

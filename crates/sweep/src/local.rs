@@ -10,7 +10,7 @@ use crate::{Plan, Store, SweepError};
 /// How far a sweep is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Cells of the plan.
+    /// Runs of the plan.
     pub total: usize,
     /// Those that were finished before.
     pub kept: usize,
@@ -28,11 +28,11 @@ impl Progress {
         (self.kept + self.done + self.failed) as f64 / self.total.max(1) as f64
     }
 
-    /// `37 of 90 cells, 2 failed, 12 kept from before`.
+    /// `37 of 90 runs, 2 failed, 12 kept from before`.
     pub fn words(&self) -> String {
         let count = |n: usize, word: &str| if n > 0 { format!(", {n} {word}") } else { String::new() };
         format!(
-            "{} of {} cells{}{}",
+            "{} of {} runs{}{}",
             self.kept + self.done + self.failed,
             self.total,
             count(self.failed, "failed"),
@@ -44,17 +44,17 @@ impl Progress {
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every cell was tried.
+    /// Every run was tried.
     Tried,
     /// It was stopped.
     Stopped,
 }
 
-/// Runs these cells, so many at a time; each is kept as soon as it is finished. `stop` is asked now and then, `look` is called after
-/// every cell.
+/// Executes these runs, so many at a time; each is kept as soon as it is finished. `stop` is asked now and then, `look` is called after
+/// every run.
 ///
 /// # Errors
-/// A cell that cannot be kept: the disk is full. What was finished before is kept.
+/// A run that cannot be kept: the disk is full. What was finished before is kept.
 pub fn run_local(
     plan: &Plan,
     store: &Store,

@@ -14,7 +14,7 @@ const PANELS_MAX: usize = 6;
 const GROUPS_MAX: usize = 8;
 /// Combinations in a table of the report.
 const ROWS_MAX: usize = 1000;
-/// Failed cells that are listed.
+/// Failed runs that are listed.
 const LISTED_MAX: usize = 100;
 
 /// The columns to show: those of the plan, else those of the work that have a value which is not zero everywhere.
@@ -155,7 +155,7 @@ pub(crate) fn page(
     let title = if plan.title.is_empty() { "Sweep" } else { &plan.title };
     let figure = figure(plan, summary);
     let mut report = Report::new(title).lead(counts.headline()).cards([
-        Card::new("Cells done", counts.done.to_string()).note(format!("of {}", counts.total)).tone(tone(counts.total - counts.done)),
+        Card::new("Runs done", counts.done.to_string()).note(format!("of {}", counts.total)).tone(tone(counts.total - counts.done)),
         Card::new("Combinations", plan.combinations().to_string()),
         Card::new("Seeds each", plan.seeds.len().to_string()),
     ]);
@@ -177,11 +177,11 @@ pub(crate) fn page(
             .section(Section::new("Differences").text(format!("To {first}, seed by seed.")).table(shortened(differences(plan, summary))));
     }
     if !failed.is_empty() {
-        let mut t = Table::new(["Cell", "Values", "Error"]);
+        let mut t = Table::new(["Run", "Values", "Error"]);
         failed.iter().take(LISTED_MAX).for_each(|(i, values, error)| t.push([i.to_string(), values.clone(), error.clone()]));
         let rest = failed.len().saturating_sub(LISTED_MAX);
         let text = if rest > 0 { format!("And {rest} more; all are in runs.parquet.") } else { String::new() };
-        report = report.section(Section::new("Failed cells").badge(Tone::Bad, failed.len().to_string()).table(t).text(text));
+        report = report.section(Section::new("Failed runs").badge(Tone::Bad, failed.len().to_string()).table(t).text(text));
     }
     let plan_text = Table::new(["Plan"]).row([Shown::code(plan.source.text())]);
     report.details("The plan", plan_text).provenance("xoff", xoff_run::VERSION).provenance("runs.parquet", hash)

@@ -1,4 +1,4 @@
-//! Cells that run a scenario.
+//! Runs of a scenario.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn times() -> Unit {
     Unit::Other("times".into())
 }
 
-/// A scenario whose values the cells replace.
+/// A scenario whose values the runs replace.
 pub(crate) struct ScenarioWork {
     pub source: Arc<Source>,
     /// Where files that it names are looked up.
@@ -119,7 +119,7 @@ impl ScenarioWork {
                             self::placed(&found, |p| work.placed(p))
                         });
                     }
-                    // Another combination has a result: this one is a cell that fails.
+                    // Another combination has a result: this one is a run that fails.
                     Err(_) if first != other && work.under(other, 1).is_ok() => {}
                     Err(found) => {
                         let new: Vec<Problem> = found.iter().filter(|p| !problems.iter().any(|known| known == *p)).cloned().collect();

@@ -1,4 +1,4 @@
-//! `runs.parquet`: a row for each cell, in the order of the plan, with nothing in it that a clock made.
+//! `runs.parquet`: a row for each run, in the order of the plan, with nothing in it that a clock made.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -95,11 +95,11 @@ impl Columns {
         }
     }
 
-    /// The rows of finished cells. `parameters`: with their columns.
+    /// The rows of finished runs. `parameters`: with their columns.
     pub fn batch(&self, rows: &[&(Cell, Shard)], parameters: bool) -> Result<RecordBatch, ArrowError> {
         let mut all: Vec<(String, DataType, ArrayRef)> = Vec::new();
         let mut add = |name: &str, kind: Kind, array: ArrayRef| all.push((name.to_owned(), data_type(kind), array));
-        add("cell", Kind::Whole, Arc::new(rows.iter().map(|(c, _)| Some(c.index as i64)).collect::<Int64Array>()));
+        add("run", Kind::Whole, Arc::new(rows.iter().map(|(c, _)| Some(c.index as i64)).collect::<Int64Array>()));
         for (name, kind) in self.parameters.iter().filter(|_| parameters) {
             add(name, *kind, array(*kind, rows.iter().map(|(c, _)| c.value(name))));
         }

@@ -1,4 +1,4 @@
-//! What a cell does: run a scenario, or a piece of a study.
+//! Work of a run: a scenario, or a piece of a study.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub struct Column {
     pub unit: fn() -> Unit,
 }
 
-/// What a cell came to.
+/// What a run came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The columns by name; what is not there is null.
@@ -47,7 +47,7 @@ pub struct Measured {
     pub more: serde_json::Value,
 }
 
-/// How a cell ended.
+/// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Done {
     /// It ended, with these tables: name and bytes of a Parquet file.
@@ -85,7 +85,7 @@ pub struct Sent<'a> {
     pub inputs: &'a [Input],
 }
 
-/// What the cells of a plan do.
+/// What the runs of a plan do.
 pub trait Work: Send + Sync {
     /// What it measures, in the order of the columns.
     fn columns(&self) -> Vec<Column>;
@@ -95,11 +95,11 @@ pub trait Work: Send + Sync {
     fn shown(&self) -> Vec<&'static str>;
     /// Does the work. `stop` is asked now and then; `run` receives the run, where the caller wants it and there is one.
     fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Done;
-    /// What the user should know of the first cell; each with its place.
+    /// What the user should know of the first run; each with its place.
     fn warnings(&self) -> Problems {
         Problems::default()
     }
-    /// The tables that are kept of each cell.
+    /// The tables that are kept of each run.
     fn tables(&self) -> &[String] {
         &[]
     }

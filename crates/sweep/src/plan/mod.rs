@@ -1,8 +1,8 @@
-//! The plan of a sweep, and its cells.
+//! The plan of a sweep, and its runs.
 //!
 //! ```text
 //!   scenario = "ring.toml"      seeds = 10      [set] run.duration = "5ms"
-//!   [[point]] ...  x  [grid] flow_control = [...], switch.discipline = [...]  x  seeds --> cells 0, 1, 2, ...; the seed changes fastest
+//!   [[point]] ...  x  [grid] flow_control = [...], switch.discipline = [...]  x  seeds --> runs 0, 1, 2, ...; the seed changes fastest
 //! ```
 
 mod read;
@@ -20,7 +20,7 @@ use crate::work::Input;
 use crate::{Cell, Kind, Setting, Study, Value, Work};
 
 /// Columns that every sweep has.
-pub(crate) const OWN_COLUMNS: [&str; 4] = ["cell", "seed", "status", "error"];
+pub(crate) const OWN_COLUMNS: [&str; 4] = ["run", "seed", "status", "error"];
 /// What a plan has at least.
 const LEAST: &str = "a plan has at least scenario = \"FILE\" and [grid] or seeds; scenarios/sweeps/ring.toml is a small one";
 
@@ -39,13 +39,13 @@ pub struct Plan {
     pub source: Arc<Source>,
     /// One line about it.
     pub title: String,
-    /// What differs between cells, but for the seed.
+    /// What differs between runs, but for the seed.
     pub parameters: Vec<Parameter>,
     /// The seeds: each combination has all of them.
     pub seeds: Vec<u64>,
     /// Columns to show; empty: those that the work shows.
     pub show: Vec<String>,
-    /// Values that hold for every cell.
+    /// Values that hold for every run.
     pub(crate) set: Arc<[(String, Setting)]>,
     /// Listed points: a value, or none, for each of the first parameters.
     points: Vec<Vec<Option<Setting>>>,
@@ -127,12 +127,12 @@ impl Plan {
         let Read { title, parameters, seeds, set, points, grid, show, .. } = read;
         let show = show.into_iter().map(|(name, _)| name).collect();
         let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
-        // Every cell hashes it again; a scenario may be long.
+        // Every run hashes it again; a scenario may be long.
         let basis = hash(basis.as_bytes());
         Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, basis })
     }
 
-    /// What its cells do.
+    /// What its runs do.
     pub fn work(&self) -> &dyn Work {
         self.work.as_ref()
     }
@@ -152,7 +152,7 @@ impl Plan {
         self.points.len() * self.grid.iter().map(Vec::len).product::<usize>()
     }
 
-    /// Number of cells.
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.combinations() * self.seeds.len()
     }
@@ -162,7 +162,7 @@ impl Plan {
         self.len() == 0
     }
 
-    /// A cell; its number is below [`Plan::len`].
+    /// A run; its number is below [`Plan::len`].
     pub fn cell(&self, index: usize) -> Cell {
         let (mut rest, seed) = (index / self.seeds.len(), self.seeds[index % self.seeds.len()]);
         let mut own: Vec<Option<Setting>> = Vec::new();
@@ -183,7 +183,7 @@ impl Plan {
         }
     }
 
-    /// All cells in order.
+    /// All runs in order.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
         (0..self.len()).map(|i| self.cell(i))
     }

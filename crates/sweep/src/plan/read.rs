@@ -10,7 +10,7 @@ use xoff_scenario::{Place, Problem, Problems, Source};
 use super::Parameter;
 use crate::{Setting, Study, Value};
 
-/// Most cells of a plan: each is a file.
+/// Most runs of a plan: each is a file.
 const CELLS_MAX: usize = 1_000_000;
 /// Keys of a plan.
 const KEYS: [&str; 9] = ["title", "scenario", "study", "seeds", "show", "tables", "set", "grid", "point"];
@@ -143,14 +143,14 @@ impl Reader {
                 self.refuse(format!("'{}' is in [grid] and in [[point]]", p.name), "keep it in one of the two", &p.place);
             }
             if read.set.iter().any(|(s, _)| s.name == p.name) {
-                self.refuse(format!("'{}' is also in [set]", p.name), "a parameter differs between cells; remove it there", &p.place);
+                self.refuse(format!("'{}' is also in [set]", p.name), "a parameter differs between runs; remove it there", &p.place);
             }
             seen.push(p);
         }
         read.set.iter().for_each(|(p, _)| self.own_seed(p));
         let cells = read.grid.iter().map(Vec::len).chain([read.points.len(), read.seeds.len()]).try_fold(1usize, usize::checked_mul);
         if cells.is_none_or(|n| n > CELLS_MAX) {
-            let what = cells.map_or("more cells than a number can count".into(), |n| format!("{n} cells"));
+            let what = cells.map_or("more runs than a number can count".into(), |n| format!("{n} runs"));
             self.refuse(what, format!("expected at most {CELLS_MAX}; split the plan"), &source.place(0..0));
         }
         read
@@ -295,7 +295,7 @@ impl Reader {
             let Item::List(items) = &e.item else {
                 self.refuse(
                     format!("{name}: found {}", e.describe()),
-                    "expected a list of values, such as [\"pfc\", \"cbfc\"]; one value for all cells belongs into [set]",
+                    "expected a list of values, such as [\"pfc\", \"cbfc\"]; one value for all runs belongs into [set]",
                     &e.place,
                 );
                 continue;

@@ -1,8 +1,8 @@
 //! Table 1 as a sweep: blocks of random networks on as many machines as there are.
 //!
 //! ```text
-//!   cell: k, flow control, block (the seed n: networks (n - 1) N to n N - 1) --> filter --> search in those with a cycle
-//!   all cells --> the table, as `xoff reproduce gfc tab1` makes it, without its limits on networks and time
+//!   run: k, flow control, block (the seed n: networks (n - 1) N to n N - 1) --> filter --> search in those with a cycle
+//!   all runs --> the table, as `xoff reproduce gfc tab1` makes it, without its limits on networks and time
 //! ```
 //!
 //! Jobs are those of the reproduction with its seed 1: the same networks, traffic, repetitions and outcomes.
@@ -23,7 +23,7 @@ use crate::Mode;
 
 /// Number of the first repetition in the reproduction with seed 1.
 const FIRST: u32 = 1000;
-/// Parameters of a cell; the seed is the block, from 1.
+/// Parameters of a run; the seed is the block, from 1.
 const PARAMETERS: [&str; 3] = ["k", "flow_control", "networks"];
 
 const COLUMNS: [Column; 8] = [
@@ -158,7 +158,7 @@ impl Work for Table1 {
     }
 }
 
-/// The study that the cells are parts of. Blocks count as far as they are there without a gap.
+/// The study that the runs are parts of. Blocks count as far as they are there without a gap.
 fn study(cells: &[(Cell, Option<Shard>)]) -> LargeScale {
     let kept = cells.iter().filter_map(|(_, s)| serde_json::from_value::<Kept>(s.as_ref()?.measured.more.clone()).ok());
     let mut blocks: BTreeMap<(u32, u32), Filtered> = BTreeMap::new();
@@ -197,7 +197,7 @@ impl Study for Table1 {
     }
 
     fn about(&self) -> &'static str {
-        "Table 1 of the GFC paper: deadlocks among random fat-trees. k: ports per switch; networks: per cell; the seed n: the n-th block of them."
+        "Table 1 of the GFC paper: deadlocks among random fat-trees. k: ports per switch; networks: per run; the seed n: the n-th block of them."
     }
 
     fn parameters(&self) -> &'static [&'static str] {
@@ -210,7 +210,7 @@ impl Study for Table1 {
             "k" if !whole(value).is_some_and(|k| k % 2 == 0 && (4..=32).contains(&k)) => {
                 refuse("expected an even number of ports, 4 to 32, such as [4, 8, 16]")
             }
-            "networks" if !whole(value).is_some_and(|n| (1..=10_000).contains(&n)) => refuse("expected networks in a cell, 1 to 10000"),
+            "networks" if !whole(value).is_some_and(|n| (1..=10_000).contains(&n)) => refuse("expected networks in a run, 1 to 10000"),
             "flow_control" if scheme(value).is_none() => {
                 refuse(&suggest::hint(&value.to_string(), "flow controls", &Scheme::ALL.map(Scheme::name)))
             }
