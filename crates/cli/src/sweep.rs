@@ -230,7 +230,8 @@ fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, 
             Some(error) => format!("{}\n", terminal::bad(&format!("run {}: failed ({}): {error}", one.run, one.values))),
         })
         .collect();
-    text += &format!("{} of {} runs were done before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
+    text +=
+        &format!("{} of {} runs were done before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
     Ok(Answer::new(text, &Ran { answer: conclusion, runs: list, out: out.display().to_string() }, conclusion.into()))
 }
 

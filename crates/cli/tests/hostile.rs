@@ -180,7 +180,7 @@ fn numbers_that_size_a_mechanism_or_a_fabric() {
                 with("[switch]\nscheduler = \"vl-arbitration\"\nvl_low = [\"0:1\"]\nvl_high_limit = 1000000000000"),
                 &["vl_high_limit"],
             ),
-            ("mtu", with("[host]\nframe_max = \"1TB\""), &["mtu"]),
+            ("frame_max", with("[host]\nframe_max = \"1TB\""), &["frame_max"]),
             ("ack", with("[host]\nacks = \"per-frame\"\nack_len = \"1TB\""), &["ack_len"]),
             ("radix", fabric("kind = \"clos\"\nradix = 1000000000000", ""), &["radix"]),
             ("stages", fabric("kind = \"clos\"\nstages = 1000000000001", ""), &["stages"]),
