@@ -192,7 +192,7 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     refused("restore = \"400us\"", "restore = \"0us\"", &["restore", "above zero"]);
     refused("interval = \"20us\"", "interval = \"0us\"", &["interval of 0"]);
     refused("interval = \"20us\"", "interval = \"1ns\"", &["interval 1ns < 51.2ns, the time of a message at 10Gbps"]);
-    let second = "[[pause_storm]]\nhost = \"H2\"\npriority = 3\nfrom = \"500us\"\n";
+    let second = "[[pause_storm]]\nhost = \"H2\"\npriority = 3\nstart = \"500us\"\n";
     refused("[[flow]]", &format!("{second}[[flow]]"), &["a storm of priority 3 from 500 us, and one from 100 us is not over"]);
     let other = "[[pause_storm]]\nhost = \"H2\"\npriority = 4\ninterval = \"60ns\"\n";
     refused(
@@ -200,7 +200,7 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
         &format!("{other}[[flow]]"),
         &["interval 60 ns < 102.4 ns, the time of 2 messages, one of each storm of the host, at 10 Gb/s"],
     );
-    refused("stop = \"600us\"", "stop = \"100us\"", &["stop 100us <= start 100us"]);
+    refused("stop = \"600us\"", "stop = \"100us\"", &["stop 100 us <= start 100 us"]);
     refused("host = \"H2\"", "host = \"H9\"", &["no host 'H9'", "H1"]);
     refused("priority = 3\nstart", "priority = 9\nstart", &["8 priorities"]);
     let warned = |from: &str, to: &str, stated: &str| {
@@ -212,7 +212,7 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     warned("duration = \"6ms\"", "duration = \"300us\"", "detect 400us >= run.duration 300us");
     warned("duration = \"6ms\"", "duration = \"700us\"", "detect + restore = 800us >= run.duration 700us");
     warned("priority = 3\nstart", "priority = 4\nstart", "no flow has priority 4");
-    warned("start = \"100us\"\nstop = \"600us\"", "start = \"7ms\"", "start 7ms >= run.duration 6ms");
+    warned("start = \"100us\"\nstop = \"600us\"", "start = \"7ms\"", "start 7 ms >= run.duration 6 ms");
     warned("interval = \"20us\"", "interval = \"5ms\"", "the longest that a message of pfc holds");
     // Pauses that a detector by status would not see.
     let status = star(2, "status", "drop", (100, 500), &flow("H1", "H2", 3, 0, 100));

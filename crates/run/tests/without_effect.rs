@@ -85,7 +85,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ),
         ("replays", "[link_retry]\nkind = \"llr\"\nreplays = 255\non_flush = \"best-effort\"\n".into(), "on_flush", "never flushes"),
         ("storm", "[[pause_storm]]\nhost = \"H3\"\n".into(), "host", "nothing of priority 0 is for H3: the storm holds nothing"),
-        ("end", "[[pause_storm]]\nhost = \"H0\"\nuntil = \"500us\"\n".into(), "until", "until 500 us > run.duration 200 us"),
+        ("end", "[[pause_storm]]\nhost = \"H0\"\nstop = \"500us\"\n".into(), "stop", "stop 500 us > run.duration 200 us"),
         ("idle", "[[slow_receiver]]\nhost = \"H3\"\nrate = \"1Gbps\"\n".into(), "host", "no frame is for H3"),
         (
             "endless",

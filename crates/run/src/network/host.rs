@@ -40,7 +40,7 @@ impl Host {
 pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("frame_max")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
-        return Err(ParamError::new("mtu", format!("a frame of {mtu}"), format!("expected 1 B to {LEN_MAX} B")));
+        return Err(ParamError::new("frame_max", format!("a frame of {mtu}"), format!("expected 1 B to {LEN_MAX} B")));
     }
     if header >= mtu {
         return Err(ParamError::new(
