@@ -226,13 +226,13 @@ def _cycle(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:
     _nodes(axes, net, {i for end in ends for i in end})
     names = f"{', '.join(ports[:-1])} and {ports[-1]}" if 1 < len(ports) <= 6 else f"{len(ports)} ports"
     labels = " Labels: bytes that are blocked." if len(ends) <= 8 else ""
-    return result, f"Deadlock: {names} wait for each other from {_time(rows['closed_ps'][0])} on.{labels}"
+    return result, f"Deadlock: {names} wait for each other from {_time(rows['start_ps'][0])} on.{labels}"
 
 
 def _network(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:
     frame = run.ports
-    column = next(c for c in ("paused_ps", "pause_ps_total") if c in frame.columns)
-    blocked = next(c for c in ("blocked_ps", "hold_ps_total") if c in frame.columns)
+    column = "paused_ps"
+    blocked = "blocked_ps"
     end = max(run.manifest["simulated_seconds"] * 1e12, 1.0)
     rows = frame.select(pl.col("port").cast(pl.String), (pl.max_horizontal(column, blocked) / end).clip(0, 1).alias("share")).sort("share")
     result, axes = _canvas(net, inches, 0.25)

@@ -324,11 +324,11 @@ fn sampled(course: &Course, at: usize, mut into: OverTime) -> OverTime {
         let p = &look.ports[at];
         into.time_ps.push(look.at.0);
         into.sent_bytes.push(p.tx_bytes - sent);
-        into.paused_ps.push(p.stopped_ps - paused);
+        into.paused_ps.push(p.paused_ps - paused);
         into.allowed_share.push(f64::from(p.allowed));
         into.egress_bytes.push(u64::from(p.egress_bytes));
         into.ingress_bytes.push(u64::from(p.ingress_bytes));
-        (sent, paused) = (p.tx_bytes, p.stopped_ps);
+        (sent, paused) = (p.tx_bytes, p.paused_ps);
     }
     into
 }

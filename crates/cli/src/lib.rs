@@ -155,10 +155,19 @@ pub fn identify() {
     xoff_record::built_from(env!("XOFF_COMMIT"));
 }
 
+/// The arguments with `import hpcc` as `hpcc`: both are the same command.
+fn imported(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if let Some(at) = args.windows(2).position(|w| w[0] == "import" && w[1] == "hpcc").filter(|at| *at <= 2) {
+        args.remove(at);
+    }
+    args
+}
+
 /// The command with these arguments, the program's name first; returns its exit code.
 pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     identify();
-    let args: Vec<OsString> = args.into_iter().collect();
+    let args = imported(args);
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(e) => {
@@ -180,7 +189,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// What the command would print to stderr before exit code 2.
 pub fn ask(args: impl IntoIterator<Item = OsString>, caller: &Arc<Caller>) -> Result<Given, Problems> {
     identify();
-    let cli = Cli::try_parse_from(args).map_err(|e| unparsed(&e))?;
+    let cli = Cli::try_parse_from(imported(args)).map_err(|e| unparsed(&e))?;
     caller::serve(caller, || cli.answer()).map(Given::from)
 }
 
