@@ -231,10 +231,8 @@ def _cycle(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:
 
 def _network(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:
     frame = run.ports
-    column = "paused_ps"
-    blocked = "blocked_ps"
     end = max(run.manifest["simulated_seconds"] * 1e12, 1.0)
-    rows = frame.select(pl.col("port").cast(pl.String), (pl.max_horizontal(column, blocked) / end).clip(0, 1).alias("share")).sort("share")
+    rows = frame.select(pl.col("port").cast(pl.String), (pl.max_horizontal("paused_ps", "blocked_ps") / end).clip(0, 1).alias("share")).sort("share")
     result, axes = _canvas(net, inches, 0.25)
     ends = _ends(net, rows["port"].to_list())
     span = max(max(net["x"]) - min(net["x"]), max(net["y"]) - min(net["y"]), 1e-9)

@@ -200,7 +200,7 @@ xoff.rankFacts = (view, data, { choose, portName }) => {
   const { job, iteration } = view;
   const i = job.iterations[iteration];
   const note = job.total > 1 ? ` ${job.begin + iteration} of job ${job.name}${iteration === job.longest ? ", the longest" : ""}` : ` of job ${job.name}`;
-  const lines = [el("p", {}, i.to_ps === null ? `Iteration${note} is unfinished.`
+  const lines = [el("p", {}, i.end_ps === null ? `Iteration${note} is unfinished.`
     : `Iteration${note}: ${time(i.time_ps, 6)}, from the end of the previous iteration to the end of its last rank. Exposed communication is at most ${time(i.exposed_ps, 4)} per rank.`)];
   if (i.path_ps.length) {
     const total = i.path_ps.reduce((a, b) => a + b, 0);
@@ -210,9 +210,9 @@ xoff.rankFacts = (view, data, { choose, portName }) => {
   if (!w) return lines;
   const lost = [["pause", w.pause_ps], ["rate limit", w.rate_limit_ps], ["queueing", w.queueing_ps]].filter((l) => l[1]);
   const which = job.total > 1 || data.jobs.length > 1 ? `=${job.name}:${job.begin + iteration}` : "";
-  lines.push(el("p", { id: "straggler" }, `Slowest message: flow ${w.flow}, rank ${w.from_rank} on ${view.host(w.from_rank)} to rank ${w.to_rank} on ${view.host(w.to_rank)}, ${time(w.from_ps, 5)} to ${time(w.to_ps, 5)}. `,
+  lines.push(el("p", { id: "straggler" }, `Slowest message: flow ${w.flow}, rank ${w.from_rank} on ${view.host(w.from_rank)} to rank ${w.to_rank} on ${view.host(w.to_rank)}, ${time(w.start_ps, 5)} to ${time(w.end_ps, 5)}. `,
     lost.length ? `It lost ${lost.map(([word, ps]) => `${time(ps, 4)} to ${word}`).join(", ")}. ` : "Nothing delayed it. ",
-    w.port ? ["Port of its path that was paused longest: ", el("button.port", { type: "button", onclick: () => choose(w.port[0], (w.from_ps + w.to_ps) / 2) }, portName(w.port[0])), `, ${time(w.port[1], 4)}. `] : "",
+    w.port ? ["Port of its path that was paused longest: ", el("button.port", { type: "button", onclick: () => choose(w.port[0], (w.start_ps + w.end_ps) / 2) }, portName(w.port[0])), `, ${time(w.port[1], 4)}. `] : "",
     data.real ? "" : el("code.command", {}, `xoff explain ${quoted(data.folder)} ${quoted(`--straggler${which}`)}`)));
   return lines;
 };
