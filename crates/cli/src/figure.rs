@@ -369,5 +369,8 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
 }
 
 fn garbled(why: &str) -> Problem {
-    Problem::new(format!("the Python package gave no figure: {why}"), "install the Python package of the same version: pip install . in its sources")
+    Problem::new(
+        format!("the Python package gave no figure: {why}"),
+        "install the Python package of the same version: pip install . in its sources",
+    )
 }

@@ -246,7 +246,8 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[0])).words(ms)));
     p += "\nThe exposed communication in it, for the rank with the most, ms:\n";
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.exposed)).words(ms)));
-    p += "\nThe small job, ms. It has no slow rank and no slow receiver, but two of its eight hosts are at the leaf with the failed link:\n";
+    p +=
+        "\nThe small job, ms. It has no slow rank and no slow receiver, but two of its eight hosts are at the leaf with the failed link:\n";
     table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[1])).words(ms)));
 
     let comparisons = of_jobs[0].iter().flatten().filter(|(m, _)| m.is_some()).count();

@@ -279,7 +279,9 @@ fn messages_that_the_wire_does_not_carry_are_refused() {
 /// A period below the time of a message runs where it is no more than a slow link beside fast ones, with a warning that has the inequality.
 #[test]
 fn messages_that_fill_a_wire_are_warned_of() {
-    for (fc, period, warned) in [("\"cbfc\"", "50 ns", true), ("\"gfc-time\"\nb0 = \"100KB\"", "50 ns", true), ("\"cbfc\"", "110 ns", false)] {
+    for (fc, period, warned) in
+        [("\"cbfc\"", "50 ns", true), ("\"gfc-time\"\nb0 = \"100KB\"", "50 ns", true), ("\"cbfc\"", "110 ns", false)]
+    {
         let text = format!(
             "[run]\nduration = \"10us\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"10Gbps\"\n[flow_control]\nkind = {fc}\nperiod = \"{period}\"\n\
              [[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n"
