@@ -126,7 +126,7 @@ impl Comparison {
                     };
                     bar.at_least(bin.is_some_and(|b| b.unfinished > 0))
                 });
-                BarGroup::new(side.clone(), bars.collect::<Vec<_>>())
+                BarGroup::new(side.clone(), bars.collect::<Vec<_>>()).colour_by_kind()
             };
             let axis = Axis::new("Slowdown (completion time / ideal)", Unit::None);
             let groups: Vec<BarGroup> = self.names().map(group).collect();

@@ -1,6 +1,6 @@
 //! The report: one figure, one table, what failed.
 
-use xoff_report::{Align, Axis, Bar, BarGroup, Card, Cell as Shown, Figure, Mark, Panel, Report, Section, Table, Tone, Unit, mechanism};
+use xoff_report::{Align, Axis, Bar, BarGroup, Card, Cell as Shown, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
 
 use crate::collect::Counts;
 use crate::summary::{Averaged, Interval, METHOD, Summary};
@@ -67,11 +67,7 @@ pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
         figure = figure.panel(if !many {
             let bars = groups.iter().map(|g| {
                 let own = labels.iter().map(|l| bar(of(g, l).and_then(|c| c.intervals[i])));
-                let bars = BarGroup::new(name(g), own);
-                match mechanism(&g.to_string()) {
-                    Some(m) => bars.colour(m.colour),
-                    None => bars,
-                }
+                BarGroup::new(name(g), own).colour_by_kind()
             });
             panel.mark(Mark::bars(labels.iter().map(|l| words(l)), bars.collect::<Vec<_>>()))
         } else {

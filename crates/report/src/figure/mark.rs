@@ -1,7 +1,7 @@
 //! Marks of a panel.
 
 use super::Colour;
-use crate::Tone;
+use crate::{Tone, mechanism};
 
 /// A bar's value with its interval, base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +63,13 @@ impl BarGroup {
     #[must_use]
     pub fn colour(mut self, colour: Colour) -> Self {
         self.colour = Some(colour);
+        self
+    }
+
+    /// The colour of the mechanism whose kind is the name of the group, such as `pfc`. Other names keep their colour.
+    #[must_use]
+    pub fn colour_by_kind(mut self) -> Self {
+        self.colour = mechanism(&self.name).map(|m| m.colour).or(self.colour);
         self
     }
 }
