@@ -157,8 +157,9 @@ pub fn about(m: &Manifest, left_out: &[String]) -> Markup {
 /// Version, seed, hash.
 pub fn foot(m: &Manifest) -> Markup {
     let charts = format!("plotly.js {PLOTLY_VERSION} (MIT)");
+    let version = if m.xoff_commit.is_empty() { m.xoff_version.clone() } else { format!("{} ({})", m.xoff_version, m.xoff_commit) };
     let rows = [
-        ("xoff", m.xoff_version.as_str()),
+        ("xoff", version.as_str()),
         ("seed", &m.seed.to_string()),
         ("result hash", &m.result_hash),
         ("started", &m.started),
