@@ -75,7 +75,7 @@ pub fn pair(cx: &Context, title: &str, stops: Scheme, gentle: Scheme, queue: (f6
     );
     let why = vec![format!(
         "As on the ring, no single discipline gives both results. {} under round robin: {} deadlocks, {} per flow. {} under FIFO: {} of \
-         4 flows stop at the end of 60 ms, with {} per flow in the last 10 ms.",
+         4 flows stop at the end of 60 ms. Each has {} in the last 10 ms.",
         stops.title,
         runs[2].outcome.deadlocks.len(),
         mean(&runs[2].rates_at_end(END)),

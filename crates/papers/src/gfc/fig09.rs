@@ -101,7 +101,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figure = h1::figure(
         "PFC and buffer-based GFC: queue and input rate of the port of H1 (paper: Fig. 9)",
-        "PFC with a FIFO egress, GFC under round robin. The paper: under PFC the queue fills and the rate drops to zero; under GFC the \
+        "PFC with a FIFO egress, GFC under round robin. The paper: under PFC the queue fills and the rate drops to zero. Under GFC the \
          queue climbs to 884 KB, H1 briefly sends at 2.5 Gb/s, then 840 KB and 5 Gb/s.",
         &[
             ("PFC, FIFO", PFC, pfc, &[]),

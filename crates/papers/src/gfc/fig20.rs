@@ -63,8 +63,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     ];
     let why = vec![format!(
         "The DCQCN paper puts the threshold of 40 KB at the egress queue. There 8 senders pass it after 5 us, and DCQCN cuts all of \
-         them every 50 us: H1's queue peaks at {}, below B_1 = 281 KB, and GFC never acts (smallest rate {}). The paper's curves need \
-         marking that starts later. A threshold of 40 KB at each ingress queue, as in a simulator with input buffers, gives them.",
+         them every 50 us. H1's queue then peaks at {}, below B_1 = 281 KB, and GFC never acts (smallest rate {}). The paper's curves \
+         need marking that starts later. A threshold of 40 KB at each ingress queue, as in a simulator with input buffers, gives them.",
         lab::bytes(literal.ingress_peak(PORT)),
         literal.allowed_min(PORT).map_or("line rate".into(), |r| lab::rate(r.as_f64()))
     )];

@@ -103,7 +103,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let counted = grid.count();
     let testbed = DISCIPLINES.len() * grid.jitters.len() * OFFSETS.len();
     let measured = format!(
-        "Of {} settings, {} give both results of the paper (PFC and CBFC deadlock, both GFC hold 5 Gb/s) under one discipline; {} give \
+        "Of {} settings, {} give both results of the paper (PFC and CBFC deadlock, both GFC hold 5 Gb/s) under one discipline. {} give \
          them for part of the four flow controls (table). Testbed thresholds: PFC and CBFC both deadlock in {} of {testbed} settings, \
          {} of them under FIFO; both GFC hold 5 Gb/s in {} of {testbed}.",
         counted.settings,
@@ -268,10 +268,10 @@ impl Grid {
                 Unit::Fraction.format(stuck(&self.along(1, 2, 0)))
             ),
             format!(
-                "If a switch reads one frame at a time from an input (input FIFO), {} of {} lossless runs with PFC or CBFC deadlock, \
-                 and GFC holds 5 Gb/s within 2 % in {} of its lossless runs (its slowest flow has {} to {}). The discipline of the \
-                 authors' switch and simulator is not stated. This single discipline comes nearest to both results of the paper. \
-                 Otherwise two are needed: FIFO for PFC and CBFC, and a fair one for GFC.",
+                "If a switch reads one frame at a time from an input (input FIFO), {} of {} lossless runs with PFC or CBFC deadlock. \
+                 GFC holds 5 Gb/s within 2 % in {} of its lossless runs (its slowest flow has {} to {}). The discipline of the authors' \
+                 switch and simulator is not stated. This single discipline comes nearest to both results of the paper. Otherwise two \
+                 are needed: FIFO for PFC and CBFC, and a fair one for GFC.",
                 read_stops.iter().filter(|r| r.deadlock).count(),
                 read_stops.len(),
                 Unit::Fraction.format(good(&read_gentle)),

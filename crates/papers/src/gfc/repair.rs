@@ -99,8 +99,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         } else {
             found.why.push(format!(
                 "If a switch reads one frame at a time from an input ({what}), {} of these settings keep their rate as well, but \
-                 nothing is proved. There an ingress holds frames for other egresses in front of those for this one, so that fewer \
-                 bytes wait at the egress than slow down the link, and the theorem's first step fails (docs/theory/gfc-repair.md has a \
+                 nothing is proved. There an ingress holds frames for other egresses in front of those for this one. Fewer bytes then \
+                 wait at the egress than slow down the link, and the theorem's first step fails (docs/theory/gfc-repair.md has a \
                  setting that it does not fix).",
                 Unit::Fraction.format(kept)
             ));

@@ -93,8 +93,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let why = vec![format!(
         "No single discipline gives both results of the paper in this noise-free ring. Under FIFO the ports of hosts and of ring links \
          hold equally much and are slowed down alike. A host needs half of a link's rate, so that the rate of GFC falls without end ({} \
-         and {} per flow after 60 ms; docs/theory/gfc-repair.md). Round robin guarantees transit traffic its half, and then PFC and \
-         CBFC do not deadlock either ({} and {}). See matrix.",
+         and {} per flow after 60 ms; docs/theory/gfc-repair.md). Round robin guarantees transit traffic its half. Then PFC and CBFC do \
+         not deadlock either ({} and {}). See matrix.",
         rate(GFC_BUFFER, "fifo"),
         rate(GFC_TIME, "fifo"),
         deadlocks(of(PFC, "round-robin")),

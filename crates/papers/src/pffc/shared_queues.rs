@@ -96,8 +96,8 @@ pub fn run_ring(cx: &Context) -> Result<Findings, ReproduceError> {
     for i in (1..names.len()).filter(|&i| starved(i) > 0) {
         notes.push(format!(
             "{}: in {} of {} runs a flow gets nothing for the last 10 ms, although no port waits forever. Frames released by RESUME \
-             have priority over the default queue. Two flows that are paused alternately then take the whole link ({} at most for one), \
-             and a flow in the default queue starves, together with all flows that share its pause queue upstream.",
+             have priority over the default queue. Two flows that are paused alternately then take the whole link ({} at most for one). \
+             A flow in the default queue starves, together with all flows that share its pause queue upstream.",
             names[i],
             starved(i),
             staggers.len(),

@@ -328,10 +328,10 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
          milliseconds. A victim that was not complete at the end counts with its age, which flatters a scheme that starves victims."
     ));
     f.notes.push(
-        "The two simulators differ. The network stores and forwards frames of 1500 B on one path per destination (d-mod-k); \
-        the fabric sprays segments of at most 256 B and forwards them at once. The fabric's buffers are queues of elements (8 KiB and \
-        60 KiB), and the network's are 300 KB per ingress. Control of request-grant counts only stand-alone messages; control that \
-        rides on segments, and credits between elements, are free here."
+        "The two simulators differ. The network stores and forwards frames of 1500 B on one path per destination (d-mod-k). The fabric \
+         sprays segments of at most 256 B and forwards them at once. The fabric's buffers are queues of elements (8 KiB and 60 KiB), \
+         and the network's are 300 KB per ingress. Control of request-grant counts only stand-alone messages; control that rides on \
+         segments, and credits between elements, are free here."
             .into(),
     );
     f.tables.push(table(&mean));

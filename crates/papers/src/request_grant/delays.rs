@@ -66,7 +66,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let notes = vec![
         "3/2 of a scheduling round trip plus max_p/min_p are 82.5 + 225 = 307.5 t_min, not 280. The paper's value is that of faster \
-         links (1.1 L: 287, 1.15 L: 278), or it counts the transfer of the first segment, which overlaps the round trip, only once."
+         links (1.1 L: 287, 1.15 L: 278). Or it counts the transfer of the first segment, which overlaps the round trip, only once."
             .to_owned(),
     ];
     Ok(Findings { measured, checks, tables: vec![table], notes, ..Findings::default() })

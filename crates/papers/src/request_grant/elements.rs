@@ -85,8 +85,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         .collect::<Vec<_>>()
         .join("; ");
     f.notes.push(
-        "Held: a segment that is forwarded while it still arrives keeps its output of the crossbar, at the rate of the link, \
-        until its last bit, so that the output never has the doubled speed. Otherwise other segments use the remaining capacity."
+        "Held: a segment that is forwarded while it still arrives keeps its output of the crossbar, at the rate of the link, until its \
+         last bit. The output then never has the doubled speed. Otherwise other segments use the remaining capacity."
             .into(),
     );
     f.tables.push(table(&results, &loads.clone().map(|l| l.0), &ELEMENTS.map(|e| e.0), &all).caption(

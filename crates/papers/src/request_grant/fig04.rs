@@ -89,7 +89,7 @@ fn order(results: &Results, s: Series) -> Table {
         "A hotspot's buffer holds over 3900 B",
         "Throughput of the others below 0.74",
     ])
-    .caption("No speed-up: first interval at the end of which this is true [t_min].");
+    .caption("No speed-up: end of the first interval with this result [t_min].");
     for (nth, run) in results.of(s).iter().enumerate() {
         let first = |is: &dyn Fn(&Stretch) -> bool| {
             run.stretches.iter().skip(4).find(|w| is(w)).map_or("never".to_owned(), |w| format!("{:.0}", w.end))

@@ -115,9 +115,9 @@ pub fn run_fig11(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     let share = |name: &str| results.mean(sweeps[0].get(name).at(0.05), |r| r.unsolicited as f64 / r.segments as f64).mean;
     f.why.push(format!(
-        "Hotspots cost delay at low loads because ACKs, grants and the segments that carry them queue with the hotspots' data on the \
-         way to the hotspots' adapters, which also send other traffic. Unsolicited segments are {} of all with uniform traffic and {} \
-         with hotspots (load 0.05, smooth).",
+        "Hotspots cost delay at low loads. ACKs, grants and the segments that carry them queue with the hotspots' data on the way to \
+         the hotspots' adapters, which also send other traffic. Unsolicited segments are {} of all with uniform traffic and {} with \
+         hotspots (load 0.05, smooth).",
         Unit::Fraction.format(share(UNIFORM)),
         Unit::Fraction.format(share(HOT))
     ));

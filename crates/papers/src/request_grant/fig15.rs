@@ -260,11 +260,10 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
     };
     f.why.push(format!(
         "In band, reserving is not transparent for throughput ({:.2} times the earlier value while blocked). Grants for the adapters of \
-         the hotspots are stuck behind their own data: in the second half of the blocking those eight inputs send {hot_inputs:.3} of \
+         the hotspots are stuck behind their own data. In the second half of the blocking those eight inputs send {hot_inputs:.3} of \
          the line rate, the other 56 {other_inputs:.3} ({expected:.3} offered to the others). The outputs that granted to these inputs \
-         have reserved slots that stay empty: eight requests of 36 segments are 288 slots of 240, so that an output that granted to six \
-         of them grants to no other until the end. The paper mentions only delays, and the delays of packets that arrive are indeed \
-         unaffected.",
+         have reserved slots that stay empty: eight requests of 36 segments are 288 slots of 240. An output that granted to six of them \
+         grants to no other until the end. The paper mentions only delays, and the delays of packets that arrive are indeed unaffected.",
         seen.kept(0).mean
     ));
     f.why.push(format!(

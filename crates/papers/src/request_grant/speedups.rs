@@ -195,11 +195,11 @@ impl Runs {
         let hot = |s: Series| self.results.mean(s, |r| r.hot).mean;
         let tail = |i: usize| self.results.ratio(self.all[i].0[1], self.all[i].1, |r| r.delay.p99).words(|v| format!("{v:.2}"));
         f.why.push(format!(
-            "At 1.1, reserving increases the mean delay: every hotspot may have its 240 slots in the fabric at once, and with eight \
-         hotspots in one switch they also wait before the last stage, up to {} in a queue of the middle stage (implicit {}; with 9000 B \
-         {} and {}). Implicit rate regulation grants to hotspots at L and keeps those queues short as long as inputs answer in time. It \
-         loses throughput of the hotspots, {:.3} and {:.3} instead of {:.3} and {:.3}. Its 99th percentile is {} times that of \
-         reserving with 40 B in bursts and {} times with 9000 B.",
+            "At 1.1, reserving increases the mean delay: every hotspot may have its 240 slots in the fabric at once. With eight \
+             hotspots in one switch they also wait before the last stage, up to {} in a queue of the middle stage (implicit {}; with \
+             9000 B {} and {}). Implicit rate regulation grants to hotspots at L and keeps those queues short as long as inputs answer \
+             in time. It loses throughput of the hotspots, {:.3} and {:.3} instead of {:.3} and {:.3}. Its 99th percentile is {} times \
+             that of reserving with 40 B in bursts and {} times with 9000 B.",
             middle(*small_reserve),
             middle(self.all[0].0[1]),
             middle(*large_reserve),

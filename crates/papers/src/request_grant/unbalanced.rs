@@ -69,9 +69,13 @@ impl Seen {
     }
 
     fn table(&self) -> Table {
-        let mut t = Table::new(["Workload", "w", "Throughput", "Mean delay", "Control", "Unsolicited", "Overtaken", "Longest queue by stage"])
-            .align([Align::Left].into_iter().chain([Align::Right; 7]))
-            .caption("Load 1. Throughput with its 95 % interval over seeds; delay in t_min (queues at load 1 grow all the time); control: share of all bytes that are stand-alone control segments; segments unsolicited and overtaken; queues in bytes.");
+        let mut t =
+            Table::new(["Workload", "w", "Throughput", "Mean delay", "Control", "Unsolicited", "Overtaken", "Longest queue by stage"])
+                .align([Align::Left].into_iter().chain([Align::Right; 7]))
+                .caption(
+                    "Load 1. Throughput with its 95 % interval over seeds; delay in t_min (queues at load 1 grow all the time). \
+                Control: share of all bytes that are stand-alone control segments. Segments unsolicited and overtaken; queues in bytes.",
+                );
         for (i, (name, ..)) in workloads().iter().enumerate() {
             for (k, w) in self.shares.iter().enumerate() {
                 let (s, r) = (self.series[i][k], &self.results);
@@ -138,8 +142,8 @@ pub fn run_fig13(cx: &Context) -> Result<Findings, ReproduceError> {
     let [shared, held] = series.map(|s| results.mean(s, |r| r.cold).mean);
     f.notes.push(format!(
         "A crossbar of L_S = 2 L_F must give an output that speed while a segment is still arriving. If such a segment holds the output \
-         to its last bit, at the rate of its link, w = 1 with packets of 9000 B drops from {shared:.3} to {held:.3}: eight flows with \
-         paths in step collide at the inputs of the last stage, and the FIFO queues there never recover (see `elements`)."
+         to its last bit, at the rate of its link, w = 1 with packets of 9000 B drops from {shared:.3} to {held:.3}. Eight flows with \
+         paths in step then collide at the inputs of the last stage, and the FIFO queues there never recover (see `elements`)."
     ));
     Ok(f)
 }
@@ -257,7 +261,7 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
         .find(|w| w.cold < 0.88)
         .map_or("stays above 0.88".to_owned(), |w| format!("is below 0.88 from {:.0} t_min on", w.end));
     f.notes.push(format!(
-        "At w = 0.5 the throughput of N = 256 {falls}: the adapters' links are always full, queues behind them reach their 60 KiB ({:?} \
+        "At w = 0.5 the throughput of N = 256 {falls}. The adapters' links are always full, queues behind them reach their 60 KiB ({:?} \
          B by stage), and FIFO inputs spread the congestion. Unsolicited segments are {} of all, and no space is reserved for them. \
          Times that a link found no space, by stage from the adapters on: {:?}.",
         run.queue_max,

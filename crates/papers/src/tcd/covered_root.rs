@@ -51,9 +51,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let why = vec![
         format!(
             "The queue of a covered root neither grows nor shrinks: PFC limits it at P0 and P1, which offer 50 Gb/s for 40. Between the \
-             release and the first CE the queue swings between {} and {} with the pauses of P0, one every {}, and stays there. The \
-             phase of that swing decides whether a sample of the queue is longer than the previous one: T = {} is {:.2} swings, so that \
-             the samples move slowly along one slope.",
+             release and the first CE the queue swings between {} and {} with the pauses of P0, one every {}. The phase of that swing \
+             decides whether a sample of the queue is longer than the previous one. T = {} is {:.2} swings, so that the samples move \
+             slowly along one slope.",
             lab::bytes(low),
             lab::bytes(high),
             lab::time(swing),

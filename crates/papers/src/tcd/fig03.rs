@@ -50,7 +50,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         0,
         format!(
             "CEE: {} instead of 1.6 ms is the time that P3 needs for the bytes that F1 has sent before its slowdown: {} at F1's share \
-             of 2.5 Gb/s. One CNP (50 us) more or less, at F1's rate of 20 to 40 Gb/s at the time, shifts it by 0.4 to 0.8 ms.",
+             of 2.5 Gb/s. One CNP (50 us) more or less shifts it by 0.4 to 0.8 ms, because F1 sends at 20 to 40 Gb/s at the time.",
             lab::time(off),
             lab::bytes(off / 1e12 * 2.5e9 / 8.0)
         ),

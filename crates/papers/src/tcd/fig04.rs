@@ -31,8 +31,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let mut why = seen.why;
     why.push(format!(
-        "InfiniBand: with the paper's period of {PAPER_PERIOD} and its buffer of 280 KB P2 alternates until the end of the run, at the \
-         rate that 280 KB per period allow (table). \"recovers to send normally\" needs more frequent credits, or a larger buffer."
+        "InfiniBand: with the paper's period of {PAPER_PERIOD} and its buffer of 280 KB P2 alternates until the end of the run. Its \
+         rate is what 280 KB per period allow (table). \"recovers to send normally\" needs more frequent credits, or a larger buffer."
     ));
     let measured = fig03::summary(&seen.runs);
     let figure = fig03::figure(

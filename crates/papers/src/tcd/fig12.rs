@@ -65,7 +65,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
     let tables = vec![fig2::marks_table(&[("CEE", &runs[0]), ("InfiniBand", &runs[1])])];
     let why = vec![format!(
         "The paper's own credit period does not fit TCD. With {PAPER_PERIOD} and 280 KB the root P3 runs out of credits in every \
-         period, so that it is undetermined for {} of 0.2 to 3 ms and marks {} of F1's frames UE and {} CE. The congestion would stay \
+         period. It is therefore undetermined for {} of 0.2 to 3 ms and marks {} of F1's frames UE and {} CE. The congestion would stay \
          hidden. With 46 us P3 never lacks credits.",
         Unit::Fraction.format(share(starved, P3, PortState::Undetermined, lab::ms(0.2), lab::ms(3.0))),
         fig2::count(starved, P3, Flows::of(starved).f1, Marking::Ue),

@@ -15,8 +15,8 @@ const VICTIMS: (&str, &str) =
     ("victims-hadoop.toml", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/papers/tcd/examples/victims-hadoop.toml")));
 const EPSILONS: [f64; 11] = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0];
 /// Assumption behind the traffic.
-const TRAFFIC: &str = "the simulation of concurrent bursts is that of section 5.1.3: Hadoop at S0 and S1 (40 % load) and synchronised \
-    Hadoop messages at A0 to A14 (127 % of P3 while they last), as in Table 3; the paper states no load";
+const TRAFFIC: &str = "the simulation of concurrent bursts is that of section 5.1.3, as in Table 3. Hadoop traffic comes from S0 and S1 \
+    (40 % load), and synchronised Hadoop messages from A0 to A14 (127 % of P3 while they last). The paper states no load.";
 
 /// Assumption behind the rate control.
 const RULES: &str = "DCQCN has TCD's rules of section 5.2.1 (reading A of alpha 1.2)";
@@ -55,9 +55,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let seen = Sweeps::measure(cx)?;
     let seeds = seen.seeds;
     let mut notes = vec![format!(
-        "In the scenario of Fig. 12, where F0 and F2 have a constant rate, P2's ON periods are at most 12 us, shorter than max(T_on) \
-         for every epsilon up to 1 ({}): its victims get {} CE at epsilon 1. A larger epsilon mistakes longer ON periods for a release, \
-         and these need intermittent traffic.",
+        "In the scenario of Fig. 12, where F0 and F2 have a constant rate, P2's ON periods are at most 12 us. That is shorter than \
+         max(T_on) for every epsilon up to 1 ({}): its victims get {} CE at epsilon 1. A larger epsilon mistakes longer ON periods for \
+         a release, and these need intermittent traffic.",
         lab::time(max_ton(1.0)),
         at(&seen.bursts, 1.0).ce
     )];

@@ -70,8 +70,8 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
         format!(
             "TCD keeps TIMELY's rate only if T_low < RTT < T_high and the gradient is positive. While P2 is paused, 320 KB of each flow \
              wait in L0 and leave at 2 to 3 Gb/s. The RTT is then about 1 ms, above T_high = 500 us, and TIMELY cuts regardless of the \
-             mark. B0 to B3 therefore change their rates {} times before P2 is released, down to {}; with T_high = 5 ms {} times; \
-             without TCD's rule {} times, down to {}.",
+             mark. B0 to B3 therefore change their rates {} times before P2 is released, down to {}. With T_high = 5 ms they change {} \
+             times; without TCD's rule {} times, down to {}.",
             seen[0].changes,
             lab::rate(seen[0].lowest),
             seen[2].changes,
@@ -87,7 +87,7 @@ pub fn run_timely(cx: &Context) -> Result<Findings, ReproduceError> {
 /// The paper's start taken literally.
 fn from_zero(zero: &Seen) -> String {
     format!(
-        "\"At the same time when bursts start\", taken literally, makes P2 a congestion point at once: four flows at 40 Gb/s fill it \
+        "\"At the same time when bursts start\", taken literally, makes P2 a congestion point at once. Four flows at 40 Gb/s fill it \
          past 200 KB within 15 us, and B0 to B3 get {} CE and {} rate changes before P2 is released. Here they start when P2 is already \
          paused, like F0 and F2 in section 3.1.",
         zero.early_ce, zero.changes

@@ -127,14 +127,15 @@ impl Runs {
             })
             .collect();
         f.why.push(format!(
-            "TCD marks victims CE because of the trend of a queue that neither grows nor shrinks (see Table 3): one more frame counts as \
-         growth, and with a shorter period T = max(T_on) the trend is sampled more often. With DCQCN, unchanged and with T = 1 ms: {}.",
+            "TCD marks victims CE because of the trend of a queue that neither grows nor shrinks (see Table 3). One more frame counts \
+             as growth, and with a shorter period T = max(T_on) the trend is sampled more often. With DCQCN, unchanged and with T = 1 \
+             ms: {}.",
             shares.join("; ")
         ));
         f.notes.push(format!(
-            "HPCC reads queues and rates from the frames, and ignores marks: with and without TCD every flow ends at the same time. HPCC \
-         has the least need of TCD: victims take {} with HPCC on PFC and {} with DCQCN and TCD, and ports are paused {:.0} times per \
-         run, {:.0} with DCQCN alone.",
+            "HPCC reads queues and rates from the frames, and ignores marks: with and without TCD every flow ends at the same time. \
+             HPCC has the least need of TCD. Victims take {} with HPCC on PFC and {} with DCQCN and TCD. Ports are paused {:.0} times \
+             per run, {:.0} with DCQCN alone.",
             Unit::Picoseconds.format(self.results.mean(self.series[0][2][0], VICTIMS, |g| g.fct()).mean),
             Unit::Picoseconds.format(self.results.mean(self.series[0][0][1], VICTIMS, |g| g.fct()).mean),
             self.results.total(self.series[0][2][0], |t| t.pauses as f64).mean,

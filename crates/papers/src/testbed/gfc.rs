@@ -93,7 +93,7 @@ pub fn run_fig09(cx: &Context) -> Result<Findings, ReproduceError> {
     found.figures.push(figure(
         "Real frames: PFC and buffer-based GFC, the port of H1 (paper: Fig. 9)",
         "Solid: the first run that counts. Dashed: the simulation of the same scenario. The paper: under PFC the queue fills and the \
-         rate drops to zero; under GFC the queue climbs to 884 KB, H1 briefly sends at a quarter of the line rate, then 840 KB and half \
+         rate drops to zero. Under GFC the queue climbs to 884 KB, H1 briefly sends at a quarter of the line rate, then 840 KB and half \
          the line rate.",
         &[(0, &[]), (3, &[884e3, 840e3]), (1, &[])],
         &jobs,

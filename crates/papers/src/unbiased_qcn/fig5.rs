@@ -185,10 +185,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         }
     }
     let figure = Figure::new("A victim under arrival sampling at inputs (paper: Fig. 5a)")
-        .caption(
-            "f6 offers 7 Gb/s to an output that no other flow uses, and is throttled together with f1, with which it shares an \
-            input.",
-        )
+        .caption("f6 offers 7 Gb/s to an output that no other flow uses. It is throttled together with f1, because both share an input.")
         .panel(throughput("Fabric of Fig. 1, the first seed", &runs[0], 6, 2))
         .panel(throughput("Ideal switch, the first seed", &ideal[0], 6, 2))
         .panel(limits("Rate limits, fabric of Fig. 1, the first seed", &runs[0]));
@@ -223,12 +220,12 @@ fn why_a<'a>(ideal: &[Run], rack: &[Run], on_ideal: &[Variant], on_rack: &[Varia
             both(6)
         ),
         format!(
-            "A limiter starts at line rate. f1's limit must fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s, and f6, which arrives \
-             faster, is cut meanwhile. {}.",
+            "A limiter starts at line rate. f1's limit must fall from 10 to 2.5 Gb/s although f1 offers 3 Gb/s. Meanwhile f6, which \
+             arrives faster, is cut. {}.",
             both(7)
         ),
         format!(
-            "Nothing draws f6 to one rate: the output sets f1's rate, f6 follows the CNMs that f1 needs, and byte counters let both \
+            "Nothing draws f6 to one rate. The output sets f1's rate, f6 follows the CNMs that f1 needs, and byte counters let both \
              recover in proportion to their own rates. Over the seeds f6 is between {} in the first phase and {} in the third on the \
              ideal switch, {} and {} on the fabric of Fig. 1.",
             spread(ideal, 0),

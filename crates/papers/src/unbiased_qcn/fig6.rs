@@ -197,7 +197,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
              and about 60).",
             own.2, others[0].2, others[0].0, others[0].1, others[1].2, others[1].0, others[1].1
         ),
-        "Neither gives both times and the ratio exactly. The text does not decide which intervals the paper's switch uses: \"base \
+        "Neither gives both times and the ratio exactly. The text does not decide which intervals the paper's switch uses. \"base \
          sampling interval\" (Table I) suggests the standard's shrinking ones, \"when I_s new bytes have been received\" (section VI) \
          fixed ones."
             .into(),

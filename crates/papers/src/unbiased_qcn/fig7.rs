@@ -146,8 +146,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let more = |runs: &[Run]| Unit::Fraction.format(rate(runs, VICTIM).mean / share - 1.0);
     let why = vec![format!(
         "Arrival sampling gives the victim {} more than a sixth of the line rate on the fabric of Fig. 1 and {} more on the ideal \
-         switch: CNMs go to f1 and f7 in proportion to their arrivals, and f7 is cut less as its rate falls. The effect depends on the \
-         seed, and f7 has {} and {}: single runs of the two fabrics differ by as much, but their means differ no more than the scatter \
+         switch. CNMs go to f1 and f7 in proportion to their arrivals, and f7 is cut less as its rate falls. The effect depends on the \
+         seed, and f7 has {} and {}. Single runs of the two fabrics differ by as much, but their means differ no more than the scatter \
          of seeds.",
         more(runs(ARRIVAL)),
         more(ideal(ARRIVAL)),

@@ -100,8 +100,8 @@ pub fn findings(study: &LargeScale) -> Findings {
     ));
     if gentle.measured.standstill_ports > 0 {
         f.why.push(format!(
-            "Buffer-based GFC brings {} ports of this network to a standstill (less than one frame in 5 ms), the first after {} ms: \
-             under FIFO the cycle stays full while its flows last.",
+            "Buffer-based GFC brings {} ports of this network to a standstill (less than one frame in 5 ms), the first after {} ms. \
+             Under FIFO the cycle stays full while its flows last.",
             gentle.measured.standstill_ports,
             gentle.measured.standstill_us.unwrap_or(0) / 1000
         ));

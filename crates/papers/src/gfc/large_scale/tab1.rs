@@ -263,8 +263,8 @@ fn explain(study: &LargeScale, f: &mut Findings) {
         f.why.push(format!(
             "GFC never deadlocks by construction: it never pauses a port, so that no cycle of ports waits forever. Under FIFO that does \
              not mean progress. With the traffic that deadlocks PFC, flows are stopped at the end of 60 ms in {} of {} networks under \
-             buffer-based GFC, in {} under time-based GFC, and in {} with entry ports (see repair). The table counts stopped flows \
-             separately, and they are judged.",
+             buffer-based GFC. Under time-based GFC they are stopped in {}, and with entry ports (see repair) in {}. The table counts \
+             stopped flows separately, and they are judged.",
             still[0],
             stuck.len(),
             still[1],
@@ -288,7 +288,7 @@ fn explain(study: &LargeScale, f: &mut Findings) {
         let cyclic = filtered.cyclic(RoutingRule::Ecmp).len() as u64;
         let (low, high) = wilson(cyclic, filtered.networks as u64);
         f.why.push(format!(
-            "k = 16: {cyclic} of {} networks have a cycle under any choice among shortest paths, {:.1} to {:.1} of 10,000 (95 %): a \
+            "k = 16: {cyclic} of {} networks have a cycle under any choice among shortest paths, {:.1} to {:.1} of 10,000 (95 %). A \
              path must first lose all eight common aggregation switches. The paper's 2 of 10,000 are within that, or its routing takes \
              longer paths.",
             filtered.networks,

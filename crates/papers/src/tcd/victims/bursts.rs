@@ -11,8 +11,8 @@ use crate::{Check, Context, Findings, Mode, ReproduceError};
 
 /// Mean time between bursts: with it, 250 KB overload P3, as the paper says [us].
 const GAP_US: f64 = 722.0;
-const LOAD: &str = "the load is not stated in the paper: 40 % of the links of S0 and S1, and a burst every 722 us on average, so that \
-    250 KB overload P3 as in the paper";
+const LOAD: &str = "the load is not stated in the paper. S0 and S1 use 40 % of their links, and a burst starts every 722 us on average, \
+    so that 250 KB overload P3 as in the paper.";
 
 /// The entry of Fig. 15(b).
 pub fn run_fig15b(cx: &Context) -> Result<Findings, ReproduceError> {

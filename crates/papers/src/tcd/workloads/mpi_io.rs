@@ -8,7 +8,8 @@ use crate::tcd::run::{Pick, Plan, Results};
 use crate::tcd::schemes::{IB_CC, IB_CC_TCD};
 use crate::{Check, Context, Findings, Mode, ReproduceError};
 
-const ASSUMING: &str = "60 % load of the I/O clients' links, MPI sizes halve in number with each doubling, credits every 40 us, at most one BECN per connection and 50 us, one connection for the messages of two hosts, an eighth of the hosts";
+const ASSUMING: &str = "60 % load of the I/O clients' links. MPI sizes halve in number with each doubling. Credits arrive every 40 us, \
+    with at most one BECN per connection and 50 us. The messages of two hosts share one connection. An eighth of the hosts are simulated";
 
 /// Other readings of the paper's network.
 const READINGS: [(&str, &str); 3] = [
@@ -143,9 +144,8 @@ impl Runs {
             f.why.push(format!("Under another reading, {name}, all messages gain {}, I/O of 512 KB {}.", gain(0), gain(2)));
         }
         f.notes.push(
-            "Messages between the same two hosts share a connection: they are sent one after the other, and each starts at the \
-            rate to which an earlier one was cut (host.connections = per-pair). The completion time of a message includes its wait for \
-            the connection."
+            "Messages between the same two hosts share a connection. They are sent one after the other, and each starts at the rate \
+             left by earlier cuts (host.connections = per-pair). The completion time of a message includes its wait for the connection."
                 .into(),
         );
     }

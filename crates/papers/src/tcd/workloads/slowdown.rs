@@ -391,7 +391,7 @@ fn judged(pair: &Pair, w: &Workload, [without, with]: [&Scheme; 2], expected: &[
     if let Some((flows, series)) = pair.shorter {
         let value = |s: Series| pair.value(s, w.range(1), 0).words(|v| format!("{v:.2}"));
         f.why.push(format!(
-            "The core is overloaded, so that queues grow with the length of a run: the median {} is {} without TCD and {} with it, but \
+            "The core is overloaded, so that queues grow with the length of a run. The median {} is {} without TCD and {} with it, but \
              {} and {} with {flows} flows.",
             w.ranges[1].0,
             value(pair.without),
@@ -450,8 +450,8 @@ fn readings(pair: &Pair, w: &Workload, expected: &[Expected]) -> Table {
         "Checks that hold",
     ];
     let mut t = Table::new(columns).align([Align::Left].into_iter().chain([Align::Right; 11])).caption(
-        "Readings of the paper's fabric: the load offered to host links, to links of edge switches and to the core that flows can use; \
-         the slowdown without and with TCD (means over seeds, 95 % intervals); and how many checks of this claim would hold.",
+        "Readings of the paper's fabric: the load offered to host links, to links of edge switches and to the core that flows can use. \
+         The slowdown without and with TCD (means over seeds, 95 % intervals). The number of checks of this claim that would hold.",
     );
     let number = |v: f64| format!("{v:.2}");
     let base = (BASE.name() + " (judged)", BASE, [pair.without, pair.with]);
