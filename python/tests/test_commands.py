@@ -213,7 +213,7 @@ def test_entries_of_a_paper_are_listed_and_judged(tmp_path: Path) -> None:
     result = xoff.reproduce("gfc", "thm4.1", out=out, progress=seen.append)
     expected, _, code = command("reproduce", "gfc", "thm4.1", "--out", out)
     assert result.json == expected and bool(result) == (code == 0)
-    assert [as_json(c) for c in result.entries[0].checks] == flat(expected["entries"][0]["checks"])
+    assert [as_json(c) for c in result.claims[0].checks] == flat(expected["claims"][0]["checks"])
     assert result.headline == "gfc: 1 reproduced, 0 reproduced under assumption, 0 not reproduced"
     assert "thm4.1" in result._repr_html_() and (out / "index.html").is_file()
 

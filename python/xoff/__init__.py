@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._laws import Ack, FlowControl, FlowFacts, Link, Message, Occupancy, Pause, RateControl, Receiver, Sender, Timers
     from ._plan import NetworkPlan, Plan
     from ._progress import Progress, Step
-    from ._reproduction import Entry, Reproduction
+    from ._reproduction import Claim, Reproduction
     from ._run import Run, Slowdown, Summary, Verdict, open, run
     from ._sweep import Sweep, sweep
     from ._waiting import CongestionTree, Explanation
@@ -45,7 +45,7 @@ _PLACES = {
     "_laws": ("Ack", "FlowControl", "FlowFacts", "Link", "Message", "Occupancy", "Pause", "RateControl", "Receiver", "Sender", "Timers"),
     "_plan": ("NetworkPlan", "Plan"),
     "_progress": ("Progress", "Step"),
-    "_reproduction": ("Entry", "Reproduction"),
+    "_reproduction": ("Claim", "Reproduction"),
     "_run": ("Run", "Slowdown", "Summary", "Verdict", "open", "run"),
     "_sweep": ("Sweep", "sweep"),
     "_waiting": ("CongestionTree", "Explanation"),
@@ -69,9 +69,9 @@ __all__ = [
     "Ack",
     "Answer",
     "Check",
+    "Claim",
     "Comparison",
     "CongestionTree",
-    "Entry",
     "Explanation",
     "FlowControl",
     "FlowFacts",

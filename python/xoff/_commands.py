@@ -13,7 +13,7 @@ from ._check import Check
 from ._imported import Imported
 from ._plan import NetworkPlan, Plan
 from ._progress import StepCallback
-from ._reproduction import Entry, Reproduction
+from ._reproduction import Claim, Reproduction
 from ._run import Run, open
 from ._settings import settings
 from ._waiting import CongestionTree, Explanation
@@ -223,7 +223,7 @@ def reproduce(
     progress: bool | StepCallback = True,
 ) -> Reproduction: ...
 @overload
-def reproduce(paper: str, items: None = None, /, *, out: None = None) -> list[Entry]: ...
+def reproduce(paper: str, items: None = None, /, *, out: None = None) -> list[Claim]: ...
 
 
 def reproduce(
@@ -237,14 +237,14 @@ def reproduce(
     threads: int | None = None,
     force: bool = False,
     progress: bool | StepCallback = True,
-) -> Reproduction | list[Entry]:
+) -> Reproduction | list[Claim]:
     """Runs the figures and tables of a paper and judges them.
 
         xoff.reproduce("gfc")                                  # what there is, as a list
         xoff.reproduce("gfc", ["ring", "fig05"], out="out/gfc")
 
-    ``paper``: ``gfc``, ``tcd``, ``request-grant``, ``unbiased-qcn``, ``pffc``. ``items``: entries; default: all. ``out``: folder for the report,
-    figures and results; entries that an earlier call judged there are kept. Without it the entries are listed and nothing runs.
+    ``paper``: ``gfc``, ``tcd``, ``request-grant``, ``unbiased-qcn``, ``pffc``. ``items``: claims; default: all. ``out``: folder for the report,
+    figures and results; claims that an earlier call judged there are kept. Without it the claims are listed and nothing runs.
     ``full``: full runs, hours for the large networks. ``seed``: of every random stream. ``threads``: never change a result (default: the number of
     cores). Real frames (``--testbed``) need a process of their own: the command has them.
 
@@ -252,7 +252,7 @@ def reproduce(
     """
     if out is None:
         _, json = ask(["reproduce", "--list", "--", paper], progress=False)
-        entries: list[Entry] = built(list[Entry], _json.loads(json))
-        return entries
+        claims: list[Claim] = built(list[Claim], _json.loads(json))
+        return claims
     args = ["reproduce", *option("out", out), *option("full", full), *option("seed", seed), *option("threads", threads), *option("force", force)]
     return Reproduction._of(*ask([*args, "--", paper, *_list(items)], progress=progress))

@@ -1,4 +1,4 @@
-"""The answer of ``xoff reproduce``: entries of a paper with their verdicts."""
+"""The answer of ``xoff reproduce``: claims of a paper with their verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JudgedCheck:
     paper: str
     """What the paper has."""
     source: str
-    """Where the band is from: the paper, recomputed, a closed form, or ours."""
+    """Where the band is from: the paper, recomputed, a closed form, or a choice of xoff."""
     assumption: str
     """What it takes that the paper does not state; empty if nothing."""
     fails_at: str
@@ -32,7 +32,7 @@ class JudgedCheck:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Claim:
     """A figure, table or claim of a paper; after a run, judged."""
 
     id: str
@@ -75,19 +75,19 @@ class Reproduction(Answer):
     """It was not interrupted."""
     answer: Literal["yes", "no", "interrupted"]
     """Exit codes 0, 1 and 130."""
-    entries: list[Entry]
-    """Every entry that was run."""
+    claims: list[Claim]
+    """Every claim that was run."""
 
     @property
     def headline(self) -> str:
         """The verdicts in a line."""
         names = ("reproduced", "reproduced under assumption", "not reproduced", "extension")
-        count = {v: sum(e.verdict == v for e in self.entries) for v in names}
+        count = {v: sum(e.verdict == v for e in self.claims) for v in names}
         return f"{self.paper}: " + ", ".join(f"{n} {v}" for v, n in count.items() if n or v != "extension")
 
     def __bool__(self) -> bool:
         return self.answer == "yes"
 
     def _repr_html_(self) -> str:
-        rows = [(e.id, e.verdict, e.paper, e.measured) for e in self.entries]
+        rows = [(e.id, e.verdict, e.paper, e.measured) for e in self.claims]
         return _html.headline(self.headline, self.answer) + _html.table(["Claim", "Verdict", "Paper", "Measured"], rows)

@@ -62,19 +62,19 @@ pub struct Args {
     list: bool,
 }
 
-/// Verdicts of the entries.
+/// Verdicts of the claims.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Reproduce")]
 pub struct Json<'a> {
     #[serde(flatten)]
     entries: Reproduced<'a>,
-    /// `yes`: every entry was reproduced.
+    /// `yes`: every claim was reproduced.
     answer: Conclusion,
 }
 
-/// An entry that can be run.
+/// A claim that can be run.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "ListedEntry")]
+#[schemars(rename = "ListedClaim")]
 pub struct Listed<'a> {
     /// Short name, which chooses it.
     id: &'a str,

@@ -27,7 +27,7 @@ pub fn page() -> String {
     let mut p = format!("{INTRO}\n| command | answer |\n|---|---|\n");
     for a in super::ANSWERS {
         let answer = &answers[a.name];
-        let about = name_of(answer).and_then(|name| defs[name]["description"].as_str()).unwrap_or("Entries that can be run.");
+        let about = name_of(answer).and_then(|name| defs[name]["description"].as_str()).unwrap_or("Claims that can be run.");
         let _ = writeln!(p, "| {} | {}: {} |", a.command, kind(answer), cell(about));
     }
     for (name, of) in defs.as_object().into_iter().flatten() {

@@ -6,9 +6,9 @@ use serde::Serialize;
 use crate::judged::JudgedCheck;
 use crate::{Context, Judged, Report, Verdict};
 
-/// The entries of a paper that were run.
+/// Claims of a paper that were run.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Entries")]
+#[schemars(rename = "Claims")]
 pub struct Reproduced<'a> {
     /// Short name of the paper.
     pub paper: &'a str,
@@ -16,14 +16,16 @@ pub struct Reproduced<'a> {
     pub mode: &'static str,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Every entry that was asked for has run.
+    /// Every claim that was asked for has run.
     pub complete: bool,
-    /// The entries, in the order of the paper.
+    /// The claims, in the order of the paper.
+    #[serde(rename = "claims")]
     pub entries: Vec<JudgedEntry<'a>>,
 }
 
 /// A figure, table or claim of the paper, with its verdict.
 #[derive(JsonSchema, Serialize)]
+#[schemars(rename = "JudgedClaim")]
 pub struct JudgedEntry<'a> {
     /// Short name.
     pub id: &'a str,
