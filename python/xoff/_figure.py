@@ -75,7 +75,7 @@ class PaperFigure:
 
     @property
     def text(self) -> str:
-        """Caption and provenance, as the text file beside the figure holds them."""
+        """Caption and provenance, as the text file next to the figure has them."""
         from . import __version__
 
         return f"Figure by xoff {__version__}\n\n{self.caption}\n\n{self.provenance}\n"

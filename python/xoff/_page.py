@@ -24,7 +24,7 @@ def page(run: Run) -> str:
     parts = [
         _html.headline(f"{values.get('run.title') or 'Run'}: {summary.headline or 'without a verdict'}", answer),
         _html.pairs([
-            ("Ended", f"because {summary.ended}"),
+            ("Ended", summary.ended),
             ("Mechanisms", ", ".join(kinds)),
             ("Deadlock", " ".join(run.deadlock or [])),
             ("Incomplete", summary.incomplete),

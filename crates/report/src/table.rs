@@ -32,7 +32,7 @@ pub enum Cell {
     Code(String),
     /// A coloured verdict.
     Badge(Tone, String),
-    /// A link to a file beside the report or to a page. Only relative, `http`, `https` and `#` targets become links.
+    /// A link to a file next to the report or to a page. Only relative, `http`, `https` and `#` targets become links.
     Link {
         /// Text of the link.
         text: String,
@@ -59,7 +59,7 @@ impl Cell {
         Cell::Badge(tone, text.into())
     }
 
-    /// A link to a file beside the report, or to a page.
+    /// A link to a file next to the report, or to a page.
     pub fn link(text: impl Into<String>, href: impl Into<String>) -> Self {
         Cell::Link { text: text.into(), href: href.into() }
     }

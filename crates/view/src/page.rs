@@ -41,7 +41,7 @@ const STYLE: &str = include_str!("../assets/view.css");
 /// Level of deflate for data: more takes longer and gains little.
 const LEVEL: u8 = 3;
 
-/// Columns of numbers that travel beside the JSON, compressed together.
+/// Columns of numbers next to the JSON, compressed together.
 #[derive(Clone, Debug, Default)]
 pub struct Blob(Vec<u8>);
 

@@ -74,7 +74,7 @@ impl Section {
         Section { title: title.into(), ..Section::default() }
     }
 
-    /// A verdict beside the heading.
+    /// A verdict next to the heading.
     #[must_use]
     pub fn badge(mut self, tone: Tone, text: impl Into<String>) -> Self {
         self.badge = Some((tone, text.into()));
