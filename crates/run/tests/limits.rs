@@ -16,7 +16,7 @@ fn refusal(of: Result<NetworkScenario, xoff_scenario::Problems>) -> String {
 fn what_does_not_fit_is_refused() {
     for (lines, words) in [
         // One byte more than 16 bits hold: acknowledgements had a length of 0.
-        ("[host]\nacks = \"per-frame\"\nack_len = \"65536B\"\n", "an acknowledgement of 65.536KB"),
+        ("[host]\nacks = \"per-frame\"\nack_len = \"65536B\"\n", "an acknowledgement of 65.536 KB"),
         (
             "[detection]\nkind = \"red\"\n[rate_control]\nkind = \"dcqcn\"\ncnp_interval = \"50us\"\nfast_recovery = 4294967296\n",
             "4294967296 stages",

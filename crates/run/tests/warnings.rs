@@ -25,13 +25,13 @@ fn what_will_not_happen_is_warned_of_at_its_place() {
     let poisson = "load = 0.9\ncdf = \"websearch\"\nduration = \"100ms\"\n";
     for (text, place, words) in [
         (format!("{STAR}{FLOW}").replace("1ms", "0us"), "s.toml:5:", "duration: 0: nothing is simulated"),
-        (format!("{STAR}{FLOW}start = \"2ms\"\n"), "s.toml:10:", "start: it begins at 2ms, and the run ends at 1ms: nothing is sent"),
+        (format!("{STAR}{FLOW}start = \"2ms\"\n"), "s.toml:10:", "start: it begins at 2 ms, and the run ends at 1 ms: nothing is sent"),
         (format!("{STAR}{FLOW}start = \"1ms\"\n"), "s.toml:10:", "nothing is sent"),
         (workload("poisson", &format!("{poisson}start = \"5ms\"\n")), "s.toml:11:", "nothing is sent"),
         (workload("poisson", poisson), "s.toml:6:", "flows begin after the end of the run at 1 ms"),
-        (workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"), "s.toml:10:", "it begins at 3ms"),
-        (format!("{STAR}{FLOW}[probes]\ninterval = \"5ms\"\nqueues = [\"all\"]\n"), "s.toml:11:", "5ms is longer than the run, 1ms"),
-        (format!("{STAR}{FLOW}[[failure]]\nlink = \"H0-S1\"\nat = \"4ms\"\n"), "s.toml:12:", "4ms is after the end of the run, 1ms"),
+        (workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"), "s.toml:10:", "it begins at 3 ms"),
+        (format!("{STAR}{FLOW}[probes]\ninterval = \"5ms\"\nqueues = [\"all\"]\n"), "s.toml:11:", "5 ms is longer than the run, 1 ms"),
+        (format!("{STAR}{FLOW}[[failure]]\nlink = \"H0-S1\"\nat = \"4ms\"\n"), "s.toml:12:", "4 ms is after the end of the run, 1 ms"),
         (format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n"), "", "without detection no port marks: no rate will ever change"),
     ] {
         let all = warned(&text);
@@ -56,16 +56,16 @@ fn marks_and_constants_that_have_no_effect_are_warned_of() {
         )
     };
     for (detection, rate, words) in [
-        ("kind = \"red\"\nkmin = \"200KB\"\nkmax = \"250KB\"\n", "", "kmin < XOFF on 10Gbps links: 200KB >= 200KB"),
+        ("kind = \"red\"\nkmin = \"200KB\"\nkmax = \"250KB\"\n", "", "kmin < XOFF on 10 Gb/s links: 200 KB >= 200 KB"),
         (
             "kind = \"red\"\nkmin = \"100KB\"\nkmax = \"300KB\"\n",
             "",
-            "kmax < XOFF on 10Gbps links: 300KB >= 200KB, a queue that one ingress fills is paused while at most 0.0050",
+            "kmax < XOFF on 10 Gb/s links: 300 KB >= 200 KB, a queue that one ingress fills is paused while at most 0.0050",
         ),
-        ("kind = \"red\"\nkmin = \"900KB\"\nkmax = \"900KB\"\n", "", "900KB >= 900KB, no frame is ever marked"),
-        ("kind = \"np-ecn\"\nthreshold = \"200KB\"\n", "", "threshold < XOFF on 10Gbps links: 200KB >= 200KB"),
-        ("kind = \"red\"\n", "alpha_timer = \"50us\"\n", "alpha_timer > cnp_interval: 50us <= 50us"),
-        ("kind = \"red\"\n", "min_rate = \"10Gbps\"\n", "min_rate < C: 10Gbps >= 10Gbps"),
+        ("kind = \"red\"\nkmin = \"900KB\"\nkmax = \"900KB\"\n", "", "900 KB >= 900 KB, no frame is ever marked"),
+        ("kind = \"np-ecn\"\nthreshold = \"200KB\"\n", "", "threshold < XOFF on 10 Gb/s links: 200 KB >= 200 KB"),
+        ("kind = \"red\"\n", "alpha_timer = \"50us\"\n", "alpha_timer > cnp_interval: 50 us <= 50 us"),
+        ("kind = \"red\"\n", "min_rate = \"10Gbps\"\n", "min_rate < C: 10 Gb/s >= 10 Gb/s"),
     ] {
         let all = warned(&with("", detection, rate));
         assert!(all.iter().any(|w| w.contains(words)), "'{words}' is not among {all:?}");

@@ -188,10 +188,10 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
         stated.iter().for_each(|s| assert!(e.contains(s), "{to}: {e}"));
         assert!(e.contains("w.toml:"), "a place: {e}");
     };
-    refused("poll = \"100us\"", "poll = \"500us\"", &["detect 400us < poll 500us"]);
+    refused("poll = \"100us\"", "poll = \"500us\"", &["detect 400 us < poll 500 us"]);
     refused("restore = \"400us\"", "restore = \"0us\"", &["restore", "above zero"]);
     refused("interval = \"20us\"", "interval = \"0us\"", &["interval of 0"]);
-    refused("interval = \"20us\"", "interval = \"1ns\"", &["interval 1ns < 51.2ns, the time of a message at 10Gbps"]);
+    refused("interval = \"20us\"", "interval = \"1ns\"", &["interval 1 ns < 51.2 ns, the time of a message at 10 Gb/s"]);
     let second = "[[pause_storm]]\nhost = \"H2\"\npriority = 3\nstart = \"500us\"\n";
     refused("[[flow]]", &format!("{second}[[flow]]"), &["a storm of priority 3 from 500 us, and one from 100 us is not over"]);
     let other = "[[pause_storm]]\nhost = \"H2\"\npriority = 4\ninterval = \"60ns\"\n";
@@ -209,8 +209,8 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
         let w = load(&text).warnings.render(false);
         assert!(w.contains(stated), "{to}: {w}");
     };
-    warned("duration = \"6ms\"", "duration = \"300us\"", "detect 400us >= run.duration 300us");
-    warned("duration = \"6ms\"", "duration = \"700us\"", "detect + restore = 800us >= run.duration 700us");
+    warned("duration = \"6ms\"", "duration = \"300us\"", "detect 400 us >= run.duration 300 us");
+    warned("duration = \"6ms\"", "duration = \"700us\"", "detect + restore = 800 us >= run.duration 700 us");
     warned("priority = 3\nstart", "priority = 4\nstart", "no flow has priority 4");
     warned("start = \"100us\"\nstop = \"600us\"", "start = \"7ms\"", "start 7 ms >= run.duration 6 ms");
     warned("interval = \"20us\"", "interval = \"5ms\"", "the longest that a message of pfc holds");

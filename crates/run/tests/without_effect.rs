@@ -69,7 +69,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ("cnp", "[host]\ncnp_priority = 6\n".into(), "cnp_priority", "this rate control sends no CNPs"),
         ("gap", "[host]\npacing = \"gap\"\n".into(), "pacing", "no flow has a rate of its own"),
         ("pairs", "[host]\nconnections = \"per-pair\"\n".into(), "connections", "keep their own connection"),
-        ("window", "[host]\nacks = \"per-frame\"\nwindow = \"10B\"\n".into(), "window", "window 10B < 1.5KB, the payload of a frame"),
+        ("window", "[host]\nacks = \"per-frame\"\nwindow = \"10B\"\n".into(), "window", "window 10 B < 1.5 KB, the payload of a frame"),
         ("tcp", "[transport]\nkind = \"tcp\"\n[host]\nrto = \"50us\"\n".into(), "rto", "connections find losses by themselves"),
         (
             "alert",
@@ -111,7 +111,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "goes before it"),
         ("again", pools("switches = [\"S1\", \"S1\"]\n"), "switches", "'S1' is in the list already"),
         ("lossy group", pools("xon = \"20KB\"\n").replace("kind", "lossy = [\"0\"]\nkind"), "xon", "no group of this profile is lossless"),
-        ("limit", pools("kind = \"static\"\nlimit = \"5MB\"\n"), "limit", "limit 5MB > 2MB, all of the pool"),
+        ("limit", pools("kind = \"static\"\nlimit = \"5MB\"\n"), "limit", "limit 5 MB > 2 MB, all of the pool"),
         ("xon", pools("xon = \"5MB\"\n"), "xon", "a group is always below it"),
     ];
     for (name, part, key, why) in rows {
