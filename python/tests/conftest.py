@@ -19,9 +19,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Records each skipped test for `make test`, as the Rust tests do. Workers send their reports to the main process."""
     skips = os.environ.get("XOFF_TEST_SKIPS")
     if report.skipped and not hasattr(report, "wasxfail") and skips and "PYTEST_XDIST_WORKER" not in os.environ:
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         with open(skips, "a", encoding="utf-8") as file:
-            file.write(f"skipped: {report.nodeid}: {reason}\n")
+            file.write(f"skipped: {report.nodeid}: {reason.removeprefix('Skipped: ')}\n")
 
 
 @pytest.fixture(scope="session")
