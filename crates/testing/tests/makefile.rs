@@ -16,7 +16,15 @@ const MISSING: [(&str, &str); 7] = [
     ("mpicc", "libopenmpi-dev"),
 ];
 
-/// A folder with links to all programs of this machine, but not to [`MISSING`], nor to those that the next three lines replace.
+/// A program of the folder.
+fn script(folder: &Path, name: &str, text: &str) {
+    let file = folder.join(name);
+    std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// A folder with links to all programs of this machine, but not to [`MISSING`], nor to those that tests replace. Cargo itself has the PATH
+/// of this test: with another one it would compile pyo3 again.
 fn bare(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -26,12 +34,13 @@ fn bare(name: &str) -> PathBuf {
     for program in programs {
         let name = program.file_name();
         let missing = MISSING.iter().any(|&(program, _)| name == program);
-        let replaced = ["chromium-browser", "google-chrome", "apt-get", "sudo"].iter().any(|&r| name == r);
+        let replaced = ["chromium-browser", "google-chrome", "apt-get", "sudo", "cargo"].iter().any(|&r| name == r);
         // The first of a name is the one that counts.
         if !missing && !replaced {
             let _ = symlink(program.path(), folder.join(name));
         }
     }
+    script(&folder, "cargo", &format!("PATH='{}' exec '{}' \"$@\"", path.display(), env!("CARGO")));
     folder
 }
 
@@ -75,14 +84,9 @@ fn a_missing_program_is_named_where_nothing_may_be_installed() {
 #[test]
 fn a_missing_program_is_installed_where_that_is_possible() {
     let folder = bare("bare-installed");
-    let script = |name: &str, text: &str| {
-        let file = folder.join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
-    };
     // Knows no package: `make test` goes on without.
-    script("apt-get", "echo \"called: $*\"; exit 100");
-    script("sudo", "shift; exec \"$@\"");
+    script(&folder, "apt-get", "echo \"called: $*\"; exit 100");
+    script(&folder, "sudo", "shift; exec \"$@\"");
     let (code, printed) = make(&folder, "1", "test-programs");
     assert_eq!(code, Some(0), "{printed}");
     let called: BTreeSet<&str> = printed.lines().filter_map(|line| line.strip_prefix("called: ")?.split(' ').next_back()).collect();
