@@ -117,7 +117,8 @@ pub fn row(plan: &Plan, rate: Rate, length: Length) -> String {
 type Kind = (u64, String);
 
 fn kind(r: &Row) -> Kind {
-    (r.rate.0 / 1_000_000, r.cable.clone())
+    // Text for people has a space before the unit; SONiC's columns are separated by spaces.
+    (r.rate.0 / 1_000_000, r.cable.replace(' ', ""))
 }
 
 /// The profile of every kind of port among these; `None`: one of them would need thresholds of two kinds.
@@ -155,7 +156,8 @@ pub fn profiles(rows: &[Row]) -> Result<BTreeMap<String, Value>, Problem> {
     for (switch, own) in switches_of(rows) {
         let kinds = of_switch(switch, &own)?;
         for r in own {
-            let name = format!("pg_lossless_{}_{}_profile", kind(r).0, r.cable);
+            let (mbps, cable) = kind(r);
+            let name = format!("pg_lossless_{mbps}_{cable}_profile");
             let pool = r.profile.as_ref().map_or("ingress_lossless_pool", |p| &p.pool);
             let tables = switches.entry(r.switch.clone()).or_insert_with(|| json!({"BUFFER_PROFILE": {}, "BUFFER_PG": {}}));
             tables["BUFFER_PROFILE"][&name] = kinds[&kind(r)].table(pool);
