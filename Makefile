@@ -183,7 +183,7 @@ tuned: toolchain ## Build target/tuned/release/xoff for the branches of typical 
 	RUSTFLAGS="-Cprofile-use=$$dir/merged.profdata" CARGO_TARGET_DIR="$$dir" $(CARGO) build --release --workspace --bin xoff --target "$$host"
 	mkdir -p "$$dir/release" && cp "$$dir/$$host/release/xoff" "$$dir/release/xoff"
 	for run in $(TUNED_RUNS); do
-	  hash() { "$$1" run scenarios/bench/$$run.toml --threads 1 --no-report --set run.duration=50us --out "$$dir/run" --force 2>/dev/null | grep 'Result hash'; }
+	  hash() { "$$1" run scenarios/bench/$$run.toml --verbose --threads 1 --no-report --set run.duration=50us --out "$$dir/run" --force 2>/dev/null | grep 'Result hash'; }
 	  if [ -x $(XOFF) ] && [ "$$(hash $(XOFF))" != "$$(hash "$$dir/release/xoff")" ]; then
 	    echo "make: $$run has another result than with $(XOFF)" >&2
 	    exit 1

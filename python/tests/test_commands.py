@@ -23,14 +23,14 @@ SAMPLES = ROOT / "crates" / "import" / "tests" / "data"
 
 
 def command(*args: object) -> tuple[dict[str, Any], str, int]:
-    """JSON, text and exit code of the command ``xoff``, as installed."""
+    """JSON, text without the commands that lead on, and exit code of the command ``xoff``, as installed."""
     def done(*more: str) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, "COLUMNS": "120"}
         return subprocess.run([sys.executable, "-m", "xoff", *map(str, args), *more], capture_output=True, text=True, env=environ)
 
     answer, text = done("--json"), done()
     assert answer.returncode in (0, 1), answer.stderr
-    return json.loads(answer.stdout), text.stdout, answer.returncode
+    return json.loads(answer.stdout), text.stdout.split("\n\nNext: ")[0], answer.returncode
 
 
 def as_json(value: object) -> Any:
@@ -115,8 +115,8 @@ def test_a_plan_is_the_commands(mechanism: str | None, inputs: dict[str, Any], a
     assert plan.json == expected
     for name in ("rows", "tables", "warnings", "evidence"):
         assert as_json(getattr(plan, name)) == flat(expected.get(name, [])), name
-    for name in ("set", "why", "check"):
-        assert as_json(getattr(plan, name)) == flat(expected["answer"][name]), name
+    for name in ("set", "why", "check", "apply"):
+        assert as_json(getattr(plan, name)) == flat(expected["answer"].get(name, [])), name
     for row in expected["rows"]:
         assert any(q.symbol == row["symbol"] and q.value_exact == row["value_exact"] for q in plan.rows)
     assert plan.frame.height == len(expected["rows"])
@@ -170,6 +170,9 @@ def test_a_tree_is_the_commands(tmp_path: Path) -> None:
     assert [b.port for b in tree.branches] == [b["port"] for b in expected["branches"]]
     assert (tmp_path / "tree.svg").read_text().startswith("<svg")
     assert xoff.run(tcd).tree(500_000_000).json == expected
+    assert tree.pauses_only is None
+    pauses = xoff.tree(ROOT / "scenarios" / "tutorial" / "ring.toml", "15ms")
+    assert (pauses.pauses_only, {b.role for b in pauses.branches}) == ("none", {"paused", "paused host"})
     assert "victim" in tree._repr_html_()
 
 
@@ -233,7 +236,7 @@ def test_entries_of_a_paper_are_listed_and_judged(tmp_path: Path) -> None:
         (lambda: xoff.explain(ROOT / "scenarios/tutorial/ring.toml", "S1:S9", "1ms"), "S9"),
         (lambda: xoff.explain(ROOT / "scenarios/tutorial/ring.toml", "S1:S2", "1"), "has no unit"),
         (lambda: xoff.explain("nowhere", "S1:S2", "1ms"), "there is no folder or file 'nowhere'"),
-        (lambda: xoff.tree(ROOT / "scenarios/tutorial/ring.toml", "1ms"), "tcd"),
+        (lambda: xoff.tree(ROOT / "scenarios/tutorial/ring.toml", "1"), "has no unit"),
         (lambda: xoff.import_network("sonik", "x", out="y"), "a similar value exists: 'sonic'"),
         (lambda: xoff.reproduce("gcf"), "gfc"),
     ],

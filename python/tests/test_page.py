@@ -529,7 +529,7 @@ def test_view_serves_a_run_piece_by_piece(browser: Any, ring_page: Path) -> None
                 o.page.wait_for_function("() => [...document.querySelectorAll('[data-chart=port] .annotation-text')].some((t) => t.textContent.startsWith('recorded'))")
                 o.page.click("#chain button:has-text('run it here')")
                 o.page.wait_for_selector("#explained pre")
-                assert "Root: a deadlock" in o.page.inner_text("#explained")
+                assert "Deadlock: " in o.page.inner_text("#explained")
                 assert all(r.startswith(address) for r in o.requests)
                 assert o.context.request.get(address + "manifest.json").status == 404
                 # A name of another site that leads here is refused.
@@ -609,11 +609,11 @@ def test_real_frames_leave_their_page(browser: Any, tmp_path: Path) -> None:
         labels = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)")
         assert sorted(labels) == ["S1->S2", "S2->S3", "S3->S1"]
     explained = xoff("explain", str(out), "H1:S1", "1s")
-    assert explained.returncode == 2 and "do not come again" in " ".join(explained.stderr.replace("│", " ").split()), explained.stderr
+    assert explained.returncode == 2 and "cannot be repeated" in " ".join(explained.stderr.replace("│", " ").split()), explained.stderr
     (out / "report.html").unlink()
     # A run that cannot come again is not replaced by a simulation of it.
     viewed = xoff("view", str(out), "--no-browser")
-    assert viewed.returncode == 2 and "real frames do not come again" in " ".join(viewed.stderr.replace("│", " ").split()), viewed.stderr
+    assert viewed.returncode == 2 and "real frames cannot be repeated" in " ".join(viewed.stderr.replace("│", " ").split()), viewed.stderr
 
 
 def test_a_run_that_was_interrupted(browser: Any, tmp_path: Path) -> None:

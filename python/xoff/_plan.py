@@ -99,9 +99,11 @@ class Plan(Answer):
     why: list[str]
     """Why."""
     check: list[str]
-    """What to check."""
+    """Assumptions to check."""
     rows: list[Quantity]
     """Every quantity, inputs first."""
+    apply: list[str] = field(default_factory=list)
+    """The same values in the keys of xoff scenarios and of SONiC."""
     evidence: list[Evidence] = field(default_factory=list)
     """The headroom by every rule."""
     tables: list[PlanTable]

@@ -122,7 +122,7 @@ class Summary:
     """A run in words: no run leaves its user guessing."""
 
     ended: str
-    """Why it ended."""
+    """When and why it ended: ``stopped at 20 ms (run.duration)``."""
     active: list[str]
     """Mechanisms that were active, and what they did, one sentence each."""
     inactive: list[str]
@@ -137,7 +137,7 @@ class Summary:
     """Slowdown of the flows, unfinished ones counted."""
 
     def __str__(self) -> str:
-        parts = [f"Ended because {self.ended}."]
+        parts = [f"{self.ended[:1].upper()}{self.ended[1:]}."]
         if self.headline:
             parts.append(f"Result: {self.headline}.")
         if self.incomplete:

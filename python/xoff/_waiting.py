@@ -94,7 +94,7 @@ class Branch:
     priority: int
     """The priority."""
     role: str
-    """``congested``, ``undetermined`` or ``held host``."""
+    """``congested``, ``undetermined`` or ``paused host``; without a detector of congestion ``paused``, ``paused host`` or ``free to send``."""
     queue_bytes: int
     """What waits in it [bytes]."""
     held: bool
@@ -133,6 +133,8 @@ class CongestionTree(Answer):
     """Flows through a congested port."""
     victims: list[Member]
     """Flows through undetermined ports only."""
+    pauses_only: str | None = None
+    """Detection of the run, which does not tell congested from undetermined ports; ``None``: it does."""
 
     @property
     def headline(self) -> str:

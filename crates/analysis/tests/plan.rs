@@ -179,15 +179,19 @@ fn the_reported_link_gets_the_standards_headroom() {
         "per priority and port; nothing is multiplied"
     );
     assert_eq!((p.integer("H worst"), p.integer("H gfc"), p.integer("H mlx5e")), (Some(102_712), Some(93_496), Some(119_968)));
-    assert!(p.answer.why[0].contains("802.1Q Annex N, 111992 B decides") && p.answer.why[0].contains("102712 B"), "{}", p.answer.why[0]);
-    assert!(p.answer.check[0].contains("4.475 us") && p.answer.check[0].contains("--t-r"), "{}", p.answer.check[0]);
-    assert!(p.answer.check.iter().any(|c| c.contains("B - 102712 B") && c.contains("xoff = \"111928B\"")), "{:?}", p.answer.check);
+    assert!(
+        p.answer.why[0].contains("802.1Q Annex N = 111992 B; it exceeds") && p.answer.why[0].contains("102712 B"),
+        "{}",
+        p.answer.why[0]
+    );
+    assert!(p.answer.check.iter().any(|c| c.contains("802.1Q allows 4.475 us") && c.contains("--t-r 4.475us")), "{:?}", p.answer.check);
+    assert!(p.answer.apply.iter().any(|c| c.contains("xoff = \"111928B\"") && c.contains("xon = \"93496B\"")), "{:?}", p.answer.apply);
     let many = of("pfc", &[&link[..], &[("priorities", "2".to_owned()), ("ports", "32".to_owned())]].concat());
     let total = many.answer.set.last().unwrap();
     assert_eq!((total.symbol, total.value_exact), ("H switch", bytes(64 * many.integer("H").unwrap())));
     assert!(many.answer.why.iter().any(|w| w.contains("B x 2 priorities x 32 ports = ")), "{:?}", many.answer.why);
     let less = of("pfc", &[&link[..], &[("headroom", "hpcc".to_owned())]].concat());
-    assert!(less.answer.why.iter().all(|w| !w.contains("nothing is lost")), "{:?}", less.answer.why);
+    assert!(less.answer.why.iter().all(|w| !w.contains("suffices against loss")), "{:?}", less.answer.why);
     // Each ASIC and each table that covers the link has a row.
     let symbols: Vec<&str> = p.evidence.iter().map(|e| e.row.symbol).collect();
     for symbol in
@@ -360,11 +364,9 @@ fn a_standstill_of_the_drain_is_in_the_plan() {
     let (b_m, r_n) = (p.integer("B_m").unwrap(), p.integer("R_N").unwrap());
     let stop = p.integer("T_stop").unwrap();
     assert_eq!((r_n, stop / 1_000_000_000), (152_587, 78), "one frame of 1500 B at C/2^16");
-    let line = p.answer.check.iter().find(|c| c.starts_with("no drain of this buffer stops for longer than 78.6")).unwrap();
+    let line = p.answer.check.iter().find(|c| c.starts_with("drain: blocked for at most 78.6")).unwrap();
     // For one second: 12.7 frames, and the one in flight.
-    for text in
-        ["strict", "R_N = 152.587 kb/s", "cycle", &format!("for 1 s, keep B_m = {b_m} B and set the buffer to {} B", b_m + 14 * 1_500)]
-    {
+    for text in ["starved priority", "152.587 kb/s", "cycle", &format!("for 1 s: B_m = {b_m} B and a buffer of {} B", b_m + 14 * 1_500)] {
         assert!(line.contains(text), "'{text}' is not in {line}");
     }
     let (b_m, more) = (format!("{b_m}B"), format!("{}B", b_m + 14 * 1_500));
@@ -431,9 +433,9 @@ fn advice_never_is_a_threshold_of_zero() {
 fn a_shorter_mtu_of_other_classes_is_noted() {
     let checks = |extra: &[(&str, &str)]| plan::plan(&input("pfc", extra)).unwrap().answer.check.join("\n");
     let with = checks(&[("mtu", "9100B"), ("mtu_other", "1500B")]);
-    assert!(with.contains("longer than 9.1 KB (--mtu;") && with.contains("--mtu-other 1.5 KB changes nothing"), "{with}");
+    assert!(with.contains("at most 9.1 KB in any priority (--mtu,") && with.contains("--mtu-other 1.5 KB has no effect"), "{with}");
     let with = checks(&[("mtu", "1500B"), ("mtu_other", "9100B")]);
-    assert!(with.contains("longer than 9.1 KB (--mtu-other)") && !with.contains("changes nothing"), "{with}");
+    assert!(with.contains("at most 9.1 KB in any priority (--mtu-other)") && !with.contains("has no effect"), "{with}");
     let p = plan::plan(&input("pfc", &[("priorities", "2"), ("ports", "1")])).unwrap();
     assert!(p.answer.why.iter().any(|w| w.contains("2 priorities x 1 port =")), "{:?}", p.answer.why);
 }

@@ -34,10 +34,10 @@ impl From<Conclusion> for Exit {
     }
 }
 
-/// What the user expects although the answer to it is "no".
+/// Outcomes that the user expects although the answer is "no".
 #[derive(Clone, clap::Args)]
 pub struct Allowed {
-    /// Exit with 0 although this happened: `deadlock`, `loss` (frames dropped, lost or refused), or both, separated by a comma
+    /// Exit with 0 in spite of these: `deadlock`, `loss` (frames dropped, lost or rejected), or both, separated by a comma
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     allow: Vec<Expected>,
 }
@@ -88,17 +88,11 @@ impl Allowed {
     }
 }
 
-/// What keeps a run from being a success, as rows of a table: deadlock not checked, promises not checked, lost, incomplete.
-pub fn open_ends(v: &Verdict) -> Vec<(&'static str, String)> {
-    let mut rows = v.not_known();
-    rows.extend((v.losses().total() > 0).then(|| ("Lost", v.losses().words())));
-    rows.extend(v.parts().work.incomplete_words().map(|words| ("Incomplete", words)));
-    rows
-}
-
 /// The answer of a subcommand.
 pub struct Answer {
     text: String,
+    /// Commands that lead on, for a terminal.
+    next: Vec<String>,
     json: String,
     exit: Exit,
 }
@@ -108,7 +102,19 @@ impl Answer {
     pub fn new(text: String, json: &(impl Serialize + JsonSchema), exit: Exit) -> Answer {
         // Only a map with keys that are no texts could fail; no answer has one.
         let json = serde_json::to_string_pretty(json).unwrap_or_default();
-        Answer { text, json, exit }
+        Answer { text, next: Vec::new(), json, exit }
+    }
+
+    /// With the commands that lead on from it.
+    #[must_use]
+    pub fn next(self, commands: impl IntoIterator<Item = String>) -> Answer {
+        Answer { next: commands.into_iter().collect(), ..self }
+    }
+
+    /// As a terminal shows it.
+    fn shown(&self) -> String {
+        let text = terminal::shown(&self.text);
+        if self.next.is_empty() { text.into_owned() } else { format!("{}\n\n{}", text.trim_end(), terminal::next(&self.next)) }
     }
 }
 
@@ -131,7 +137,7 @@ impl From<Answer> for Given {
 /// Writes the answer, or what went wrong; returns the exit code.
 pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
     let written = match answer {
-        Ok(a) => write(&if json { (&a.json).into() } else { terminal::shown(&a.text) }).map(|()| a.exit),
+        Ok(a) => write(&if json { a.json.clone() } else { a.shown() }).map(|()| a.exit),
         Err(problems) => {
             terminal::problems(&problems);
             Ok(Exit::Bad)

@@ -18,23 +18,23 @@ const JSON_MAX: usize = 1000;
 
 /// Compare runs: parameters that differ, slowdown by size, victims, pauses.
 ///
-/// The first run is what the others are compared with. Several runs of one scenario with different seeds make one side, and give means
-/// with 95 % intervals: folders joined by a comma, or a folder that holds nothing but folders of runs.
+/// xoff compares all others with the first run. Several runs of one scenario with different seeds make one side, with means and
+/// 95 % intervals: join their folders by a comma, or name a folder that contains only folders of runs.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/pfc\n  xoff run scenarios/tutorial/ring.toml --out out/gfc \\\n    --set flow_control=gfc-buffer\n  xoff compare out/pfc out/gfc\n  xoff compare out/pfc out/gfc --html pfc-gfc.html"
+    after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/pfc\n  xoff run scenarios/tutorial/ring.toml --out out/gfc \\\n    --set flow_control=gfc-buffer\n  xoff compare out/pfc out/gfc\n  xoff compare out/pfc out/gfc --html pfc-gfc.html"
 )]
 pub struct Args {
-    /// Folders of runs, or several joined by a comma: seeds of one scenario
+    /// Folders of runs; join the seeds of one scenario by a comma
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     runs: Vec<String>,
-    /// Names of the sides; default: the value of a parameter that differs
+    /// Name the sides [default: the value of a parameter that differs]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     names: Option<Vec<String>>,
-    /// Sizes of flows at which the rows of the slowdown begin, such as 10KB,1MB; or a number of rows with as many flows each
+    /// Split the slowdown at these flow sizes, such as 10KB,1MB, or into this number of rows with equally many flows
     #[arg(long, value_name = "SIZES", value_parser = bins)]
     bins: Option<Bins>,
-    /// Also write it as a page, with its figure
+    /// Also write a report with a figure
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
     /// Replace the file of --html even if xoff did not write it

@@ -15,27 +15,27 @@ use crate::caller::{self, Caller};
 use crate::run::{bar, problem};
 use crate::{interrupt, terminal};
 
-/// Explain why a port could not send: who filled which buffer.
+/// Explain why a port was paused: which flows filled which buffer, back to the root.
 ///
-/// The run is deterministic, so it is run again up to that time with the probe that notes who fills the buffer
-/// whenever a port is stopped or slowed down; nothing in the run's folder changes.
+/// xoff repeats the run up to that time and records the contents of the buffer whenever a port is paused or slowed down.
+/// Nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff explain out/ring H1:S1 15ms\n  xoff explain scenarios/tutorial/ring.toml S1:S2 2.9ms\n  xoff explain scenarios/training/all-reduce.toml --straggler\n\nA port is named by its two ends. H1->S1 is the same as H1:S1, but a shell takes the > for itself unless it is quoted."
+    after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff explain out/ring H1:S1 15ms\n  xoff explain scenarios/tutorial/ring.toml S1:S2 2.9ms\n  xoff explain scenarios/training/all-reduce.toml --straggler\n\nA port is named by its two ends: H1:S1 is H1's port towards S1. H1->S1 works too; quote it in a shell."
 )]
 pub struct Args {
     /// Folder of a run, or a scenario file
     run: PathBuf,
-    /// Port that waited, as FROM:TO
+    /// Port to explain, as FROM:TO
     #[arg(required_unless_present = "straggler")]
     port: Option<String>,
     /// Time, such as 2.9ms
     #[arg(required_unless_present = "straggler")]
     time: Option<String>,
-    /// Priority; default: the lowest one that waited
+    /// Explain this priority [default: the lowest one that was paused]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..8))]
     priority: Option<u8>,
-    /// Of a job, the message that its longest iteration waited for longest; or of this job, or of this iteration of it, from 0
+    /// Explain the message that the longest iteration of a job waited for longest; name a job, or a job and an iteration from 0
     #[arg(long, value_name = "JOB:ITERATION", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with_all = ["port", "time", "priority"])]
     straggler: Option<String>,
 }
@@ -52,7 +52,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let scenario = load(&args.run)?;
     let folder = Some(args.run.as_path()).filter(|run| run.is_dir());
     let e = explain_in(&scenario, folder, port, at, args.priority, repeats(at)).map_err(|e| refused(&e))?;
-    Ok(Answer::new(e.to_string(), &json(&e), Exit::Done))
+    let text = e.to_string();
+    let (head, steps) = text.split_once('\n').unwrap_or((&text, ""));
+    let head = terminal::hanging(head, "");
+    let head = head.trim_end();
+    let head = match e.root {
+        Root::NotHeld => terminal::good(head),
+        Root::Cycle { circle: Circle::Deadlock, .. } => terminal::bad(head),
+        _ => terminal::caution(head),
+    };
+    let tree = format!("xoff tree {} {}", terminal::word(&args.run.display().to_string()), terminal::word(time));
+    let next = (e.root != Root::NotHeld).then_some(tree);
+    let steps: String = steps.lines().map(|line| terminal::hanging(line, "   ")).collect();
+    Ok(Answer::new(format!("{head}\n{steps}"), &json(&e), Exit::Done).next(next))
 }
 
 /// The message that an iteration of a job waited for longest, and why.
@@ -96,11 +108,11 @@ fn find_straggler<'j>(jobs: &'j [JobAnswer], which: &str) -> Result<(&'j JobAnsw
         n => n.filter(|&n| n < job.iterations.len()),
     };
     let Some(at) = at else {
-        let what = format!("of job {} {} iterations of {} came to their end", job.name, job.iterations.len(), job.iterations_planned);
+        let what = format!("job {} completed {} of {} iterations", job.name, job.iterations.len(), job.iterations_planned);
         let hint = if job.iterations.is_empty() {
-            "what still stands, give as a port and a time"
+            "to explain an unfinished iteration, give a port and a time"
         } else {
-            "one of those; what still stands, give as a port and a time"
+            "name one of those; to explain an unfinished iteration, give a port and a time"
         };
         return refuse(what, hint);
     };
@@ -158,20 +170,20 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
     unchanged(path)?;
     let owner = xoff_output::owner(path).unwrap_or_default();
     if let Some(real @ ("testbed" | "switch" | "host")) = owner.split_whitespace().next() {
-        let what = format!("{} belongs to xoff {real}: its frames were real and do not come again", path.display());
-        return Err(Problem::new(what, "give the scenario file, which is simulated").into());
+        let what = format!("{} belongs to xoff {real}: real frames cannot be repeated", path.display());
+        return Err(Problem::new(what, "give the scenario file: xoff simulates it").into());
     }
     if m.xoff_version != xoff_run::VERSION {
         let (then, now) = (&m.xoff_version, xoff_run::VERSION);
-        let text = format!("{} was made by xoff {then}, the run is repeated by xoff {now}: what it did then may differ", path.display());
+        let text = format!("{} was made by xoff {then}; xoff {now} repeats the run, so the answer may differ", path.display());
         terminal::note(&text);
     }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
     let s = NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))?;
     if m.xoff_version == xoff_run::VERSION && !m.inputs_digest.is_empty() && m.inputs_digest != s.inputs_digest() {
-        let what = format!("files that the scenario of {} names are not as the run read them", path.display());
+        let what = format!("files of the scenario of {} are not as the run read them", path.display());
         return Err(
-            Problem::new(what, format!("they are looked up in {}: put them back, or run the scenario again", m.scenario_folder)).into()
+            Problem::new(what, format!("xoff reads them from {}: restore them, or run the scenario again", m.scenario_folder)).into()
         );
     }
     Ok(s)

@@ -22,11 +22,11 @@ use crate::{explain, import, interrupt, out, run};
 
 /// Export a run for other programs: Perfetto, Wireshark, spreadsheets.
 ///
-/// A trace and tables are made of the tables of the run. A capture has what no table holds, every frame: the scenario is run again with a tap on
-/// the links, and the file appears only if the result hash is that of the run.
+/// A trace or CSV comes from the tables of the run. A capture holds every frame, which no table has: xoff repeats the run with a tap
+/// on the links, and writes the file only if the result hash is that of the run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff export out/ring --perfetto ring.pftrace  # open it at ui.perfetto.dev\n  xoff export out/ring --csv ring-csv\n  xoff export out/ring --pcapng s1.pcapng --link S1:S2\n  tshark -X lua_script:docs/wire/xoff.lua -r s1.pcapng\n\nA trace shows what the run has recorded: [probes] with queue_changes, pauses, control and causes show most."
+    after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff export out/ring --perfetto ring.pftrace  # open it at ui.perfetto.dev\n  xoff export out/ring --csv ring-csv\n  xoff export out/ring --pcapng s1.pcapng --link S1:S2\n  tshark -X lua_script:docs/wire/xoff.lua -r s1.pcapng\n\nA trace shows the records of the run: [probes] with queue_changes, pauses, control and causes show most."
 )]
 #[command(group = clap::ArgGroup::new("to").args(["perfetto", "csv", "pcapng"]).required(true).multiple(true))]
 #[group(skip)]
@@ -36,25 +36,25 @@ pub struct Args {
     /// Write a Perfetto trace: queues and rates as counters, pauses and flows as slices, how pauses spread as arrows
     #[arg(long, value_name = "FILE.pftrace")]
     perfetto: Option<PathBuf>,
-    /// Write the tables as CSV into this folder, with columns.csv, which says what they hold
+    /// Write the tables as CSV into this folder, and columns.csv, which describes them
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
-    /// Tables for --csv, separated by commas; default: all that the run has
+    /// Write only these tables as CSV, separated by commas [default: all]
     #[arg(long, value_name = "TABLES", value_delimiter = ',', requires = "csv")]
     tables: Vec<String>,
     /// Write the frames of links as a capture
     #[arg(long, value_name = "FILE.pcapng", requires = "link")]
     pcapng: Option<PathBuf>,
-    /// Link for --pcapng, captured at its first end: an interface. May be repeated; both ends of a link are two interfaces
+    /// Capture this link at its first end; may be repeated, both ends of a link are two interfaces
     #[arg(long, value_name = "A:B", requires = "pcapng")]
     link: Vec<String>,
-    /// Bytes kept of each frame of a capture; 0: all. The headers need less than 100
+    /// Keep only this many bytes of each frame of a capture; 0: all; headers need less than 100
     #[arg(long, value_name = "BYTES", default_value_t = 128, requires = "pcapng")]
     snap_length: u32,
-    /// Begin of a trace or capture, such as 1.2ms
+    /// Start the trace or capture at this time, such as 1.2ms
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<Time>,
-    /// End of a trace or capture
+    /// End the trace or capture at this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<Time>,
     /// Replace files, and use a folder that holds something else

@@ -74,7 +74,7 @@ impl Format {
 /// port repeats the run.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff figure out/ring --of cycle\n  xoff figure out/ring --of port --port S1:S2 --format pdf,png --out s1s2"
+    after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff figure out/ring --of cycle\n  xoff figure out/ring --of port --port S1:S2 --format pdf,png --out s1s2"
 )]
 pub struct Args {
     /// Folder of a run (--out of xoff run)

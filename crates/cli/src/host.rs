@@ -9,26 +9,26 @@ use crate::live::{Node, Options, node_problem};
 
 /// Run one host of a scenario on a real interface.
 ///
-/// Without --tap it is a generator and a sink: it sends the flows of the scenario that begin at the host, with numbered frames, and
-/// counts those that end there. With --tap it is a shim: it makes an interface of that name for this machine's own stack, queues and
-/// paces what the stack sends, and obeys the pauses, credits, rates and per-flow pauses of the network.
+/// Without --tap it generates and receives traffic: it sends the flows of the scenario that start at the host, with numbered frames,
+/// and counts flows that end there. With --tap it is a shim: it creates an interface of that name for this machine's own stack, queues
+/// and paces the frames of the stack, and obeys the pauses, credits, rates and per-flow pauses of the network.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --for 10s\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 \\\n    --tap xoff0 --address 10.0.0.1/24"
+    after_long_help = "Examples:\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 --for 10s\n  xoff host scenarios/testbed/incast.toml --node H1 --port eth1 \\\n    --tap xoff0 --address 10.0.0.1/24"
 )]
 pub struct Args {
     #[command(flatten)]
     options: Options,
-    /// Which host
+    /// Run this host of the scenario
     #[arg(long, value_name = "HOST")]
     node: String,
-    /// The interface that leads to its switch
+    /// Use this interface to the switch
     #[arg(long, value_name = "INTERFACE")]
     port: String,
-    /// Make an interface of this name for the machine's own stack, behind a shim
+    /// Create an interface of this name for the machine's own stack, behind a shim
     #[arg(long, value_name = "NAME")]
     tap: Option<String>,
-    /// Address of that interface, such as 10.0.0.1/24
+    /// Give that interface this address, such as 10.0.0.1/24
     #[arg(long, value_name = "ADDRESS/PREFIX", requires = "tap")]
     address: Option<String>,
 }

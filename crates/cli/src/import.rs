@@ -14,10 +14,10 @@ use xoff_units::grouped;
 
 /// Import a scenario from the files of a real network.
 ///
-/// What a format does not contain is not guessed: links without a rate or a length need --rate, --length or --delay. What was
-/// understood and left out is named in the answer and at the head of the scenario.
+/// xoff does not guess: links without a rate or a length need --rate, --length or --delay. The answer and the first lines of the
+/// scenario list what xoff used and what it left out.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// Format of the files
     #[arg(value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(FORMATS.iter().map(|f| clap::builder::PossibleValue::new(f.name).help(f.doc))))]
@@ -25,28 +25,28 @@ pub struct Args {
     /// Files of one network, or a folder of them
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Scenario to write; a table of many links goes beside it. Without it the scenario goes to standard output
+    /// Write the scenario into this file, and a table of many links next to it [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
-    /// Rate of the links without one, such as 100Gbps
+    /// Give links without a rate this one, such as 100Gbps
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Cable length of the links without one, such as 5m; a metre is 5 ns
+    /// Give links without a length this one, such as 5m; the delay is 5 ns per metre
     #[arg(long, value_name = "LENGTH", conflicts_with = "delay")]
     length: Option<String>,
-    /// Delay of the links without one, such as 100ns
+    /// Give links without a delay this one, such as 100ns
     #[arg(long, value_name = "TIME")]
     delay: Option<String>,
-    /// networkx, graphml: unit of rates written without one, such as Gbps
+    /// networkx, graphml: read rates without a unit in this one, such as Gbps
     #[arg(long, value_name = "UNIT")]
     unit: Option<String>,
-    /// networkx, graphml: add so many hosts to every node
+    /// networkx, graphml: add N hosts to every node
     #[arg(long, value_name = "N")]
     hosts_per_node: Option<String>,
-    /// htsim: unit of start times, us or ps; default: us
+    /// htsim: read start times in this unit, us or ps [default: us]
     #[arg(long, value_name = "UNIT")]
     start_unit: Option<String>,
 }
@@ -60,8 +60,8 @@ Examples:
   xoff check ibnetdiscover:fabric.topo,opensm-lfts.dump
   xoff check sonic:configs/
 
-A network of any of these formats may stand in place of a topology, as FORMAT:FILE,FILE,...,key=value. docs/imports.md lists what is
-read of each format. The command `import hpcc` is the command `hpcc`: it replays a configuration of the HPCC simulator.
+Other commands accept FORMAT:FILE,FILE,...,key=value in place of a topology. docs/imports.md lists the parts of each format that xoff reads.
+The command `import hpcc` is the command `hpcc`: it replays a configuration of the HPCC simulator.
 
 Exit codes: 0 done; 2 bad input, with file and place.";
 
@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     };
     let Some(out) = &args.out else {
         if written.links.is_some() {
-            let what = format!("{} links need a file beside the scenario", grouped(network.links.len() as u64));
+            let what = format!("{} links need a table next to the scenario", grouped(network.links.len() as u64));
             return Err(Problem::new(what, "name a file for the scenario: --out network.toml").into());
         }
         return Ok(Answer::new(written.scenario, &json, Exit::Done));
@@ -132,7 +132,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         write(file, text)?;
     }
     write(out, &written.scenario)?;
-    Ok(Answer::new(text(&network, &json, out), &json, Exit::Done))
+    let file = out.display().to_string();
+    let next = ["check", "run"].map(|command| format!("xoff {command} {}", terminal::word(&file)));
+    Ok(Answer::new(text(&network, &json, out), &json, Exit::Done).next(next))
 }
 
 /// What helps where a file is in the way.
@@ -178,7 +180,6 @@ fn text(network: &Network, json: &Json<'_>, out: &Path) -> String {
     for what in json.left_out {
         t.add_row(["Not taken over", what]);
     }
-    t.add_row(["Next", &format!("xoff check {0}; xoff run {0} --out results", out.display())]);
     text += &terminal::draw(&t);
     text
 }

@@ -17,7 +17,7 @@ use crate::terminal;
 /// Print the completions for a shell
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff completions bash > xoff.bash\n\nWhere it belongs: bash ~/.local/share/bash-completion/completions/xoff; zsh a folder of $fpath, as _xoff;\nfish ~/.config/fish/completions/xoff.fish. `make install` and the wheel put them in place."
+    after_long_help = "Examples:\n  xoff completions bash > xoff.bash\n\nWhere to put it: bash ~/.local/share/bash-completion/completions/xoff; zsh a folder of $fpath, as _xoff;\nfish ~/.config/fish/completions/xoff.fish. `make install` and the wheel put them in place."
 )]
 pub struct Completions {
     /// Shell
@@ -27,9 +27,9 @@ pub struct Completions {
 
 /// Write the manual pages
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff man --out man1\n\n`make install` and the wheel put them where `man xoff` finds them.")]
+#[command(after_long_help = "Examples:\n  xoff man --out man1\n\n`make install` and the wheel put them where `man xoff` finds them.")]
 pub struct Manual {
-    /// Folder for the pages, created if missing; default: the page of xoff itself goes to standard output
+    /// Write the pages into this folder [default: print the page of xoff itself]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -75,7 +75,7 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
 /// A page: clap_mangen's, but for the synopsis, which is clap's own line of usage, and for what follows the options, which keeps its lines.
 fn page(name: &str, mut command: clap::Command) -> std::io::Result<Vec<u8>> {
     let usage = command.render_usage().to_string();
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let has_version = command.get_version().is_some();
     let has = (command.get_arguments().any(|a| !a.is_hide_set()), command.get_subcommands().any(|c| !c.is_hide_set()));
     let man = Man::new(command.name(name.to_owned()));

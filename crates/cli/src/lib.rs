@@ -39,8 +39,8 @@ mod view;
 use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use xoff_scenario::{Problem, Problems};
 
 pub use answer::Given;
@@ -52,9 +52,9 @@ pub use sweep::studies;
 /// Version, and the commit that it was built from where that is known: `0.1.0 (292ebc0f1a2b 2026-11-23)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("XOFF_BUILD"));
 
-/// A laboratory for lossless networks: simulate, check for deadlocks, dimension.
+/// Lossless networks: find deadlocks, explain pauses, size headroom, simulate.
 #[derive(Parser)]
-#[command(name = "xoff", version = VERSION, max_term_width = 110, after_help = HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "xoff", version = VERSION, max_term_width = 110, after_long_help = HELP, subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -65,24 +65,24 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a scenario: tables, manifest, summary
-    Run(run::Args),
-    /// Replay an unmodified configuration of the HPCC simulator
-    Hpcc(hpcc::Args),
-    /// Write a commented scenario to begin with
+    /// Write a commented scenario to start from
     New(new::Args),
-    /// Import a scenario from the files of a real network: SONiC, containerlab, InfiniBand, FRR, graphs, htsim
+    /// Import from SONiC, containerlab, InfiniBand, FRR, graphs, htsim
     Import(import::Args),
-    /// Search for cyclic buffer dependencies: can these routes deadlock?
+    /// Check whether routes can deadlock, now or after failures
     Check(check::Args),
-    /// Dimension a lossless link: headroom, thresholds, stages, periods
+    /// Size headroom and thresholds of a link or of a whole network
     #[command(visible_alias = "headroom")]
     Plan(plan::Args),
-    /// Show the page of a run in a browser
+    /// Run a scenario: verdict, tables, report
+    Run(run::Args),
+    /// Run many combinations of values and seeds: one table, one report
+    Sweep(sweep::Args),
+    /// Show the report of a run in a browser
     View(view::Args),
-    /// Explain why a port was blocked: which flows filled which buffer
+    /// Explain why a port was paused: from the pause back to its root
     Explain(explain::Args),
-    /// Show the congestion tree at a time: roots, leaves, culprits and victims
+    /// Show which ports wait for which at a time: roots, leaves, victims
     Tree(tree::Args),
     /// Compare runs: parameters, slowdown by size, victims, pauses
     Compare(compare::Args),
@@ -90,18 +90,18 @@ enum Command {
     Export(export::Args),
     /// Draw a figure of a run for a paper
     Figure(figure::Args),
-    /// Run the figures and tables of a paper and judge them
-    Reproduce(reproduce::Args),
-    /// Run many combinations of values and seeds: one table, intervals, a report
-    Sweep(sweep::Args),
     /// Run a scenario with real Ethernet frames on this machine
     Testbed(testbed::Args),
     /// Run one switch of a scenario on real interfaces
     Switch(switch::Args),
     /// Run one host of a scenario on a real interface
     Host(host::Args),
-    /// Prove from a capture that a real run matches the simulation, frame by frame
+    /// Prove from a capture that a real run matches the simulation
     Replay(replay::Args),
+    /// Reproduce the figures and tables of a paper, claim by claim
+    Reproduce(reproduce::Args),
+    /// Replay an unmodified configuration of the HPCC simulator
+    Hpcc(hpcc::Args),
     Schema(schema::Args),
     Completions(installed::Completions),
     Man(installed::Manual),
@@ -109,22 +109,58 @@ enum Command {
 
 const HELP: &str = "\
 Examples:
-  xoff run scenarios/tutorial/ring.toml --out out/ring
-  xoff view out/ring  # its page in a browser
-  xoff explain out/ring H1:S1 15ms  # why did this port stand still?
-  xoff tree scenarios/mechanisms/tcd.toml 500us  # which ports are congested?
-  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\
-    --out out/hpcc
-  xoff check fat-tree:k=8 --fail-any 1  # which failures can deadlock?
-  xoff import sonic configs/ --out network.toml  # your own network
-  xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
-  xoff reproduce gfc --quick --out out/paper-gfc  # its figures, judged
-  xoff sweep scenarios/sweeps/ring.toml --out out/sweep  # many runs
+  xoff check fat-tree:k=4 --fail-any 2  # which failures can deadlock?
+  xoff plan --rate 100Gbps --length 100m  # headroom and thresholds
+  xoff new ring --out ring.toml
+  xoff run ring.toml  # deadlock; results in out/ring
+  xoff explain out/ring S1:S2 2.9ms  # why was this port paused?
+  xoff view out/ring  # the report in a browser
+  xoff plan sonic:configs/  # every lossless port of your fabric
 
-Exit codes: 0 done; 1 done, and the answer is \"no\": a deadlock, frames lost, a check
-violated, a cycle found (--allow deadlock,loss if they are expected); 2 bad input or a
-missing capability; 130 interrupted, partial results closed.
-The answer goes to stdout, progress and messages go to stderr.";
+Exit codes:
+  0    done
+  1    done, and the answer is \"no\": deadlock, loss, a violated check, a cycle;
+       --allow deadlock,loss makes an expected one 0
+  2    bad input, or the machine cannot do it
+  130  interrupted; partial results are complete files
+
+The answer goes to standard output, progress and messages to standard error.";
+
+/// Commands by what they are for, as `xoff --help` shows them.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Look before you build", &["check", "plan"]),
+    ("Run", &["new", "import", "run", "sweep"]),
+    ("Understand", &["view", "explain", "tree", "compare", "figure", "export"]),
+    ("Real frames", &["testbed", "switch", "host", "replay"]),
+    ("Papers and other simulators", &["reproduce", "hpcc"]),
+    ("Set up", &["schema", "completions", "man"]),
+];
+
+/// The command, its subcommands in groups.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let known: Vec<&str> = GROUPS.iter().flat_map(|g| g.1).copied().collect();
+    let others: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).filter(|name| !known.contains(name)).collect();
+    let heading = |title: &str| console::style(format!("{title}:")).bold().underlined().force_styling(true).to_string();
+    let mut list = String::new();
+    for (title, names) in GROUPS.iter().copied().chain([("More", &others[..])]).filter(|g| !g.1.is_empty()) {
+        list += &format!("\n{}\n", heading(title));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default();
+            list += &format!("  {}{}{about}\n", console::style(name).bold().force_styling(true), " ".repeat(13 - name.len()));
+        }
+    }
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{}\n{{options}}{{after-help}}", heading("Options"));
+    command.help_template(template)
+}
+
+/// Reads the arguments, the program's name first.
+fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+}
 
 /// A negative number where no option begins with one: clap takes it for an option and prints how to pass one.
 fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
@@ -168,16 +204,21 @@ fn imported(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
     identify();
     let args = imported(args);
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match parsed(args.clone()) {
         Ok(cli) => cli,
-        Err(e) => {
-            if let Some(problem) = negative(&e, &args) {
-                terminal::problems(&problem.into());
-                return answer::Exit::Bad as u8;
-            }
-            // Help asked for goes to stdout, everything else to stderr; a closed one is no error.
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            ) =>
+        {
+            // Help asked for goes to stdout, other help to stderr; a closed one is no error.
             let _ = e.print();
             return e.exit_code() as u8;
+        }
+        Err(e) => {
+            terminal::problems(&negative(&e, &args).unwrap_or_else(|| unparsed(&e)).into());
+            return answer::Exit::Bad as u8;
         }
     };
     answer::deliver(cli.answer(), cli.json)
@@ -189,21 +230,52 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// What the command would print to stderr before exit code 2.
 pub fn ask(args: impl IntoIterator<Item = OsString>, caller: &Arc<Caller>) -> Result<Given, Problems> {
     identify();
-    let cli = Cli::try_parse_from(imported(args)).map_err(|e| unparsed(&e))?;
+    let cli = parsed(imported(args)).map_err(|e| unparsed(&e))?;
     caller::serve(caller, || cli.answer()).map(Given::from)
 }
 
-/// A refusal of the arguments, with what would be right as its hint.
+/// Arguments that clap rejects, in the form of every other problem: at the option, with a hint.
 fn unparsed(e: &clap::Error) -> Problem {
+    let context = |kind| match e.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        Some(ContextValue::StyledStr(text)) => vec![text.to_string()],
+        _ => Vec::new(),
+    };
     let text = e.render().to_string();
     let mut lines = text
         .lines()
         .take_while(|l| !l.starts_with("Usage") && !l.starts_with("For more information"))
         .map(str::trim)
         .filter(|l| !l.is_empty());
-    let what = lines.next().unwrap_or_default();
-    let hint: Vec<&str> = lines.map(|l| l.trim_start_matches('[').trim_end_matches(']')).collect();
-    Problem::new(what.strip_prefix("error: ").unwrap_or(what), hint.join("; "))
+    let first = lines.next().unwrap_or_default();
+    let mut what = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+    let mut hints: Vec<String> =
+        lines.map(|l| l.trim_start_matches('[').trim_end_matches(']').trim_start_matches("tip: ").to_owned()).collect();
+    let argument = context(ContextKind::InvalidArg);
+    let usage = context(ContextKind::Usage).join(" ");
+    let usage = usage.trim().trim_start_matches("Usage:").trim();
+    let of: Vec<&str> = usage.split_whitespace().take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    if e.kind() == ErrorKind::MissingRequiredArgument {
+        what = format!("{} is missing", argument.join(", "));
+        hints =
+            argument.iter().filter(|a| *a == "<SCENARIO>").map(|_| "xoff new ring --out ring.toml writes a scenario".to_owned()).collect();
+        hints.push(format!("usage: {usage}"));
+    }
+    if hints.is_empty() && !usage.is_empty() {
+        hints.push(format!("usage: {usage}"));
+    }
+    if !of.is_empty() {
+        hints.push(format!("{} --help describes all options", of.join(" ")));
+    }
+    let problem = Problem::new(what, hints.join("; "));
+    // `--engine <ENGINE>` and its value.
+    match (e.kind(), argument.first().and_then(|a| a.split(' ').next()), context(ContextKind::InvalidValue).first()) {
+        (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(name), Some(value)) if name.starts_with("--") && !value.is_empty() => {
+            problem.at(terminal::option(name, value))
+        }
+        _ => problem,
+    }
 }
 
 impl Cli {

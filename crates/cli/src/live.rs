@@ -20,7 +20,7 @@ use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::answer::{Allowed, Answer, open_ends, refused};
+use crate::answer::{Allowed, Answer, refused};
 use crate::live_page::Waiting;
 use crate::out::{Force, claim, draft, refused as refused_out};
 use crate::run::{problem, settings, verdict};
@@ -31,44 +31,43 @@ use crate::{interrupt, terminal};
 pub struct Options {
     /// Scenario file
     scenario: PathBuf,
-    /// End after this time; default: at Ctrl-C
+    /// End after this time [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     lasting: Option<String>,
-    /// Pause-storm watchdog, such as 200ms,300ms,drop: after DETECT of a hold by the neighbour's flow control a priority is freed, and
-    /// its waiting frames are dropped or forwarded (ACTION: drop, forward or alert); flow control acts again after RESTORE without a hold; for
-    /// switches; stands for [watchdog] of the scenario
+    /// Run a pause-storm watchdog on a switch, such as 200ms,300ms,drop: free a priority that the neighbour paused for DETECT, drop or
+    /// forward its frames (ACTION: drop, forward or alert), and obey flow control again after RESTORE without a pause; replaces [watchdog]
     #[arg(long, value_name = "DETECT,RESTORE,ACTION")]
     watchdog: Option<String>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Show the page of the node in a browser while it runs, on this port of 127.0.0.1 (--live=8080) or on any that is free
+    /// Show the report of the node in a browser while it runs, on this port of 127.0.0.1 (--live=8080) or on any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     live: Option<u16>,
     /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches the simulation
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Keep so many bytes of each frame in the capture; 0: all
+    /// Keep only this many bytes of each frame in the capture; 0: all
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
     snap: u32,
-    /// Turn off the offloads that would break frames, instead of refusing the interface
+    /// Turn off offloads that merge or split frames, instead of rejecting the interface
     #[arg(long)]
     pub fix_offloads: bool,
-    /// Folder for the results: tables as a simulation writes them
+    /// Write the results into this folder, as tables of a simulation
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Open the ports, then wait for a line or the end of standard input, so that several nodes begin together
+    /// Open the ports, then wait for a line or the end of standard input, so that several nodes start together
     #[arg(long)]
     wait: bool,
-    /// Write this file when the ports are open: one line of JSON with the node, its interfaces and the address of --metrics
+    /// Write this file once the ports are open: one line of JSON with the node, its interfaces and the address of --metrics
     #[arg(long, value_name = "FILE")]
     ready: Option<PathBuf>,
-    /// Seed of every random stream; replaces run.seed
+    /// Set the seed of every random stream; replaces run.seed
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace or add a value, such as flow_control=gfc-buffer; may be repeated
+    /// Set a value of the scenario, such as flow_control=gfc-buffer; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     #[command(flatten)]
@@ -301,7 +300,7 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    open_ends(verdict(&f.manifest)).into_iter().for_each(|(name, value)| row(name, value));
+    verdict(&f.manifest).not_known().into_iter().for_each(|(name, value)| row(name, value));
     if let Some(first) = f.outcome.violations.first() {
         // Most often: a receiver that began to listen when its sender had begun to send.
         row("Checks violated", format!("{}, the first: {}", xoff_units::grouped(f.outcome.violations_total), first.what));

@@ -9,19 +9,21 @@ use xoff_scenario::Problems;
 use crate::answer::{Answer, Exit};
 use crate::{import, terminal};
 
-/// Write a commented scenario to begin with.
+/// Write a commented scenario to start from.
 ///
-/// It runs as it is; every section says what its keys mean. Without --out it goes to standard output.
+/// The scenario runs as it is, and comments explain every key. Without --out it goes to standard output.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml --out results\n  xoff new testbed --out lab.toml")]
+#[command(
+    after_long_help = "Examples:\n  xoff new ring --out ring.toml\n  xoff run ring.toml  # results in out/ring\n  xoff new testbed --out lab.toml"
+)]
 pub struct Args {
     /// Kind of network
     #[arg(value_enum)]
     kind: Kind,
-    /// Scenario to write
+    /// Write the scenario into this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }
@@ -64,7 +66,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     import::free(out, args.force)?;
     import::write(out, text)?;
     let command = if matches!(args.kind, Kind::Testbed) { "testbed" } else { "run" };
-    let next =
-        format!("{}\n\nNext: xoff {command} {} --out results", terminal::good(&format!("{} is written.", out.display())), out.display());
-    Ok(Answer::new(next, &json, Exit::Done))
+    let file = out.display().to_string();
+    let next = ["check", command].map(|command| format!("xoff {command} {}", terminal::word(&file)));
+    Ok(Answer::new(terminal::good(&format!("{file} is written.")), &json, Exit::Done).next(next))
 }

@@ -10,31 +10,32 @@ use crate::terminal;
 /// A folder for results.
 #[derive(clap::Args)]
 pub struct Out {
-    /// Folder for the results; created if missing. Only results of the same subcommand are replaced
+    /// Write the results into this folder [default: out/NAME, after the input]
     #[arg(long = "out", value_name = "DIR")]
-    pub folder: PathBuf,
+    folder: Option<PathBuf>,
     #[command(flatten)]
     pub force: Force,
 }
 
-/// Leave to use a folder that holds something else.
+/// Permission to use a folder that holds something else.
 #[derive(clap::Args)]
 pub struct Force {
-    /// Also use a folder that holds something else: results of another subcommand are replaced, files that xoff did not write stay
+    /// Use a folder that holds something else: replace results of another subcommand, keep files that xoff did not write
     #[arg(long)]
     pub force: bool,
 }
 
 impl Out {
-    /// Claims it, before the work begins.
-    pub fn claim(&self, command: &str) -> Result<Folder, Problems> {
-        claim("--out", &self.folder, command, &self.force)
+    /// The folder that was named, or this one.
+    pub fn or(&self, default: PathBuf) -> PathBuf {
+        self.folder.clone().unwrap_or(default)
     }
+}
 
-    /// Its name.
-    pub fn display(&self) -> std::path::Display<'_> {
-        self.folder.display()
-    }
+/// Default folder for the results of a scenario: `out/ring` for `scenarios/ring.toml`, with a suffix `out/ring-testbed`.
+pub fn default(file: &Path, suffix: &str) -> PathBuf {
+    let stem = file.file_stem().map_or_else(|| "run".into(), |s| s.to_string_lossy());
+    Path::new("out").join(format!("{stem}{suffix}"))
 }
 
 /// Claims the folder of `option`.

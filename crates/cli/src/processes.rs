@@ -19,7 +19,7 @@ use crate::{VERSION, interrupt, terminal};
 
 /// A laboratory for lossless networks: one run in several processes, started by mpirun.
 #[derive(Parser)]
-#[command(name = "xoff-mpi", version = VERSION, max_term_width = 110, after_help = HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "xoff-mpi", version = VERSION, max_term_width = 110, after_long_help = HELP, subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,13 +1,16 @@
 //! How far work has come: the one progress bar, on stderr; nothing where that is no terminal.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget};
 
 use crate::caller::{self, Caller};
 use crate::terminal;
 
+/// Work that ends sooner shows no bar.
+const DELAY: Duration = Duration::from_millis(300);
 /// Resolution of the bar.
 const STEPS: u64 = 10_000;
 
@@ -22,18 +25,27 @@ pub struct Bar {
 impl Bar {
     /// An empty bar, drawn as a template of `indicatif` says.
     pub fn new(template: &str) -> Bar {
-        Bar::of(ProgressBar::new(STEPS), template)
+        Bar::of(Some(STEPS), template)
     }
 
     /// A spinner, drawn as a template of `indicatif` says.
     pub fn spinner(template: &str) -> Bar {
-        Bar::of(ProgressBar::new_spinner(), template)
+        Bar::of(None, template)
     }
 
-    fn of(bar: ProgressBar, template: &str) -> Bar {
+    fn of(steps: Option<u64>, template: &str) -> Bar {
         let caller = caller::present();
-        let bar = if caller.is_some() { ProgressBar::hidden() } else { bar };
+        let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::hidden());
         bar.set_style(terminal::bar(template));
+        if caller.is_none() && console::user_attended_stderr() {
+            let late = bar.clone();
+            thread::spawn(move || {
+                thread::sleep(DELAY);
+                if !late.is_finished() {
+                    late.set_draw_target(ProgressDrawTarget::stderr());
+                }
+            });
+        }
         Bar { bar, started: Mutex::new(Instant::now()), caller }
     }
 

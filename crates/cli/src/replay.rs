@@ -14,14 +14,14 @@ use crate::{interrupt, terminal};
 
 /// Prove from a capture that a real run matches the simulation, frame by frame.
 ///
-/// The capture says what was run. What came in goes, at the times at which it came, into the same nodes in virtual time; what they send
-/// is compared with what was sent: time, port, length and bytes. Exit code 1: there is a difference.
+/// The capture names the scenario. xoff feeds its incoming frames at their times into the same nodes in virtual time, and compares
+/// the frames they send with the captured ones: time, port, length and bytes. Exit code 1: there is a difference.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml \\\n    --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
+    after_long_help = "Examples:\n  xoff testbed scenarios/testbed/ring-gfc.toml \\\n    --out out/testbed-gfc --capture gfc.pcapng\n  xoff replay gfc.pcapng"
 )]
 pub struct Args {
-    /// Capture made with --capture
+    /// Capture of `xoff testbed --capture` or `xoff switch --capture`
     capture: PathBuf,
 }
 

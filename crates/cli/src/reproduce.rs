@@ -1,6 +1,6 @@
 //! `xoff reproduce`: a paper's figures and tables, run and judged.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,33 +18,33 @@ use crate::{interrupt, terminal};
 
 /// Run the figures and tables of a paper and judge them.
 ///
-/// Each entry runs its scenario, draws its figure beside the paper's numbers and gets a verdict: reproduced, reproduced
-/// under assumption, or not reproduced, and why; an extension of xoff gets none. A verdict is computed from checks. Entries that an earlier run into the
-/// same folder has judged are kept, so that an interrupted run goes on where it stopped.
+/// xoff runs the scenario of each claim, draws its figure next to the paper's numbers, and computes a verdict: reproduced,
+/// reproduced under assumption, or not reproduced, with the reason. An extension has no verdict. xoff keeps the verdicts of earlier
+/// runs in the same folder: after an interruption the same command continues.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff reproduce gfc --quick --out out/paper-gfc\n  xoff reproduce gfc ring fig05 --out out/paper-gfc-some\n  xoff reproduce tcd fig03 fig12 --out out/paper-tcd\n  xoff reproduce unbiased-qcn --quick --out out/paper-unbiased-qcn\n  xoff reproduce pffc --quick --out out/paper-pffc\n  xoff reproduce gfc --testbed --out out/paper-gfc-testbed\n  xoff reproduce gfc --list"
+    after_long_help = "Examples:\n  xoff reproduce gfc --quick --out out/paper-gfc\n  xoff reproduce gfc ring fig05 --out out/paper-gfc-some\n  xoff reproduce tcd fig03 fig12 --out out/paper-tcd\n  xoff reproduce unbiased-qcn --quick --out out/paper-unbiased-qcn\n  xoff reproduce pffc --quick --out out/paper-pffc\n  xoff reproduce gfc --testbed --out out/paper-gfc-testbed\n  xoff reproduce gfc --list"
 )]
 pub struct Args {
     /// Paper: gfc, tcd, request-grant, unbiased-qcn, pffc
     paper: String,
-    /// Entries to run; all of them if none is given
+    /// Claims to run [default: all]
     items: Vec<String>,
-    /// Short runs, two minutes on two cores; the default
+    /// Make short runs, two minutes on two cores; this is the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Full runs, from which the pages of the documentation are made; hours for the large networks
+    /// Make full runs, as in the documentation; hours for the large networks
     #[arg(long)]
     full: bool,
-    /// Folder for the report, figures and results; created if missing
-    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    /// Write report, figures and results into this folder [default: out/paper-PAPER, with --testbed out/paper-PAPER-testbed]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Seed of every random stream
+    /// Set the seed of every random stream
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads; never changes a result [default: the number of cores]
+    /// Use N threads; never changes a result [default: the number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
     /// Also write the results as Markdown: this file, and its figures in a folder next to it; some claims replace theirs in a file of the
@@ -54,10 +54,10 @@ pub struct Args {
     /// Old name of --markdown
     #[arg(long, hide = true, value_name = "FILE.md", conflicts_with = "markdown")]
     page: Option<PathBuf>,
-    /// Only the entries with real Ethernet frames, in network namespaces; in real time
+    /// Run only the claims with real Ethernet frames, in network namespaces and in real time
     #[arg(long)]
     testbed: bool,
-    /// List the entries and end
+    /// List the claims
     #[arg(long)]
     list: bool,
 }
@@ -95,7 +95,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         // Before anything has a thread.
         veth_network::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
     }
-    let out = args.out.clone().unwrap_or_default();
+    let suffix = if args.testbed { "-testbed" } else { "" };
+    let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(format!("paper-{}{suffix}", args.paper)));
     if args.page.is_some() {
         let warning = Problem::new("write --markdown instead of --page, its old name", "the old name still works").warning();
         terminal::problems(&warning.into());
@@ -103,7 +104,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let markdown = args.markdown.as_ref().or(args.page.as_ref());
     interrupt::ask_first();
     let asked = interrupt::asker();
-    let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (entry left: {eta})");
+    let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (this claim: {eta} left)");
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let cx = Context {
         mode: if args.full { Mode::Full } else { Mode::Quick },
@@ -126,7 +127,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     let conclusion = Conclusion::of(report.interrupted, report.is_reproduced());
     let json = Json { entries: Reproduced::of(&report, &cx), answer: conclusion };
-    Ok(Answer::new(text(&report), &json, conclusion.into()))
+    // Short runs decide less than full ones.
+    let failed: Vec<&str> = report.entries.iter().filter(|e| e.verdict == Verdict::NotReproduced).map(|e| e.id.as_str()).take(3).collect();
+    let full = format!("xoff reproduce {} {} --full", args.paper, failed.join(" "));
+    let next = (!failed.is_empty() && !args.full && !args.testbed).then_some(full);
+    Ok(Answer::new(text(&report), &json, conclusion.into()).next(next))
 }
 
 fn problems(e: ReproduceError) -> Problems {
@@ -194,8 +199,12 @@ fn text(report: &Report) -> String {
         count(Verdict::Reproduced),
         count(Verdict::UnderAssumption),
         count(Verdict::NotReproduced),
-        if count(Verdict::Extension) > 0 { format!("; {} extensions", count(Verdict::Extension)) } else { String::new() },
-        if report.interrupted { "; interrupted, the rest was not run" } else { "" },
+        if count(Verdict::Extension) > 0 {
+            format!(", {}", terminal::counted(count(Verdict::Extension) as u64, "extension"))
+        } else {
+            String::new()
+        },
+        if report.interrupted { "; interrupted before the rest" } else { "" },
         report.page.display()
     ));
     out

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_record::verdict::Allow;
+use xoff_record::verdict::{Allow, Deadlock};
 use xoff_record::{FORMATS, Folder, Format, Manifest, Sink, Verdict};
 use xoff_run::{Finished, NetworkScenario, Progress, RunError, Running, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span, grouped};
 
-use crate::answer::{Allowed, Answer, open_ends, refused, unwritten};
+use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::interrupt;
 use crate::out::{self, Force};
 use crate::progress::Bar;
@@ -23,53 +23,51 @@ use crate::terminal;
 
 /// Run a scenario.
 ///
-/// Writes tables (flows, queues, rates, control, deadlocks, pauses, ports, causes), manifest.json, the
-/// resolved scenario (resolved.toml) and report.html, a page for any browser, into the folder. What is recorded besides flows, ports and deadlocks is set in [probes].
-/// A scenario with [scheduled_fabric] instead of [topology] is that of a scheduled fabric; its tables are windows, fabric_ports and
-/// host_flows.
+/// The results are report.html for a browser, tables (flows, ports, deadlocks, and whatever [probes] records), manifest.json
+/// and resolved.toml, the scenario with all its values. A scenario with [scheduled_fabric] instead of [topology] describes a scheduled
+/// fabric; its tables are windows, fabric_ports and host_flows.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff run scenarios/tutorial/ring.toml --out out/ring-gfc \\\n    --set flow_control=gfc-buffer --set switch.discipline=round-robin\n  xoff run scenarios/bench/websearch.toml --set run.duration=4ms \\\n    --out out/web --checkpoint 10min\n  xoff run --resume out/web  # after it was killed\n  xoff run --from out/web --at 3.2ms --set failure[0].link=A1-C1 \\\n    --set failure[0].at=3.2ms --out out/web-failed"
+    after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml  # results in out/ring\n  xoff run scenarios/tutorial/ring.toml --out out/ring-gfc \\\n    --set flow_control=gfc-buffer --set switch.discipline=round-robin\n  xoff run scenarios/bench/websearch.toml --set run.duration=4ms \\\n    --out out/web --checkpoint 10min\n  xoff run --resume out/web  # after it was killed\n  xoff run --from out/web --at 3.2ms --set failure[0].link=A1-C1 \\\n    --set failure[0].at=3.2ms --out out/web-failed"
 )]
 pub struct Args {
     /// Scenario file
     #[arg(required_unless_present_any = ["resume", "from"], conflicts_with_all = ["resume", "from"])]
     scenario: Option<PathBuf>,
-    /// Folder for the results; created if missing. Only results of the same subcommand are replaced
-    #[arg(long, value_name = "DIR", required_unless_present = "resume", conflicts_with = "resume")]
+    /// Write the results into this folder; replace only results of the same subcommand [default: out/SCENARIO]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     out: Option<PathBuf>,
     #[command(flatten)]
     pub force: Force,
-    /// Continue the run in this folder, which was killed or interrupted, from its last checkpoint: same rows, same hash
+    /// Continue the killed or interrupted run in this folder from its last checkpoint: same rows, same hash
     #[arg(
         long,
         value_name = "DIR",
         conflicts_with_all = ["seed", "set", "format", "threads", "engine", "no_report", "checkpoint", "from", "at"]
     )]
     resume: Option<PathBuf>,
-    /// Continue a copy of the run in this folder from the time --at with other settings: what if a link failed here?
-    #[arg(long, value_name = "DIR", requires = "at")]
+    /// Continue a copy of the run in this folder from the time --at with other settings, such as a failed link
+    #[arg(long, value_name = "DIR", requires_all = ["at", "out"])]
     from: Option<PathBuf>,
-    /// The time from which --from continues a run, such as 3.2ms
+    /// Start the copy of --from at this time, such as 3.2ms
     #[arg(long, value_name = "TIME", requires = "from")]
     at: Option<String>,
-    /// Write a checkpoint every so often by the clock, such as 10min; replaces run.checkpoint
+    /// Write a checkpoint at this interval of real time, such as 10min; replaces run.checkpoint
     #[arg(long, value_name = "INTERVAL")]
     checkpoint: Option<String>,
-    /// Seed of every random stream; replaces run.seed
+    /// Set the seed of every random stream; replaces run.seed
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
+    /// Set a value of the scenario, such as flow_control=gfc-buffer or run.duration=5ms; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Format of the tables
+    /// Write the tables in this format
     #[arg(long, value_name = "FORMAT", default_value = FORMATS[0].name, value_parser = format())]
     pub format: &'static Format,
-    /// Threads; by default as many as the machine has and the network keeps busy. Never changes a result
+    /// Use N threads; never changes a result [default: as many as the machine has and the network keeps busy]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Order in which events are handled: window by window where that is possible (windows) and pays (auto), or one global order, the
-    /// reference (events). Never changes a result
+    /// Process events window by window (windows), in one global order (events), or whichever is faster (auto); never changes a result
     #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
     pub engine: EngineName,
     /// Write no report.html: tables, manifest and scenario only
@@ -77,6 +75,9 @@ pub struct Args {
     no_report: bool,
     #[command(flatten)]
     pub allowed: Allowed,
+    /// Also print engine, speed, fast-forward, times and the result hash
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 /// How events are handled.
@@ -123,13 +124,14 @@ impl Args {
     }
 
     /// The folder of the results.
-    pub fn folder(&self) -> &Path {
-        self.out.as_deref().or(self.resume.as_deref()).unwrap_or(Path::new(""))
+    pub fn folder(&self) -> PathBuf {
+        let named = self.out.as_ref().or(self.resume.as_ref()).cloned();
+        named.unwrap_or_else(|| out::default(self.scenario.as_deref().unwrap_or(Path::new("")), ""))
     }
 
     /// Claims it, before the work begins.
     pub fn claim(&self) -> Result<Folder, Problems> {
-        out::claim(if self.resume.is_some() { "--resume" } else { "--out" }, self.folder(), COMMAND, &self.force)
+        out::claim(if self.resume.is_some() { "--resume" } else { "--out" }, &self.folder(), COMMAND, &self.force)
     }
 
     /// What is laid over the scenario.
@@ -142,18 +144,20 @@ impl Args {
     }
 
     /// How the run answers.
-    pub fn ending(&self) -> Ending<'_> {
-        Ending { folder: self.folder(), report: !self.no_report, allowed: self.allowed.clone() }
+    pub fn ending(&self) -> Ending {
+        Ending { folder: self.folder(), report: !self.no_report, allowed: self.allowed.clone(), verbose: self.verbose }
     }
 }
 
 /// How a run answers that has been started.
-pub struct Ending<'a> {
+pub struct Ending {
     /// The folder of its results.
-    pub folder: &'a Path,
+    pub folder: PathBuf,
     /// It ends with a page.
     pub report: bool,
     pub allowed: Allowed,
+    /// It prints how the engine worked.
+    pub verbose: bool,
 }
 
 /// Runs it.
@@ -198,9 +202,26 @@ pub fn to_the_end<'s>(ending: &Ending, scenario: &'s NetworkScenario, running: R
     warn_since(&finished.manifest, &scenario.warnings);
     let verdict = verdict(&finished.manifest);
     let exit = ending.allowed.exit(verdict);
-    let headline = ending.allowed.headline(&scenario.title, verdict);
-    let text = format!("{headline}\n\n{}", text(scenario, &finished, ending.folder));
-    Ok(Answer::new(text, &json(&finished, &ending.allowed, ending.folder), exit))
+    let text = text(scenario, &finished, &ending.folder, (&ending.allowed, ending.verbose));
+    Ok(Answer::new(text, &json(&finished, &ending.allowed, &ending.folder), exit).next(next(scenario, &finished, &ending.folder)))
+}
+
+/// Commands that lead on from a run: after a deadlock the cause, and always the report.
+pub fn next(s: &NetworkScenario, f: &Finished, folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let folder = terminal::word(&folder);
+    let explain = f.outcome.deadlocks.first().filter(|_| s.keeps_flows().is_ok()).and_then(|d| {
+        let port = d.cycle.first().map(|p| s.topology.port_name(p.node, p.port).replacen("->", ":", 1))?;
+        let at = rounded_up(Span(d.closed.0)).filter(|t| t.0 <= f.outcome.now.0).unwrap_or(Span(d.closed.0));
+        Some(format!("xoff explain {folder} {} {}", terminal::word(&port), at.compact()))
+    });
+    explain.into_iter().chain([format!("xoff view {folder}")]).collect()
+}
+
+/// The next time with two digits: 2.9 ms for 2.795 ms.
+fn rounded_up(t: Span) -> Option<Span> {
+    let step = 10u64.checked_pow(t.0.checked_ilog10()?.saturating_sub(1))?;
+    t.0.div_ceil(step).checked_mul(step).map(Span)
 }
 
 /// Shows what a run has warned of since `shown`, which its scenario was read with.
@@ -269,31 +290,67 @@ pub struct Json<'a> {
 }
 
 /// What programs get.
-pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &std::path::Path) -> Json<'a> {
+pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &Path) -> Json<'a> {
     Json { manifest: &f.manifest, violations: f.outcome.violations_total, allowed: allowed.list(), out: out.display().to_string() }
 }
 
-/// What people get below the headline.
-pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String {
-    let m = &f.manifest;
+/// Flows that are listed one by one.
+const FLOWS_MAX: usize = 20;
+/// Mechanisms whose effects are shown without --verbose.
+const ACTIVE_MAX: usize = 3;
+
+/// What people get: the verdict, the flows, the network, and with `verbose` the engine.
+pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (&Allowed, bool)) -> String {
+    let (m, verdict) = (&f.manifest, verdict(&f.manifest));
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    row("Ended because", m.ended_because.clone());
-    open_ends(verdict(m)).into_iter().for_each(|(name, value)| row(name, value));
-    f.summary.active.iter().for_each(|x| row("Took effect", x.clone()));
-    f.summary.inactive.iter().for_each(|x| row("Never triggered", x.clone()));
-    row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
+    row("Run", f.summary.ended.clone());
+    if f.outcome.flows.len() > FLOWS_MAX {
+        row("Flows", format!("{} of {} complete", grouped(m.flows_completed), grouped(m.flows_total)));
+    }
+    verdict.not_known().into_iter().for_each(|(name, value)| row(name, value));
+    let (active, inactive) = (f.summary.active_mechanisms(), f.summary.inactive_mechanisms());
+    let shown = if verbose || active.len() <= ACTIVE_MAX + 1 { active.len() } else { ACTIVE_MAX };
+    active.iter().take(shown).for_each(|x| row("Active", (*x).to_owned()));
+    if active.len() > shown {
+        row("", format!("{} more: --verbose or the report", active.len() - shown));
+    }
+    inactive.iter().for_each(|x| row("Inactive", (*x).to_owned()));
     m.slowdown.iter().for_each(|x| row("Slowdown", x.words()));
-    row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
+    if let Some(page) = m.files.iter().find(|f| f.name == xoff_view::REPORT) {
+        row("Report", out.join(&page.name).display().to_string());
+    }
+    row("Tables", format!("{}: {}", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
+    let mut text = format!("{}\n{}{}\n{}", allowed.headline(&s.title, verdict), cycle(verdict), flows(s, f), terminal::draw(&t));
+    if verbose {
+        text += &format!("\n{}", engine(m));
+    }
+    text
+}
+
+/// The ports of a deadlock in a line.
+pub fn cycle(v: &Verdict) -> String {
+    let Deadlock::Found { ports, .. } = &v.parts().deadlock else { return String::new() };
+    let first = ports.first().cloned().unwrap_or_default();
+    terminal::wrapped(&format!("Cycle: {} waits for {first}", ports.join(" waits for "))).trim_start().to_owned()
+}
+
+/// How the engine worked.
+fn engine(m: &Manifest) -> String {
+    let mut t = terminal::pairs();
+    let mut row = |name: &str, value: String| {
+        t.add_row([name, &value]);
+    };
+    row("Frame-hops", format!("{} ({} data)", grouped(m.frame_hops), grouped(m.data_frame_hops)));
     row(
         "Speed",
         format!(
-            "{} events, {:.1} million frame hops per CPU second{}",
+            "{} events, {:.1} million frame-hops per CPU second{}",
             grouped(m.events),
             m.frame_hops as f64 / m.cpu_seconds.max(1e-9) / 1e6,
-            if m.fast_forward.events_skipped > 0 { ", with those that were skipped" } else { "" }
+            if m.fast_forward.events_skipped > 0 { ", skipped ones included" } else { "" }
         ),
     );
     let engine = match &m.engine_because {
@@ -305,24 +362,19 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &std::path::Path) -> String 
         row("Processes", m.processes.to_string());
     }
     row("Fast-forward", fast_forward(m));
-    row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
+    row("Time taken", format!("{:.3} s, CPU {:.3} s", m.wall_seconds, m.cpu_seconds));
     row("Result hash", m.result_hash.clone());
-    if let Some(page) = m.files.iter().find(|f| f.name == xoff_view::REPORT) {
-        row("Report", format!("{} (open it in a browser)", out.join(&page.name).display()));
-    }
-    row("Tables", format!("{} ({})", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));
-    format!("{}{}", terminal::draw(&t), flows(s, f))
+    terminal::draw(&t)
 }
 
 /// What fast-forward has skipped, or why nothing.
 fn fast_forward(m: &Manifest) -> String {
     let f = &m.fast_forward;
     match &f.because {
-        Some(why) => format!("nothing skipped: {why}"),
+        Some(why) => format!("not used: {why}"),
         None => {
             let recurred = (f.periods > 0).then(|| format!("the state recurred after {}", Span(f.longest_ps)));
-            let repeated =
-                (f.repeated > 0).then(|| format!("{} times the same flows began in a state that was known", grouped(f.repeated)));
+            let repeated = (f.repeated > 0).then(|| format!("the same flows started {} times in a known state", grouped(f.repeated)));
             format!(
                 "{} of {} simulated and {} of {} events skipped; {}",
                 Span(f.skipped_ps),
@@ -335,10 +387,10 @@ fn fast_forward(m: &Manifest) -> String {
     }
 }
 
-/// The flows, when there are few enough to read.
+/// The flows, if there are few enough to read.
 fn flows(s: &NetworkScenario, f: &Finished) -> String {
     let flows = &f.outcome.flows;
-    if flows.is_empty() || flows.len() > 20 {
+    if flows.is_empty() || flows.len() > FLOWS_MAX {
         return String::new();
     }
     let mut t = terminal::table(["Flow", "From", "To", "Size", "Delivered", "Mean rate", "Completion time"]);

@@ -8,10 +8,10 @@ use crate::answers;
 /// Print the JSON Schema of scenario files, or of the JSON answers
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json\n  xoff schema answers > answers.schema.json"
+    after_long_help = "Examples:\n  xoff schema > scenario.schema.json\n  xoff schema fabric > fabric.schema.json\n  xoff schema answers > answers.schema.json"
 )]
 pub struct Args {
-    /// Of what: scenarios of a network ([topology]), those of a scheduled fabric ([scheduled_fabric]), or what --json prints
+    /// Describe scenarios of a network ([topology]), of a scheduled fabric ([scheduled_fabric]), or the output of --json
     #[arg(value_enum, default_value_t)]
     of: Of,
 }

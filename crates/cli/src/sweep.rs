@@ -17,31 +17,32 @@ use crate::terminal;
 
 /// Run many combinations of values and seeds: one table, intervals, a report.
 ///
-/// The plan names a scenario, the values of its keys, and seeds; docs/sweeps.md describes it. Every finished run is kept at once: the
-/// same command goes on where a killed one stopped. On a cluster each process of a job array takes one run by its number (--index) into
-/// a folder that all of them share, and --collect makes the results of what is there. runs.parquet has the same bytes in every case.
+/// The sweep file names a scenario, values of its keys, and seeds; docs/sweeps.md describes it. xoff keeps every finished run: after
+/// an interruption the same command continues. On a cluster each process of a job array computes some runs by number (--index) into a
+/// shared folder, and --collect writes the results. runs.parquet has the same bytes in every case.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep\n  xoff sweep scenarios/sweeps/ring.toml --list  # how many runs?\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --index 0-9\n  xoff sweep scenarios/sweeps/ring.toml --out out/sweep --collect\n\nIn a job array of SLURM: --index $SLURM_ARRAY_TASK_ID"
+    after_long_help = "Examples:\n  xoff sweep scenarios/sweeps/ring.toml  # results in out/ring-sweep\n  xoff sweep scenarios/sweeps/ring.toml --list  # how many runs?\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --index 0-9\n  xoff sweep scenarios/sweeps/ring.toml --out out/array --collect\n\nIn a job array of SLURM: --index $SLURM_ARRAY_TASK_ID"
 )]
 pub struct Args {
-    /// Plan of the sweep
+    /// Sweep file
+    #[arg(value_name = "SWEEP")]
     plan: PathBuf,
-    /// Folder for the results; created if missing. Finished runs of an earlier sweep there are kept, those of another plan too
-    #[arg(long, value_name = "DIR", required_unless_present = "list")]
+    /// Write the results into this folder; keep finished runs of an earlier sweep there [default: out/SWEEP-sweep]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Execute only these runs, numbered from 0: 7, 0-99 or 3,17,20-24. Others may run at the same time; write no results
+    /// Compute only these runs, numbered from 0: 7, 0-99 or 3,17,20-24; write no results, because others may run at the same time
     #[arg(long, value_name = "RUNS", value_parser = cells, conflicts_with_all = ["collect", "list"])]
     index: Option<Cells>,
-    /// Run nothing: write the results of what is finished
+    /// Compute nothing: write the results of finished runs
     #[arg(long, conflicts_with = "list")]
     collect: bool,
-    /// Run nothing: list the runs, with --out those that are not finished
+    /// Compute nothing: list the runs, with --out only unfinished ones
     #[arg(long)]
     list: bool,
-    /// Number of parallel runs; never changes a result [default: the number of cores]
+    /// Compute N runs at the same time; never changes a result [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 }
@@ -93,7 +94,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.list {
         return list(&plan, out);
     }
-    let out = out.unwrap_or(Path::new(""));
+    let default = crate::out::default(&args.plan, "-sweep");
+    let out = out.unwrap_or(&default);
     terminal::problems(&plan.work().warnings());
     interrupt::ask_first();
     if let Some(cells) = &args.index {

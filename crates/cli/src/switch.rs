@@ -10,26 +10,26 @@ use crate::live::{Node, Options, node_problem};
 
 /// Run one switch of a scenario on real interfaces.
 ///
-/// Its buffers, flow control, detection and scheduler are those of the scenario; so are the rates of its ports. Frames of `xoff host`
-/// take the paths of the scenario, all others to the hosts with their addresses. Interfaces that are not given are not touched, and
-/// all privileges are given up once they are open.
+/// Buffers, flow control, detection, scheduler and port rates are those of the scenario. Frames of `xoff host` take the paths of the
+/// scenario; other frames go to the host with their address. xoff uses only the given interfaces, and drops all privileges once they
+/// are open.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff switch scenarios/testbed/incast.toml --node S1 \\\n    --port H0=eth1 --port H1=eth2 --port H2=eth3 --port H3=eth4\n  xoff switch scenarios/testbed/ring-pfc.toml --node S1 \\\n    --port H1=eth1 --port S2=eth2 --port S3=eth3 \\\n    --learn --watchdog 200ms,300ms,drop --metrics 127.0.0.1:9464"
+    after_long_help = "Examples:\n  xoff switch scenarios/testbed/incast.toml --node S1 \\\n    --port H0=eth1 --port H1=eth2 --port H2=eth3 --port H3=eth4\n  xoff switch scenarios/testbed/ring-pfc.toml --node S1 \\\n    --port H1=eth1 --port S2=eth2 --port S3=eth3 \\\n    --learn --watchdog 200ms,300ms,drop --metrics 127.0.0.1:9464"
 )]
 pub struct Args {
     #[command(flatten)]
     options: Options,
-    /// Which switch
+    /// Run this switch of the scenario
     #[arg(long, value_name = "SWITCH")]
     node: String,
-    /// The interface of the port to a neighbour; every port of the switch needs one
+    /// Use this interface for the port to a neighbour; every port of the switch needs one
     #[arg(long, value_name = "PEER=INTERFACE", required = true)]
     port: Vec<String>,
-    /// Act as a learning bridge: forward to the port where the address was seen, flood unknown addresses. Not for networks with a cycle
+    /// Act as a learning bridge: forward to the port where the address was seen, flood unknown addresses; not for networks with a cycle
     #[arg(long)]
     learn: bool,
-    /// Address of a host of the scenario; may be repeated
+    /// Use this address for a host of the scenario; may be repeated
     #[arg(long, value_name = "HOST=ADDRESS")]
     mac: Vec<String>,
 }

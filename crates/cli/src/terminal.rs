@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use console::Term;
 use indicatif::ProgressStyle;
 use xoff_scenario::{Canvas, Place, Problem, Problems, Source};
@@ -12,7 +12,7 @@ use xoff_units::grouped;
 use crate::caller;
 
 /// Columns of a table when the output is no terminal.
-const COLUMNS: u16 = 120;
+const COLUMNS: u16 = 80;
 
 /// A message for people.
 pub fn note(text: &str) {
@@ -96,34 +96,86 @@ pub fn pairs() -> Table {
     table
 }
 
-/// No column gets narrower than its longest word: a name that is broken cannot be copied. Where the terminal is too narrow for that,
+/// No column gets narrower than its longest word: a broken name cannot be copied. If the terminal is too narrow for that,
 /// lines get longer than it.
-fn keep_words(table: &mut Table) {
-    let longest = |text: String| text.split_whitespace().map(console::measure_text_width).max().unwrap_or(0);
+fn keep_words(table: &mut Table, padding: u16) {
+    let longest = |text: String| text.split([' ', '\n']).map(console::measure_text_width).max().unwrap_or(0);
     for i in 0..table.column_count() {
         let header = table.header().and_then(|h| h.cell_iter().nth(i)).map(|c| longest(c.content())).unwrap_or(0);
         let cells = table.row_iter().filter_map(|r| r.cell_iter().nth(i)).map(|c| longest(c.content())).max().unwrap_or(0);
         if let Some(column) = table.column_mut(i) {
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(header.max(cells) as u16 + 2)));
+            column
+                .set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(header.max(cells) as u16 + if i == 0 { 2 } else { padding })));
         }
     }
 }
 
-/// Draws a table without the blanks that end its lines.
+/// Draws a table without the blanks that end its lines; columns move together if it is wider than the terminal.
 pub fn draw(table: &Table) -> String {
-    let mut table = table.clone();
-    keep_words(&mut table);
-    table.lines().map(|l| l.trim_end().to_owned() + "\n").collect()
+    let mut table = bound(table);
+    let drawn = |table: &mut Table, padding| {
+        keep_words(table, padding);
+        table.lines().map(|l| l.trim_end().replace(BOUND, " ") + "\n").collect::<String>()
+    };
+    let wide = drawn(&mut table, 2);
+    if wide.lines().all(|l| console::measure_text_width(l) <= columns().into()) {
+        return wide;
+    }
+    table.column_iter_mut().skip(1).for_each(|c| _ = c.set_padding((0, 1)));
+    drawn(&mut table, 1)
+}
+
+/// Stands for the space between a number and its unit, at which no line breaks.
+const BOUND: &str = "\u{a0}";
+const UNITS: [&str; 22] = [
+    "B", "KB", "MB", "GB", "TB", "KiB", "MiB", "ps", "ns", "us", "ms", "s", "min", "h", "m", "km", "%", "b/s", "kb/s", "Mb/s", "Gb/s",
+    "Tb/s",
+];
+
+/// The same table, each number bound to its unit.
+fn bound(table: &Table) -> Table {
+    let text = |cell: &Cell| {
+        let (mut text, mut after_digit) = (String::new(), false);
+        for part in cell.content().split_inclusive(' ') {
+            if after_digit && UNITS.contains(&part.trim_end_matches([' ', ')', ',', ';', '.'])) {
+                text.pop();
+                text += BOUND;
+            }
+            text += part;
+            after_digit = part.ends_with(' ') && part.trim_end().ends_with(|c: char| c.is_ascii_digit());
+        }
+        text
+    };
+    let mut out = table.clone();
+    out.row_iter_mut().for_each(|row| *row = row.cell_iter().map(text).collect::<Vec<_>>().into());
+    out
 }
 
 /// A paragraph, broken into lines.
 pub fn wrapped(text: &str) -> String {
-    let mut t = pairs();
-    t.add_row([text]);
-    if let Some(column) = t.column_mut(0) {
-        column.set_padding((0, 0));
+    format!("\n{}", text.lines().map(|line| hanging(line, "")).collect::<String>())
+}
+
+/// A line, broken into several, of which all but the first begin with `indent`.
+pub fn hanging(line: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    let start = line.len() - line.trim_start().len();
+    out += &line[..start];
+    for word in line.split_whitespace() {
+        let wide = console::measure_text_width(word);
+        if at > 0 && at + 1 + wide > usize::from(columns()) {
+            out += &format!("\n{indent}{word}");
+            at = indent.len() + wide;
+        } else {
+            if at > 0 {
+                out.push(' ');
+            }
+            out += word;
+            at = if at == 0 { start + wide } else { at + 1 + wide };
+        }
     }
-    format!("\n{}", draw(&t))
+    out + "\n"
 }
 
 /// A good answer in green.
@@ -141,7 +193,31 @@ pub fn bad(text: &str) -> String {
     console::style(text).red().bold().to_string()
 }
 
+/// A word of a command, so that a shell reads it as one.
+pub fn word(text: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:,=@%+-#".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")).into() }
+}
+
+/// Commands that lead on from an answer, one a line.
+pub fn next(commands: &[String]) -> String {
+    commands.iter().enumerate().map(|(i, c)| format!("{} {c}\n", if i == 0 { "Next:" } else { "     " })).collect()
+}
+
 /// `1 flow`, `2 flows`; for words that take an s.
 pub fn counted(n: u64, word: &str) -> String {
     format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_a_word_as_one() {
+        assert_eq!(
+            ["out/ring", "S1:S2#1", "a b", "S1->S2", "it's", ""].map(word),
+            ["out/ring", "S1:S2#1", "'a b'", "'S1->S2'", "'it'\\''s'", "''"]
+        );
+    }
 }

@@ -16,58 +16,69 @@ use xoff_testbed::replay::{self, Facts};
 use xoff_testbed::veth_network::NetworkError;
 use xoff_testbed::wiring::{self, Real};
 use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compare, drive, shims, veth_network};
+use xoff_units::grouped;
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::live_page::Waiting;
-use crate::out::{Out, refused as refused_out};
+use crate::out::{self, Out, refused as refused_out};
 use crate::run::{bar, problem, settings, show, verdict};
 use crate::{interrupt, terminal};
 
 /// Run a scenario with real Ethernet frames on this machine.
 ///
-/// Every link becomes a pair of virtual interfaces in namespaces of the command's own, which need no privileges and vanish with it.
-/// The nodes are those of a simulation; they send and receive real frames, at the rates of the scenario, in real time. Results are the
-/// tables of a simulation and what only real frames show.
+/// Every link becomes a pair of virtual interfaces in network namespaces, which need no privileges and vanish with the command.
+/// The nodes run the same code as in a simulation. They send and receive real frames in real time, at the rates of the scenario. The
+/// results are the tables of a simulation and the losses and delays of the machine.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml --out out/testbed-pfc\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/testbed-iperf \\\n    --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
+    after_long_help = "Examples:\n  xoff testbed scenarios/testbed/ring-pfc.toml\n  xoff testbed scenarios/testbed/ring-gfc.toml --out out/testbed-gfc --compare\n  xoff testbed scenarios/testbed/incast.toml --out out/testbed-iperf \\\n    --ip H0,H1 --run 'H0=iperf3 -s -1' --run 'H1=iperf3 -c 10.88.0.1 -t 3'"
 )]
 pub struct Args {
     /// Scenario file
     scenario: PathBuf,
     #[command(flatten)]
     out: Out,
-    /// Seed of every random stream; replaces run.seed
+    /// Set the seed of every random stream; replaces run.seed
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace or add a value, such as flow_control=gfc-buffer or run.duration=2s; may be repeated
+    /// Set a value of the scenario, such as flow_control=gfc-buffer or run.duration=2s; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Hosts that get an ordinary IP stack in a namespace of their own, with addresses from 10.88.0.1 on by their place among the
-    /// scenario's hosts. Flows that begin or end there are left out
+    /// Give these hosts an ordinary IP stack in a namespace, with addresses from 10.88.0.1 in the order of the scenario's
+    /// hosts; omit their flows
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     ip: Vec<String>,
-    /// Start a command in such a host, half a second after the one before; its output goes to DIR/HOST.txt. The run ends with the
-    /// last one; may be repeated
+    /// Start a command in such a host, half a second after the previous one; write its output to DIR/HOST.txt. The run ends with
+    /// the last command; may be repeated
     #[arg(long, value_name = "HOST=COMMAND", requires = "ip")]
     run: Vec<String>,
     /// Write every frame into this file (pcapng); `xoff replay` proves from it that the run matches the simulation
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Keep so many bytes of each frame in the capture; 0: all
+    /// Keep only this many bytes of each frame in the capture; 0: all
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
     snap: u32,
-    /// Also simulate the scenario, and draw both in one figure: compare.svg, compare.html and compare.md beside the tables
+    /// Also simulate the scenario, and draw both in one figure: compare.svg, compare.html and compare.md next to the tables
     #[arg(long, conflicts_with = "ip")]
     compare: bool,
-    /// Run every node as a process of its own, with a clock of its own, instead of all in one; the tables of each are in DIR/NODE
+    /// Run every node in a separate process with its own clock; write its tables to DIR/NODE
     #[arg(long, conflicts_with_all = ["ip", "compare", "capture"])]
     processes: bool,
-    /// Show the page of the run in a browser while it goes on, on this port of 127.0.0.1 (--live=8080) or on any that is free
+    /// Show the report in a browser during the run, on this port of 127.0.0.1 (--live=8080) or on any free one
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with = "processes")]
     live: Option<u16>,
     #[command(flatten)]
     allowed: Allowed,
+    /// Also print engine, times and the result hash
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl Args {
+    /// Folder of the results.
+    fn folder(&self) -> PathBuf {
+        self.out.or(out::default(&self.scenario, "-testbed"))
+    }
 }
 
 /// Runs it.
@@ -91,7 +102,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     // Before anything has a thread.
     veth_network::isolate().map_err(missing)?;
     interrupt::ask_first();
-    let folder = args.out.claim("testbed")?;
+    let (out, force) = (args.folder(), &args.out.force);
+    let folder = out::claim("--out", &out, "testbed", force)?;
     if args.processes {
         return processes::run(&scenario, args, &folder);
     }
@@ -99,22 +111,21 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let here = shims::here(&scenario);
     let links = wiring::links(&scenario, &here, |node, port| shims::is_plain(&scenario, node, port));
     let (hosts, ports) = IpHosts::new(&scenario, &shims, &links).map_err(missing)?;
-    let mut commands = hosts.commands(runs, &folder).map_err(|e| refused_out("--out", &args.out.folder, e))?;
+    let mut commands = hosts.commands(runs, &folder).map_err(|e| refused_out("--out", &out, e))?;
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
     let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
     let real = Real::default();
     let facts = Facts::of(&scenario, &here, &links, &real);
-    let create = |path: &PathBuf| {
-        crate::live::capture(path, Some(&folder), args.out.force.force, |path| replay::create(path, &links, &facts, args.snap))
-    };
+    let create =
+        |path: &PathBuf| crate::live::capture(path, Some(&folder), force.force, |path| replay::create(path, &links, &facts, args.snap));
     let mut capture = args.capture.as_ref().map(create).transpose()?;
-    let mut page = waiting.map(|w| w.serve(&scenario, &args.out.display().to_string())).transpose()?;
+    let mut page = waiting.map(|w| w.serve(&scenario, &out.display().to_string())).transpose()?;
     if let Some(page) = &page {
         page.announce();
     }
     let bar = bar();
     let began = Instant::now();
-    let name = args.out.display().to_string();
+    let name = out.display().to_string();
     let draw = Box::new(|f: &Finished| Some(xoff_view::of_real_frames(&scenario, f, &name)));
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: Some(draw) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
@@ -145,7 +156,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(c) = &compared {
         answer.push_str(&compared_text(c));
     }
-    Ok(Answer::new(answer, &json(&finished, &real, commands, compared.as_ref(), args), exit))
+    let view = format!("xoff view {}", terminal::word(&name));
+    Ok(Answer::new(answer, &json(&finished, &real, commands, compared.as_ref(), args), exit).next([view]))
 }
 
 /// A command that failed makes the answer "no".
@@ -207,7 +219,7 @@ pub struct Json<'a> {
 }
 
 fn json<'a>(f: &'a Finished, real: &'a RealReport, commands: Vec<RunReport>, compared: Option<&'a Comparison>, args: &Args) -> Json<'a> {
-    Json { run: crate::run::json(f, &args.allowed, &args.out.folder), real, commands, compared }
+    Json { run: crate::run::json(f, &args.allowed, &args.folder()), real, commands, compared }
 }
 
 fn commands_text(commands: &[RunReport]) -> String {
@@ -227,16 +239,14 @@ fn text(s: &NetworkScenario, f: &Finished, real: &RealReport, args: &Args) -> St
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    let headline = args.allowed.headline(&s.title, verdict(&f.manifest));
     let count = |of: fn(&xoff_testbed::PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
-    row("Real frames", format!("{} sent, {} of them control frames", count(|p| p.sent), count(|p| p.control_sent)));
-    row("Lost on wires", real.lost_on_wire.map_or("-".into(), |n| n.to_string()));
-    row("Lost in the kernel's rings", real.kernel_drops().to_string());
-    row("Refused", format!("{} by nodes, {} by the kernel", count(|p| p.refused + p.no_route + p.too_long), count(|p| p.send_errors)));
-    row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
-    row(
-        "World's clock",
-        format!("{:.3} of {:.3} seconds left out, while the processor was elsewhere", real.left_out_seconds, real.wall_seconds),
-    );
-    format!("{headline}\n\n{}\n{}", crate::run::text(s, f, &args.out.folder), terminal::draw(&t))
+    let lost = format!("{} on wires, {} in kernel rings", real.lost_on_wire.map_or("-".into(), grouped), grouped(real.kernel_drops()));
+    row("Real frames", format!("{} sent, {} of them control frames", grouped(count(|p| p.sent)), grouped(count(|p| p.control_sent))));
+    row("Lost", lost);
+    row("Rejected", format!("{} by nodes, {} by the kernel", count(|p| p.refused + p.no_route + p.too_long), count(|p| p.send_errors)));
+    if args.verbose {
+        row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
+    }
+    row("Clock", format!("stopped for {:.3} of {:.3} s, while the machine ran something else", real.left_out_seconds, real.wall_seconds));
+    format!("{}\n{}", crate::run::text(s, f, &args.folder(), (&args.allowed, args.verbose)), terminal::draw(&t))
 }

@@ -10,22 +10,23 @@ use xoff_run::{Member, Role, Tree, congestion_tree};
 use xoff_scenario::{Problem, Problems};
 
 use crate::answer::{Answer, Exit, refused};
-use crate::{explain, interrupt, out};
+use crate::{explain, interrupt, out, terminal};
 
-/// Show the congestion tree at a time: congested ports, undetermined ports behind them, culprits and victims.
+/// Show which ports wait for which at a time: roots, leaves, culprits and victims.
 ///
-/// The states are those of ternary congestion detection, so the run needs detection 'tcd'. It is deterministic and is run
-/// again up to that time; nothing in the run's folder changes.
+/// With detection 'tcd' the tree has congested ports, undetermined ports behind them, and the flows that cause it or
+/// suffer. With any other detection it has the paused ports and the ports they wait for. xoff repeats the run up to that
+/// time; nothing in the run's folder changes.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  xoff run scenarios/mechanisms/tcd.toml --out out/tcd\n  xoff tree out/tcd 500us\n  xoff tree out/tcd 500us --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
+    after_long_help = "Examples:\n  xoff run scenarios/mechanisms/tcd.toml --out out/tcd\n  xoff tree out/tcd 500us\n  xoff tree out/tcd 500us --svg tree.svg\n  xoff tree scenarios/mechanisms/tcd.toml 500us"
 )]
 pub struct Args {
     /// Folder of a run, or a scenario file
     run: PathBuf,
     /// Time, such as 1.2ms
     time: String,
-    /// Also draw it into this file
+    /// Also draw the tree into this file
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
     /// Replace the file of --svg even if xoff did not draw it
@@ -45,21 +46,32 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         let title = format!("Congestion tree at {at}: {}", scenario.title);
         draft.finish_with(draw(&tree, title).to_svg().as_bytes()).map_err(|e| out::refused("--svg", file, e))?;
     }
-    Ok(Answer::new(tree.to_string(), &json(&tree), Exit::Done))
+    let next = tree.branches.iter().find(|b| matches!(b.role, Role::Host | Role::Paused | Role::Leaf)).map(|b| {
+        let (run, port) = (args.run.display().to_string(), b.port.replacen("->", ":", 1));
+        format!("xoff explain {} {} {}", terminal::word(&run), terminal::word(&port), terminal::word(&args.time))
+    });
+    let text: String = tree
+        .to_string()
+        .lines()
+        .map(|line| if line.contains("─ ") { format!("{line}\n") } else { terminal::hanging(line, "  ") })
+        .collect();
+    Ok(Answer::new(text, &json(&tree), Exit::Done).next(next))
 }
 
 fn words(role: Role) -> (Tone, &'static str) {
     match role {
         Role::Root => (Tone::Bad, "congested"),
         Role::Leaf => (Tone::Caution, "undetermined"),
-        Role::Host => (Tone::Neutral, "held host"),
+        Role::Host => (Tone::Neutral, "paused host"),
+        Role::Paused => (Tone::Caution, "paused"),
+        Role::Free => (Tone::Good, "free to send"),
     }
 }
 
 fn draw(tree: &Tree, title: String) -> TreeFigure {
     let boxes = tree.branches.iter().enumerate().map(|(i, b)| {
         let (tone, what) = words(b.role);
-        let detail = if b.role == Role::Host { what.to_owned() } else { format!("{what}, {} wait", b.queue) };
+        let detail = if b.role == Role::Host { what.to_owned() } else { format!("{what}, {} queued", b.queue) };
         let parent = tree.parent(i);
         let ties = b.waits_for.iter().filter(|w| w.1.0 > 0 && b.role != Role::Root).map(|w| w.0).filter(|&p| Some(p) != parent && p != i);
         TreeBox { title: b.port.clone(), detail, tone, parent, ties: ties.collect() }
@@ -71,15 +83,20 @@ fn draw(tree: &Tree, title: String) -> TreeFigure {
         }
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
-    TreeFigure {
-        title,
-        legend: [Role::Root, Role::Leaf, Role::Host].map(|r| (words(r).0, words(r).1.to_owned())).to_vec(),
-        boxes: boxes.collect(),
-        notes: vec![
-            format!("Culprits, through a congested port ({}): {}.", tree.culprits.len(), names(&tree.culprits)),
-            format!("Victims, through undetermined ports only ({}): {}.", tree.victims.len(), names(&tree.victims)),
-        ],
-    }
+    let (roles, notes) = match &tree.stateless {
+        Some(detection) => (
+            [Role::Free, Role::Paused, Role::Host],
+            vec![format!("Pauses only: detection \"{detection}\" does not tell congested from undetermined ports.")],
+        ),
+        None => (
+            [Role::Root, Role::Leaf, Role::Host],
+            vec![
+                format!("Culprits, through a congested port ({}): {}.", tree.culprits.len(), names(&tree.culprits)),
+                format!("Victims, through undetermined ports only ({}): {}.", tree.victims.len(), names(&tree.victims)),
+            ],
+        ),
+    };
+    TreeFigure { title, legend: roles.map(|r| (words(r).0, words(r).1.to_owned())).to_vec(), boxes: boxes.collect(), notes }
 }
 
 /// A port of the tree.
@@ -90,11 +107,11 @@ struct JsonBranch {
     port: String,
     /// Its priority.
     priority: u8,
-    /// `congested`, `undetermined` or `held host`.
+    /// `congested`, `undetermined` or `paused host`; without a detector of congestion `paused`, `paused host` or `free to send`.
     role: &'static str,
-    /// What waits there [bytes].
+    /// Bytes queued to leave through the port [bytes].
     queue_bytes: u64,
-    /// Flow control holds it back.
+    /// Flow control pauses it now.
     held: bool,
     /// Number, from 0, of the branch for which most of its frames wait; null: none.
     parent: Option<usize>,
@@ -122,7 +139,7 @@ struct JsonMember {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Tree")]
 pub struct Json {
-    /// The time that was asked about [ps].
+    /// Time of the tree [ps].
     at_ps: u64,
     /// Its ports.
     branches: Vec<JsonBranch>,
@@ -130,6 +147,8 @@ pub struct Json {
     culprits: Vec<JsonMember>,
     /// Flows through undetermined ports only.
     victims: Vec<JsonMember>,
+    /// Detection of the run, which does not tell congested from undetermined ports; null: it does.
+    pauses_only: Option<String>,
 }
 
 fn json(t: &Tree) -> Json {
@@ -157,5 +176,6 @@ fn json(t: &Tree) -> Json {
         branches: t.branches.iter().enumerate().map(branch).collect(),
         culprits: members(&t.culprits),
         victims: members(&t.victims),
+        pauses_only: t.stateless.clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! `xoff view`: the page of a run in a browser, with what only a server can answer.
+//! `xoff view`: the report of a run in a browser, with answers that need a server.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::net::{Ipv4Addr, TcpListener};
@@ -17,19 +17,19 @@ use crate::answer::{Answer, Exit, unwritten};
 use crate::run::{bar, problem, show};
 use crate::{interrupt, terminal};
 
-/// Show the page of a run in a browser.
+/// Show the report of a run in a browser.
 ///
-/// Serves report.html of the run at an address of this machine only, until Ctrl-C. The page then also shows what the probes recorded of a
-/// port, read piece by piece from the tables as you zoom, and answers `xoff explain`. A run that has no report.html is repeated to draw it.
+/// Serves report.html on this machine only, until Ctrl-C. The served report also loads the probes of a port from the tables as
+/// you zoom, and answers `xoff explain`. xoff repeats a run without report.html to draw it.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff view out/ring")]
+#[command(after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml\n  xoff view out/ring")]
 pub struct Args {
-    /// Folder of a run (--out of xoff run)
+    /// Folder of a run
     run: PathBuf,
-    /// Port of 127.0.0.1; default: any that is free
+    /// Serve on this port of 127.0.0.1; 0: any free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Only serve the page; open no browser
+    /// Only serve the report; open no browser
     #[arg(long)]
     no_browser: bool,
 }
@@ -115,7 +115,7 @@ fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, 
         }
     }
     if ["testbed", "switch", "host"].iter().any(|real| owner.starts_with(real)) {
-        let what = format!("{} has no {}, and real frames do not come again", folder.display(), xoff_view::REPORT);
+        let what = format!("{} has no {}, and real frames cannot be repeated", folder.display(), xoff_view::REPORT);
         let hint = "xoff testbed leaves one, xoff switch and xoff host do with --live and --out";
         return Err(Problem::new(what, hint).into());
     }

@@ -20,22 +20,91 @@ fn help_and_version() {
     let help = xoff(&["--help"]);
     assert_eq!(help.code, 0);
     assert!(help.out.contains("Examples:") && help.out.contains("Exit codes:"), "{}", help.out);
-    let commands = help.out.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
-    let commands = commands.filter(|l| l.starts_with("  ") && !l.starts_with("   ")); // not the rest of a long line
-    let commands: Vec<&str> = commands.filter_map(|l| l.split_whitespace().next()).filter(|c| *c != "help").collect();
-    assert!(["run", "check", "schema"].iter().all(|c| commands.contains(c)), "{commands:?}");
-    for sub in commands {
+    let groups = help.out.lines().filter(|l| l.ends_with(':') && !l.starts_with(' ')).collect::<Vec<_>>();
+    assert!(groups.starts_with(&["Look before you build:", "Run:", "Understand:"]) && !groups.contains(&"More:"), "{groups:?}");
+    for sub in support::subcommands() {
+        let sub = sub.as_str();
         let ran = xoff(&[sub, "--help"]);
         assert_eq!(ran.code, 0, "{sub}");
         let usage = ran.out.lines().find(|l| l.starts_with("Usage:")).unwrap_or_default();
         assert!(usage.starts_with(&format!("Usage: xoff {sub}")), "{sub}: {usage}");
         // An example that can be copied; each is run by tests/examples.rs.
         assert!(ran.out.lines().any(|l| l.trim().starts_with(&format!("xoff {sub}"))), "{sub}: no example in\n{}", ran.out);
+        let short = xoff(&[sub, "-h"]).out;
+        assert!(short.lines().count() < ran.out.lines().count() && !short.contains("Example"), "{sub}: -h is as long as --help:\n{short}");
     }
     assert_eq!(xoff(&[]).code, 2);
-    let unknown = xoff(&["chek"]);
-    assert_eq!(unknown.code, 2);
-    unknown.complains(&["check"]);
+}
+
+/// Errors of the option parser look like all others: the option as it was written, and a hint.
+#[test]
+fn errors_of_options_look_like_all_others() {
+    for (args, texts) in [
+        (&["chek"][..], &["unrecognized subcommand 'chek'", "help: ", "'check'"][..]),
+        (&["run"], &["<SCENARIO> is missing", "help: ", "xoff new ring", "usage: xoff run", "xoff run --help"]),
+        (&["run", "s.toml", "--sett", "a=b"], &["unexpected argument '--sett'", "help: ", "'--set'"]),
+        (&["run", "s.toml", "--engine", "fast"], &["command line:1:10", "--engine fast", "help: ", "windows, events"]),
+        (&["run", "s.toml", "--threads", "x"], &["command line:1:11", "--threads x", "help: "]),
+    ] {
+        let ran = xoff(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        assert!(!ran.err.contains("error:") && !ran.err.contains("Usage:"), "{args:?}:\n{}", ran.err);
+        ran.complains(texts);
+    }
+}
+
+/// Where no terminal has a width, no line of an answer is longer than 80 columns, but for commands to copy.
+#[test]
+fn answers_fit_80_columns() {
+    let dir = support::folder("general-80");
+    assert_eq!(xoff(&["new", "ring", "--out", &support::path(&dir, "ring.toml")]).code, 0);
+    let roce = concat!("sonic:", env!("CARGO_MANIFEST_DIR"), "/../../scenarios/tutorial/roce");
+    for args in [
+        &["check", "ring.toml"][..],
+        &["run", "ring.toml"],
+        &["run", "ring.toml", "-v"],
+        &["explain", "out/ring", "H1:S1", "15ms"],
+        &["tree", "out/ring", "15ms"],
+        &["check", "fat-tree:k=4", "--fail-any", "2"],
+        &["plan"],
+        &["plan", "--explain", "--rate", "100Gbps", "--length", "300m", "--mtu", "9216"],
+        &["plan", "gfc-buffer", "--explain"],
+        &["plan", "tcd", "--explain"],
+        &["plan", roce, "--explain"],
+        &["reproduce", "gfc", "--list"],
+        &["--help"],
+        &["run", "--help"],
+        &["plan", "--help"],
+    ] {
+        for locale in ["C", "C.UTF-8"] {
+            let o = command(args).current_dir(&dir).env("LC_ALL", locale).output().unwrap();
+            let out = String::from_utf8(o.stdout).unwrap();
+            assert!(matches!(o.status.code(), Some(0 | 1)) && !out.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&o.stderr));
+            let long: Vec<&str> = out.lines().filter(|l| l.chars().count() > 80 && !l.contains("xoff ")).collect();
+            assert!(long.is_empty(), "{args:?}:\n{}", long.join("\n"));
+        }
+    }
+}
+
+/// No shipped scenario warns, but for those of papers, which have the papers' own values.
+#[test]
+fn no_shipped_scenario_warns() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut all = Vec::new();
+    for group in std::fs::read_dir(root).unwrap().map(|e| e.unwrap().path()).filter(|p| !p.ends_with("papers") && !p.ends_with("sweeps")) {
+        let files = std::fs::read_dir(group).into_iter().flatten().map(|e| e.unwrap().path());
+        all.extend(files.filter(|f| f.extension().is_some_and(|e| e == "toml")));
+    }
+    assert!(all.len() > 20, "{all:?}");
+    for file in all.iter().filter(|f| std::fs::read_to_string(f).unwrap().contains("[topology]")) {
+        let o = command(["check"]).arg(file).output().unwrap();
+        assert!(
+            matches!(o.status.code(), Some(0 | 1)) && o.stderr.is_empty(),
+            "{}: {}",
+            file.display(),
+            String::from_utf8_lossy(&o.stderr)
+        );
+    }
 }
 
 /// A result says which program computed it.
@@ -63,7 +132,7 @@ fn the_schema_is_json() {
 
 #[test]
 fn a_plan_has_formulas_and_sources() {
-    let args = ["plan", "--flow-control", "pfc", "--rate", "100Gbps", "--length", "100m", "--mtu", "1500"];
+    let args = ["plan", "--flow-control", "pfc", "--rate", "100Gbps", "--length", "100m", "--mtu", "1500", "--explain"];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for text in ["Formula", "Source", "Headroom", "tau"] {
@@ -108,7 +177,7 @@ fn a_mechanism_without_a_plan_is_named() {
     }
 }
 
-/// The answer comes first. Before: 21 rows in the order of their derivation, and the least of six headrooms among them.
+/// A plan is the values to set and what to check; --explain adds the reasons and the other rules.
 #[test]
 fn a_plan_begins_with_what_to_set() {
     let first_lines = |args: &str| {
@@ -121,28 +190,37 @@ fn a_plan_begins_with_what_to_set() {
         (
             "--rate 10Gbps --length 100m --mtu 1500",
             ["XOFF 11064 B", "XON 8064 B", "H 10262 B", "B 21326 B"],
-            "802.1Q Annex N, 10262 B decides; the exact rule, C tau + MTU = 9564 B for a peer that reacts within t_r = 3 us, is less",
+            "802.1Q Annex N = 10262 B; it exceeds C tau + MTU = 9564 B, the exact rule for a peer that reacts within t_r = 3 us",
         ),
         (
             "--rate 100Gbps --length 300m --mtu 9216",
             ["XOFF 111928 B", "XON 93496 B", "H 111992 B", "B 223920 B"],
-            "802.1Q Annex N, 111992 B decides; the exact rule, C tau + MTU = 102712 B for a peer that reacts within t_r = 3 us, is less",
+            "802.1Q Annex N = 111992 B; it exceeds C tau + MTU = 102712 B, the exact rule for a peer that reacts within t_r = 3 us",
         ),
         (
             "--rate 400Gbps --length 40m --mtu 9216",
             ["XOFF 206928 B", "XON 188496 B", "H 219356 B", "B 426284 B"],
-            "802.1Q Annex N, 219356 B (interface delay interpolated) decides; the exact rule, C tau + MTU = 197712 B for a peer that reacts within t_r = 3 us, is less",
+            "802.1Q Annex N = 219356 B (interface delay interpolated); it exceeds C tau + MTU = 197712 B, the exact rule for a peer that reacts within t_r = 3 us",
         ),
     ] {
-        let (flat, out) = first_lines(args);
-        let mut at = 0;
-        for text in [&set[..], &[why, "Check", "--t-r", "Rule for H", "worst-case", "sonic-spectrum", "Counts"]].concat() {
-            at += flat[at..].find(text).unwrap_or_else(|| panic!("'{text}' is not in its place in:\n{out}"));
-        }
-        assert!(out.starts_with("pfc: one direction of a link, one priority\n\n Set for each lossless priority of a port"), "{out}");
-        assert!(!flat.contains("Warning"), "{out}");
+        let in_order = |args: &str, texts: &[&str]| {
+            let (flat, out) = first_lines(args);
+            let mut at = 0;
+            for text in texts {
+                at += flat[at..].find(text).unwrap_or_else(|| panic!("'{text}' is not in its place in:\n{out}"));
+            }
+            assert!(out.starts_with("pfc: one lossless priority, one direction of a link (") && !flat.contains("Warning"), "{out}");
+            out
+        };
+        let short = in_order(args, &[&set[..], &["Check", "--t-r", "Use", "xoff run: ", "SONiC: ", "Next: xoff plan"]].concat());
+        assert!(short.lines().count() < 25 && !short.contains("sonic-spectrum"), "{short}");
+        let set = set.map(|s| s.split_whitespace().next().unwrap());
+        in_order(
+            &format!("{args} --explain"),
+            &[&set[..], &[why, "Check", "Rule for H", "worst-case", "sonic-spectrum", "Counts", "Quantity"]].concat(),
+        );
     }
-    let (flat, out) = first_lines("--rate 100Gbps --length 300m --mtu 9216 --headroom hpcc --priorities 2 --ports 32");
+    let (flat, out) = first_lines("--rate 100Gbps --length 300m --mtu 9216 --headroom hpcc --priorities 2 --ports 32 --explain");
     for text in
         ["headroom >= C tau + MTU does not hold", "56250 B < C tau + MTU = 102840 B", "56250 B x 2 priorities x 32 ports = 3600000 B"]
     {
@@ -153,10 +231,10 @@ fn a_plan_begins_with_what_to_set() {
 /// The value of TCD section 4.3, in text and as a number.
 #[test]
 fn a_detection_is_planned_beside_a_flow_control() {
-    let args = ["plan", "tcd", "--rate", "40Gbps", "--mtu", "1000", "--t-w", "1us", "--t-r", "0us"];
+    let args = ["plan", "tcd", "--rate", "40Gbps", "--mtu", "1000", "--t-w", "1us", "--t-r", "0us", "--explain"];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for text in ["tcd beside pfc", "max(T_on)", "34.4 us", "epsilon 0.05"] {
+    for text in ["tcd with pfc", "max(T_on)", "34.4 us", "epsilon"] {
         assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     let plan = xoff(&[&args[..], &["--flow-control", "cbfc", "--credit-period", "60us", "--json"]].concat()).json();
@@ -167,10 +245,10 @@ fn a_detection_is_planned_beside_a_flow_control() {
 /// Xoff_s, the headroom of a flow and what two flows in one slot are worth.
 #[test]
 fn a_flow_control_is_planned_by_its_name() {
-    let args = ["plan", "pffc", "--rate", "10Gbps", "--t-w", "1us", "--flows", "32", "--slots", "4096"];
+    let args = ["plan", "pffc", "--rate", "10Gbps", "--t-w", "1us", "--flows", "32", "--slots", "4096", "--explain"];
     let ran = xoff(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for text in ["pffc: one direction", "Xoff_s", "18.5 KB", "Table of collisions", "congested flows <= pause queues"] {
+    for text in ["pffc: one lossless priority", "Xoff_s", "18.5 KB", "Table of collisions", "congested flows <= pause queues"] {
         assert!(ran.out.contains(text), "'{text}' is not in:\n{}", ran.out);
     }
     assert_eq!(xoff(&[&args[..], &["--json"]].concat()).json()["flow_control"], "pffc");

@@ -4,17 +4,7 @@ mod support;
 
 use std::process::Command;
 
-use support::{files, folder, path, xoff};
-
-fn subcommands() -> Vec<String> {
-    let help = xoff(&["--help"]).out;
-    let listed = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
-    let names = listed
-        .lines()
-        .filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' '))?.split_whitespace().next())
-        .filter(|n| *n != "help");
-    names.map(str::to_owned).collect()
-}
+use support::{files, folder, path, subcommands, xoff};
 
 #[test]
 fn every_subcommand_has_a_manual_page() {

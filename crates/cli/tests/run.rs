@@ -64,9 +64,71 @@ fn a_congestion_tree_is_printed_and_drawn() {
     let root = json["branches"].as_array().unwrap().iter().find(|b| b["role"] == "congested").unwrap();
     assert_eq!(root["port"], "S2->H6");
     assert!(std::fs::read_to_string(&svg).unwrap().contains("S2-&gt;H6"));
-    assert_eq!(xoff(&["tree", &scenario("red.toml"), "500us"]).complains(&["'red' does not distinguish", "detection.kind"]).code, 2);
     assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5"]).complains(&["has no unit"]).code, 2);
     assert_eq!(xoff(&["tree", &scenario("tcd.toml"), "5s"]).complains(&["after the end of the run"]).code, 2);
+}
+
+/// A detector without states: the tree shows the pauses, as the report does. A ring has a circle instead of a root.
+#[test]
+fn a_tree_without_states_shows_the_pauses() {
+    let dir = folder("tree-pauses");
+    let svg = dir.join("tree.svg").display().to_string();
+    let ran = xoff(&["tree", &ring(), "15ms", "--svg", &svg]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let line = |port: &str| {
+        ran.out.lines().find(|l| l.contains(&format!("{port} (priority 0): paused, "))).unwrap_or_else(|| panic!("{}", ran.out))
+    };
+    assert!(!line("S1->S2").contains("─ ") && line("S3->S1").contains("─ ") && line("H1->S1").contains("─ "), "{}", ran.out);
+    assert!(ran.out.contains("A circle: S1->S2") && ran.out.contains("Pauses only: detection \"none\""), "{}", ran.out);
+    assert!(ran.out.contains("\nNext: xoff explain "), "{}", ran.out);
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("S1-&gt;S2"));
+    let json = xoff(&["tree", &ring(), "15ms", "--json"]).json();
+    assert_eq!((&json["pauses_only"], json["branches"].as_array().unwrap().len()), (&"none".into(), 6));
+    // An incast has a root: the port to the receiver, which is free to send.
+    let incast = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mechanisms/pfc.toml").display().to_string();
+    let json = xoff(&["tree", &incast, "1ms", "--json"]).json();
+    let branches = json["branches"].as_array().unwrap();
+    let root = branches.iter().position(|b| b["role"] == "free to send").unwrap_or_else(|| panic!("{json:#}"));
+    assert!(branches[root]["parent"].is_null() && branches[root]["port"] == "S1->H4", "{json:#}");
+    assert_eq!(branches.iter().filter(|b| b["role"] == "paused host" && b["parent"] == root).count(), 4, "{json:#}");
+    let quiet = xoff(&["tree", &ring(), "0us"]);
+    assert!(quiet.code == 0 && quiet.out.starts_with("At 0"), "{}", quiet.out);
+}
+
+/// Without --out the folder has the name of the scenario; the verdict comes first, the network is six rows, and the printed commands work.
+#[test]
+fn a_run_needs_no_option() {
+    let dir = folder("run-default");
+    std::fs::copy(ring(), dir.join("ring.toml")).unwrap();
+    let here = |args: &[&str]| {
+        let o = command(args).current_dir(&dir).output().unwrap();
+        (o.status.code(), String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap())
+    };
+    let (code, out, err) = here(&["run", "ring.toml"]);
+    assert_eq!((code, err.as_str()), (Some(1), ""));
+    assert!(files(&dir.join("out/ring")).contains(&"report.html".to_owned()));
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].starts_with("Three-switch ring: deadlock closed at "), "{out}");
+    assert_eq!(lines[1], "Cycle: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2");
+    let at = |text: &str| lines.iter().position(|l| l.trim_start().starts_with(text)).unwrap_or_else(|| panic!("{text}:\n{out}"));
+    assert!(at("Flow ") < at("Run ") && at("Run ") < at("Next:"), "{out}");
+    let rows = lines[at("Run ")..].iter().take_while(|l| !l.is_empty()).filter(|l| !l.starts_with("   "));
+    assert!(rows.count() <= 6 && !out.contains("Result hash") && !out.contains("Engine"), "{out}");
+    let next: Vec<&str> = lines[at("Next:")..].iter().map(|l| l.trim_start_matches("Next:").trim()).collect();
+    assert!(next.len() == 2 && next[0].starts_with("xoff explain out/ring S1:S2 ") && next[1] == "xoff view out/ring", "{out}");
+    let (code, why, _) = here(&next[0].split(' ').skip(1).collect::<Vec<_>>());
+    assert!(code == Some(0) && why.starts_with("Deadlock: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2."), "{why}");
+    let tree: Vec<&str> = why.lines().last().unwrap().trim_start_matches("Next: xoff ").split(' ').collect();
+    assert_eq!((tree[0], here(&tree).0), ("tree", Some(0)), "{why}");
+    // Again into its own folder, and with what the engine did.
+    let (code, verbose, _) = here(&["run", "ring.toml", "--verbose"]);
+    assert!(code == Some(1) && ["Result hash", "Engine", "Frame-hops", "Fast-forward"].iter().all(|t| verbose.contains(t)), "{verbose}");
+    // Another subcommand's folder is another one.
+    assert_eq!(here(&["hpcc", "ring.toml"]).0, Some(2));
+    assert!(here(&["run", "no.toml"]).2.contains("cannot read 'no.toml'"));
+    // Nothing is wrong: the report.
+    let (code, well, _) = here(&["run", "ring.toml", "--out", "a b", "--set", "run.duration=1ms"]);
+    assert!(code == Some(0) && well.ends_with("\nNext: xoff view 'a b'\n") && !well.contains("Cycle:"), "{well}");
 }
 
 #[test]

@@ -306,7 +306,10 @@ fn wrong_plans_are_refused_at_their_place() {
         let all = [&["sweep", &name, "--out", &out], args].concat();
         assert_eq!(xoff(&all).complains(&[expected]).code, 2);
     }
-    assert_eq!(xoff(&["sweep", &name]).complains(&["--out"]).code, 2);
+    // Without --out the folder has the name of the sweep.
+    let ran = command(["sweep", &name]).current_dir(&dir).output().unwrap();
+    let folder = dir.join("out").join(format!("{}-sweep", file.file_stem().unwrap().to_str().unwrap()));
+    assert!(ran.status.success() && folder.join("runs.parquet").exists(), "{}", String::from_utf8_lossy(&ran.stderr));
     let list = xoff(&["sweep", &name, "--list"]);
     assert!(list.code == 0 && list.out.starts_with("1 run: 1 combination x 1 seed\nRuns: 0\n"), "{}", list.out);
 }

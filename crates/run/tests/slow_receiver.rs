@@ -164,7 +164,7 @@ fn the_summary_states_what_a_fault_held() {
     let s1 = f.outcome.ports.iter().position(|ports| ports.len() == 4).unwrap();
     let port = &f.outcome.ports[s1][2];
     let words = format!(
-        "S1->H2 was stopped {} times, for {} in total, and frames waited {} times, {} in total",
+        "S1->H2 was paused {} times, for {} in total, and blocked frames {} times, for {} in total",
         port.pauses,
         Span(port.paused_ps),
         port.blocks,
@@ -174,12 +174,16 @@ fn the_summary_states_what_a_fault_held() {
     assert!(port.pauses > 0 && line.ends_with(&words), "{words}\n{line}");
     let idle = run(&star("pfc", "rate = \"100Gbps\"\n", "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\nsize = \"3KB\"\n"));
     let held_nothing = "slow receiver H2 (100 Gb/s, ";
-    assert!(idle.summary.inactive.iter().any(|w| w.starts_with(held_nothing) && w.contains("held nothing")), "{:?}", idle.summary);
+    assert!(idle.summary.inactive.iter().any(|w| w.starts_with(held_nothing) && w.contains("paused nothing")), "{:?}", idle.summary);
     let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS)
         .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nstart = \"1ms\"\nstop = \"2ms\"");
     let f = run(&storm);
-    let line =
-        f.summary.active.iter().find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was stopped once, ")).cloned();
+    let line = f
+        .summary
+        .active
+        .iter()
+        .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was paused once, "))
+        .cloned();
     let held = f.outcome.ports[s1][2].blocked_ps;
     assert!((990_000_000..1_001_000_000).contains(&held), "a millisecond but for the way of the messages: {held}");
     assert!(line.is_some_and(|l| l.ends_with(&format!("{} in total", Span(held)))), "{:?}", f.summary);

@@ -32,7 +32,7 @@ fn what_will_not_happen_is_warned_of_at_its_place() {
         (workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"), "s.toml:10:", "it begins at 3 ms"),
         (format!("{STAR}{FLOW}[probes]\ninterval = \"5ms\"\nqueues = [\"all\"]\n"), "s.toml:11:", "5 ms is longer than the run, 1 ms"),
         (format!("{STAR}{FLOW}[[failure]]\nlink = \"H0-S1\"\nat = \"4ms\"\n"), "s.toml:12:", "4 ms is after the end of the run, 1 ms"),
-        (format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n"), "", "without detection no port marks: no rate will ever change"),
+        (format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n"), "", "no port marks without a detection: no rate ever changes"),
     ] {
         let all = warned(&text);
         assert!(all.iter().any(|w| w.contains(place) && w.contains(words)), "'{words}' at {place} is not among {all:?}\n{text}");
@@ -147,7 +147,7 @@ fn a_slowed_port_took_effect_whatever_other_links_there_are() {
         .collect::<String>();
     let summary = load(&text).run(Sink::Nothing).unwrap().summary;
     assert!(summary.active.iter().any(|t| t.contains("gfc-buffer slowed ports down to")), "{summary:?}");
-    assert!(!summary.inactive.iter().any(|t| t.contains("held nothing back")), "{summary:?}");
+    assert!(!summary.inactive.iter().any(|t| t.contains("paused nothing")), "{summary:?}");
 }
 
 /// Flow control by flow bounds what each flow holds, and a buffer full of flows loses frames. Before: not a word, and 163 frames of PFFC's were lost.

@@ -130,7 +130,7 @@ fn what_the_watchdog_discards_is_a_loss_everywhere() {
         assert_eq!(verdict.conclusion(&[]), if discards { Conclusion::No } else { Conclusion::Yes });
         assert_eq!(o.flows[0].delivered == o.flows[0].flow.size, !discards, "{action}");
         let words = f.summary.active.join("\n");
-        assert!(words.contains(&format!("watchdog ({action}): S1->H2, priority 3, held since")), "{words}");
+        assert!(words.contains(&format!("watchdog ({action}): S1->H2, priority 3, paused since")), "{words}");
         // With alert the flow waits for the end of the storm, with forward for its detection.
         let end = o.flows[0].received.map(|t| t.as_ns() / 1000);
         match action {

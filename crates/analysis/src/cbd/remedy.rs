@@ -59,10 +59,15 @@ impl Remedy {
     pub(super) fn second_class(turns: Vec<[String; 2]>, most: u32) -> Remedy {
         let shown: Vec<String> = turns.iter().take(3).map(|[a, b]| format!("{a} to {b}")).collect();
         let more = if turns.len() > 3 { format!(", ... ({} turns, all in --json)", turns.len()) } else { String::new() };
-        let change = format!("change to a higher lossless priority at a bounce: {}{more}", shown.join("; "));
-        let proof = format!("{} lossless classes: no route makes more than {most} of these turns, and no class has a cycle", most + 1);
+        let change = format!("Use {} for traffic that turns from {}{more}.", priorities(most), shown.join(", or from "));
+        let proof = format!("No route makes more than {most} of these turns, and no priority has a cycle.");
         Remedy { turns, classes: most + 1, ..Remedy::of("second-class", change, proof) }
     }
+}
+
+/// Lossless priorities for routes that make at most so many turns, in words.
+fn priorities(most: u32) -> String {
+    if most == 1 { "a second lossless priority".into() } else { format!("{} lossless priorities, the next one", most + 1) }
 }
 
 /// Remedies for a cycle that is there, the one that changes least first.
@@ -101,13 +106,13 @@ pub fn remedies_after(t: &Topology, rule: &Rule, traffic: Traffic<'_>, study: &F
     }
     let of = format!("the {examined} sets of failures that create a cycle and contain no smaller one");
     if routed {
-        let proof = format!("no cycle after any failure, and no pair loses its route for it in {of}");
-        found.push(Remedy::of("up-down", "route up-down: never up again after going down (--routing up-down)".into(), proof));
+        let proof = format!("No cycle after any failure; no pair loses its route in {of}.");
+        found.push(Remedy::of("up-down", "Route up-down: never up again after going down (--routing up-down).".into(), proof));
     }
     if let Some(most) = most.filter(|m| *m > 0) {
-        let change = "change to a higher lossless priority at a bounce: at every turn from a link that leads down to one that leads up";
-        let proof = format!("{} lossless classes: no route makes more than {most} such turns in {of}", most + 1);
-        found.push(Remedy { classes: most + 1, ..Remedy::of("second-class", change.into(), proof) });
+        let change = format!("Use {} for traffic that turns from a down link to an up link.", priorities(most));
+        let proof = format!("No route makes more than {most} such turn{} in {of}.", if most == 1 { "" } else { "s" });
+        found.push(Remedy { classes: most + 1, ..Remedy::of("second-class", change, proof) });
     }
     found
 }
@@ -117,8 +122,8 @@ pub(super) fn up_down(t: &Topology, traffic: Traffic<'_>, unrouted: u64) -> Opti
     let rule = Rule::named("up-down", 1).ok()?;
     let report = check(t, &rule, traffic);
     (report.verdict == Verdict::CycleFree && report.unrouted <= unrouted).then(|| {
-        let change = "route up-down: never up again after going down (--routing up-down; OpenSM: -R updn)";
-        let proof = "no cycle under these routes, and every pair keeps a route; after a failure no route turns up again either".to_owned();
+        let change = "Route up-down: never up again after going down (--routing up-down; OpenSM: -R updn).";
+        let proof = "No cycle under these routes, and every pair keeps a route; after a failure no route turns up again either.".to_owned();
         Remedy::of("up-down", change.into(), proof)
     })
 }
@@ -142,8 +147,11 @@ fn forbidden(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<Remedy> 
         };
         if is_connected_hosts(&less) && !is_cyclic(&less, rule, traffic) {
             let links: Vec<String> = set.iter().map(|&l| link_name(t, l)).collect();
-            let change = format!("keep lossless traffic off {}: take the link out of these routes", links.join(" and "));
-            let proof = "no cycle without it, and every host reaches every other".to_owned();
+            let change = format!("Remove {} from the routes of lossless traffic.", links.join(" and "));
+            let proof = format!(
+                "No cycle without {}, and every host reaches every other.",
+                if links.len() == 1 { "this link" } else { "these links" }
+            );
             return Some(Remedy { links, ..Remedy::of("forbid-links", change, proof) });
         }
         set.iter().for_each(|&l| less.links[l as usize].up = true);

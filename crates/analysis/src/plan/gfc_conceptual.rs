@@ -91,7 +91,7 @@ pub(super) fn threshold(key: &str, given: Option<Bytes>, b_m: Bytes, range: Byte
     Ok(value)
 }
 
-/// The row and the line to check about a drain that stops; `lowest`: the symbol of the rate that goes on.
+/// The row and the check about a blocked buffer; `lowest`: the symbol of the rate that never stops.
 pub(super) fn standing(s: &Standstill, lowest: &str, buffer: Bytes) -> (PlanRow, String) {
     let longest = s.longest(buffer);
     let row = PlanRow::span(
@@ -103,8 +103,8 @@ pub(super) fn standing(s: &Standstill, lowest: &str, buffer: Bytes) -> (PlanRow,
     );
     let second = Span::from_ms(1_000).max(longest * 2);
     let check = format!(
-        "no drain of this buffer stops for longer than {longest} (a priority that strict scheduling starves, an egress slower than {lowest} = {}, \
-         a cycle of buffers): that rate goes on, and then frames are lost; for {second}, keep B_m = {} B and set the buffer to {} B",
+        "drain: blocked for at most {longest} (starved priority, egress slower than {lowest}, cycle of buffers), because GFC keeps sending \
+         {}; for {second}: B_m = {} B and a buffer of {} B",
         s.lowest,
         s.b_m.0,
         (s.b_m + s.room(second)).0

@@ -7,13 +7,8 @@ use super::registry::{self, DETECTIONS, FLOW_CONTROLS, OWN_KEYS, PARAMS, PLANNED
 
 /// Keys of every plan, and those that several mechanisms share. A mechanism declares its own beside its plan.
 pub(super) const SHARED: &[ParamSpec] = &[
-    ParamSpec::optional(
-        "detection",
-        Kind::Choice(PLANNED),
-        "detection to dimension, on a link with this flow control; or a flow control, as --flow-control",
-        "",
-    ),
-    ParamSpec::new("flow_control", Kind::Choice(FLOW_CONTROLS), "pfc", "flow control to dimension", ""),
+    ParamSpec::optional("detection", Kind::Choice(PLANNED), "detection or flow control to plan, or a network such as sonic:configs/", ""),
+    ParamSpec::new("flow_control", Kind::Choice(FLOW_CONTROLS), "pfc", "flow control to plan", ""),
     ParamSpec::new("rate", Kind::Rate, "10Gbps", "link rate C", "GFC section 6"),
     ParamSpec::new("length", Kind::Length, "100m", "cable length; the delay is 5 ns per metre", "GFC section 5.4"),
     ParamSpec::new("mtu", Kind::Bytes, "1500B", "largest frame of the lossless class", "GFC section 5.4"),
@@ -24,7 +19,13 @@ pub(super) const SHARED: &[ParamSpec] = &[
         "802.1Q Annex N",
     ),
     ParamSpec::optional("buffer", Kind::Bytes, "ingress buffer of one port and priority, B; the smallest that works if absent", ""),
-    ParamSpec::new("t_r", Kind::Span, "3us", "time to process a feedback message", "GFC section 5.4: at most 3 us"),
+    ParamSpec::new(
+        "t_r",
+        Kind::Span,
+        "3us",
+        "response time of the peer, from a message to its effect, interfaces included",
+        "GFC section 5.4: at most 3 us",
+    ),
     ParamSpec::optional("t_w", Kind::Span, "delay of the wire in one direction; from the length if absent", "GFC section 5.4"),
     ParamSpec::optional(
         "tau",
@@ -46,7 +47,7 @@ pub(super) const SHARED: &[ParamSpec] = &[
         Kind::Choice(HEADROOMS),
         "safe",
         "rule that sets the PFC headroom; safe: the largest of worst-case, which a run derives, and 802.1q",
-        "worst-case: C tau + MTU, ours, proved by simulation",
+        "worst-case: C tau + MTU, proved by simulation",
     ),
     ParamSpec::optional("xoff", Kind::Bytes, "PFC pause threshold; buffer - headroom if absent", ""),
     ParamSpec::optional("xon", Kind::Bytes, "PFC resume threshold; XOFF - 2 MTU if absent", "GFC section 4.1"),

@@ -90,25 +90,23 @@ impl Link {
     }
 }
 
-/// Assumptions of every plan about its link and its peers.
+/// Assumptions of every plan about its link and its peers, which it cannot know.
 pub(super) fn checks(input: &PlanInput) -> Vec<String> {
     let mut checks = Vec::new();
     match (input.tau, input.t_w) {
-        (Some(tau), _) => checks.push(format!("no feedback takes longer than the measured tau = {tau}")),
+        (Some(tau), _) => checks.push(format!("feedback latency at most tau = {tau}, as measured (--tau)")),
         (None, t_w) => {
-            checks.push(format!("the peer acts on a message within t_r = {} of it, both interfaces included (--t-r)", input.t_r));
+            checks.push(format!("peer: reacts within t_r = {}, interfaces included (--t-r)", input.t_r));
             checks.push(match t_w {
-                Some(t_w) => format!("the wire takes no longer than {t_w} one way (--t-w)"),
-                None => format!("the cable is no longer than {} (--length)", input.length),
+                Some(t_w) => format!("cable: at most t_w = {t_w} one way (--t-w)"),
+                None => format!("cable: at most {} (--length)", input.length),
             });
             let (of_class, other) = (input.mtu, input.mtu_other.unwrap_or(input.mtu));
-            let (longest, option) =
-                if other > of_class { (other, "--mtu-other") } else { (of_class, "--mtu; --mtu-other for other classes") };
-            checks.push(format!("no frame of any priority on this link is longer than {longest} ({option})"));
+            let (longest, option) = if other > of_class { (other, "--mtu-other") } else { (of_class, "--mtu, --mtu-other") };
+            checks.push(format!("frames: at most {longest} in any priority ({option})"));
             if other < of_class {
-                checks.push(format!(
-                    "--mtu-other {other} changes nothing: it is shorter than --mtu {of_class}, and a frame of the class itself may be in the way of a message as well"
-                ));
+                checks
+                    .push(format!("--mtu-other {other} has no effect: it is shorter than --mtu {of_class}, which can delay a message too"));
             }
         }
     }

@@ -49,6 +49,6 @@ pub fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     };
     let entry = registry::find(name).filter(|e| planned.contains(&e.name)).ok_or_else(|| registry::refused(key, name, planned))?;
     let mut plan = (entry.plan)(input)?;
-    plan.answer.check.extend(link::checks(input));
+    plan.answer.check.splice(0..0, link::checks(input));
     Ok(plan)
 }

@@ -92,21 +92,35 @@ pub struct Table {
 pub struct Warning {
     /// The condition that is violated, as a formula: stable, so that scripts can match it.
     pub condition: &'static str,
-    /// What is the case instead, with numbers, and what follows.
+    /// The fix, if there is one, as an imperative; after a colon the problem, with numbers, and its consequence.
     pub text: String,
     /// Where the condition comes from.
     pub source: &'static str,
 }
 
-/// What to do: it comes before all that it follows from.
+impl Warning {
+    /// The problem with its consequence, and the fix.
+    pub fn parts(&self) -> (&str, Option<&str>) {
+        let is_fix = |text: &str| ["set ", "use ", "raise ", "check "].iter().any(|verb| text.starts_with(verb));
+        match self.text.split_once(": ") {
+            Some((fix, problem)) if is_fix(fix) => (problem, Some(fix)),
+            _ => (&self.text, None),
+        }
+    }
+}
+
+/// Values to set, with their reasons and assumptions.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Answer {
-    /// What to set, for one lossless priority of one port: rows of the plan.
+    /// Rows of the plan to set, for one lossless priority of one port.
     pub set: Vec<PlanRow>,
-    /// Why these numbers.
+    /// Reasons for these numbers.
     pub why: Vec<String>,
-    /// What has to be true for them to hold, and is not known here.
+    /// Assumptions behind these numbers, which the plan cannot know.
     pub check: Vec<String>,
+    /// The same numbers in the keys of xoff scenarios and of SONiC.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apply: Vec<String>,
 }
 
 impl Answer {

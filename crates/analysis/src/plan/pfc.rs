@@ -117,7 +117,8 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let switch = input.priorities * input.ports > 1;
     answer.set.extend(rows.iter().filter(|r| switch && r.symbol == "H switch").cloned());
     answer.why = why(input, &link, &rules, chosen, &sizes);
-    answer.check = check(&link, &rules, chosen, &sizes);
+    answer.check = check(&link, &rules, chosen);
+    answer.apply = apply(&rules, chosen, &sizes);
     let parameters = Parameters {
         rate: link.rate,
         tau: link.tau,
@@ -163,35 +164,25 @@ fn pauses(rate: Rate) -> [PlanRow; 3] {
 fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
     let exact = rules.exact();
     let standard = rules.all.iter().find(|r| r.choice == "802.1q");
-    let own = format!("the exact rule, C tau + MTU = {} B for a peer that reacts within t_r = {}", exact.bytes.0, link.t_r);
+    let own = format!("C tau + MTU = {} B, the exact rule for a peer that reacts within t_r = {}", exact.bytes.0, link.t_r);
     let annex = |r: &Rule| {
         let interpolated = rules.annex.is_some_and(|a| a.basis == Basis::Interpolated);
-        format!("802.1Q Annex N, {} B{}", r.bytes.0, if interpolated { " (interface delay interpolated)" } else { "" })
+        format!("802.1Q Annex N = {} B{}", r.bytes.0, if interpolated { " (interface delay interpolated)" } else { "" })
     };
     let decided = match (input.headroom.as_str(), standard) {
-        ("safe", Some(r)) if r.bytes > exact.bytes => format!("{} decides; {own}, is less", annex(r)),
-        ("safe", Some(r)) => format!("{own}, decides; {} is no more", annex(r)),
-        ("safe", None) => format!("{own}, decides; 802.1Q Annex N has no delays for {}", link.rate),
-        (name, _) => format!("--headroom {name} was asked for: {} B; {own}", chosen.bytes.0),
+        ("safe", Some(r)) if r.bytes > exact.bytes => format!("{}; it exceeds {own}", annex(r)),
+        ("safe", Some(r)) => format!("{own}; {} is no more", annex(r)),
+        ("safe", None) => format!("{own}; 802.1Q Annex N has no delays for {}", link.rate),
+        (name, _) => format!("--headroom {name} gives {} B; {own}", chosen.bytes.0),
     };
-    let (below, above) = rules.all.iter().filter(|r| r.bytes != chosen.bytes).partition::<Vec<_>, _>(|r| r.bytes < chosen.bytes);
-    let reach = |of: &[&Rule]| {
-        let (least, most) = (of.iter().map(|r| r.bytes.0).min(), of.iter().map(|r| r.bytes.0).max());
-        least.zip(most).map(|(least, most)| format!(" ({least} to {most} B)")).unwrap_or_default()
-    };
-    let mut why = vec![
-        format!("headroom: {decided}"),
-        format!(
-            "the other rules: {} below{}, {} above{}; what each of them counts stands below",
-            below.len(),
-            reach(&below),
-            above.len(),
-            reach(&above)
-        ),
-    ];
+    let mut why = vec![format!("headroom: {decided}")];
+    let others: Vec<u64> = rules.all.iter().map(|r| r.bytes.0).filter(|b| *b != chosen.bytes.0).collect();
+    if let Some((least, most)) = others.iter().min().zip(others.iter().max()) {
+        why.push(format!("{} other rules give {least} to {most} B: see the table", others.len()));
+    }
     if chosen.bytes >= exact.bytes {
         let least = sizes.lossless.0;
-        why.push(format!("buffer: down to {least} B nothing is lost either, but the link may idle before a resume takes effect"));
+        why.push(format!("buffer: {least} B suffices against loss, but the link may idle before a resume takes effect"));
     }
     let (h, priorities, ports) = (sizes.headroom.0, input.priorities, input.ports);
     if priorities * ports > 1 {
@@ -210,30 +201,28 @@ fn counted(n: u64, one: &str, more: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { more })
 }
 
-/// Assumptions of the numbers, in addition to those of every plan.
-fn check(link: &Link, rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
+/// Assumptions of PFC next to those of every plan.
+fn check(link: &Link, rules: &Rules, chosen: &Rule) -> Vec<String> {
     let mut check = Vec::new();
     if let Some(slower) = rules.annex.and_then(|a| link.slower(a.processing(link.rate))) {
         let needed = pfc::headroom(&slower.control_loop(Bytes::ZERO));
-        check.push(format!(
-            "802.1Q lets interfaces and response take {} instead of t_r = {}: for peers that take all of it, plan with --t-r {0}, a headroom of {} B",
-            slower.t_r, link.t_r, needed.0
-        ));
+        let option = slower.t_r.compact();
+        check.push(format!("peer: 802.1Q allows {}; --t-r {option} needs H = {} B", slower.t_r, needed.0));
     }
     if let Some(r) = rules.all.iter().find(|r| r.choice == "802.1q" && r.bytes > chosen.bytes) {
-        check.push(format!("the headroom is {} B below that of 802.1Q Annex N", r.bytes.0 - chosen.bytes.0));
+        check.push(format!("headroom: {} B less than 802.1Q Annex N", r.bytes.0 - chosen.bytes.0));
     }
-    if chosen.bytes != rules.exact().bytes {
-        let (exact, xoff, xon) = (rules.exact().bytes.0, sizes.xoff.0, sizes.xon.0);
-        check.push(format!(
-            "`xoff run` knows the delays of its nodes and derives XOFF = B - {exact} B: to run this plan, set flow_control.xoff = \"{xoff}B\" and xon = \"{xon}B\""
-        ));
-    }
-    check.push(format!(
-        "in SONiC this headroom is the profile's xoff = {}; the pause threshold there is the dynamic or static threshold, not xoff",
-        sizes.headroom.0
-    ));
     check
+}
+
+/// The values as other programs call them.
+fn apply(rules: &Rules, chosen: &Rule, sizes: &Sizes) -> Vec<String> {
+    let mut apply = Vec::new();
+    if chosen.bytes != rules.exact().bytes {
+        apply.push(format!("xoff run: flow_control.xoff = \"{}B\", flow_control.xon = \"{}B\"", sizes.xoff.0, sizes.xon.0));
+    }
+    apply.push(format!("SONiC: xoff = {} in the profile (SONiC's xoff is headroom, not the threshold)", sizes.headroom.0));
+    apply
 }
 
 /// Conditions of the thresholds, static or dynamic, and of the memory below them.

@@ -21,36 +21,36 @@ use crate::{interrupt, terminal};
 use topology::Network;
 use xoff_units::grouped;
 
-/// Search for cyclic buffer dependencies: can these routes deadlock?
+/// Check whether routes can deadlock, now or after failures.
 ///
-/// A cycle of buffers that wait for each other is necessary for a deadlock under any backpressure. Without one, none
-/// can form; with one, it takes the right flows at the right time.
+/// A deadlock needs a cycle of buffers that wait for each other, under any backpressure. Without a cycle no deadlock can
+/// form. With a cycle, some flows at some time can close it.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Scenario or topology file (TOML, or HPCC's topology.txt), a fabric such as fat-tree:k=4, or files of another program such as
-    /// sonic:configs/ or ibnetdiscover:fabric.topo,lfts.dump (see xoff import)
+    /// Scenario or topology file (TOML, or HPCC's topology.txt), a built-in topology such as fat-tree:k=4, or files of another
+    /// program such as sonic:configs/ or ibnetdiscover:fabric.topo,lfts.dump (see xoff import)
     topology: String,
-    /// Fail this node or link first; a link is named by its ends, A1-C1. May be repeated
+    /// Fail this node or link first; name a link by its ends, A1-C1; may be repeated
     #[arg(long, value_name = "NODE|LINK", value_delimiter = ',')]
     fail: Vec<String>,
-    /// Then fail every set of 1 to N links between switches, and report which sets create a cycle; of installed tables, which stay as they are,
-    /// which sets make black holes
+    /// Then fail every set of 1 to N links between switches, and report the sets that create a cycle, or with installed tables
+    /// (which a failure does not change) the sets that make black holes
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     fail_any: Option<usize>,
-    /// Which paths count; default: the scenario's rule, else all-paths, that is, any equal-cost shortest one
+    /// Assume this routing [default: that of the scenario, else all-paths: every equal-cost shortest path]
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(Rule::NAMES))]
     routing: Option<String>,
-    /// Only these flows: lines `H0 H8`, or whole paths `H0 E1 A1 E2 H2`, or HPCC's flow.txt
+    /// Check only these flows: lines `H0 H8`, or whole paths `H0 E1 A1 E2 H2`, or HPCC's flow.txt
     #[arg(long, value_name = "FILE")]
     flows: Option<PathBuf>,
-    /// Any host may send to any other; default unless a scenario lists its flows
+    /// Let every host send to every other; this is the default unless a scenario lists its flows
     #[arg(long, conflicts_with = "flows")]
     all_pairs: bool,
-    /// Seed of the hashes of the routing and of the random sets
+    /// Set the seed of routing hashes and of random sets
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// With --fail-any: examine no more sets of each size from two on, drawn at random if there are more
+    /// With --fail-any: examine at most N sets of each size above one, drawn at random if there are more
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     sets_max: u64,
 }
@@ -65,7 +65,7 @@ Examples:
   xoff check crates/hpcc/tests/cases/hpcc_fat4/topology.txt \\
     --flows crates/hpcc/tests/cases/hpcc_fat4/flow.txt --routing hashed --json
 
-Exit codes: 0 no cycle; 1 a cycle, at once or after some failure, or tables with a black hole or a loop; 2 bad input; 130 interrupted, with what was examined until then.";
+Exit codes: 0 no cycle; 1 a cycle, now or after some failure, or tables with a black hole or a loop; 2 bad input; 130 interrupted, with the sets examined so far.";
 
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
@@ -89,19 +89,33 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     };
     let traffic = given.as_ref().map_or(Traffic::AllPairs, |g| Traffic::Flows { flows: &g.flows, paths: &g.paths });
 
-    let report = working("looking for a cycle", || cbd::check(&topology, &rule, traffic));
+    let report = working("searching for a cycle", || cbd::check(&topology, &rule, traffic));
     let study = study(args, &topology, &rule, traffic, &report);
-    let remedies = working("looking for a remedy", || match &study {
+    let remedies = working("searching for a remedy", || match &study {
         _ if report.verdict == Verdict::Cyclic => cbd::remedies(&topology, &rule, traffic, &report),
         Some(s) if s.cyclic_total > 0 => cbd::remedies_after(&topology, &rule, traffic, s),
         _ => Vec::new(),
     });
     let all = report::Checked::new(&args.topology, &topology, &routing, given.as_ref().map(|g| g.flows.len()), &report, study.as_ref())
         .with(remedies);
-    Ok(Answer::new(report::text(&all), &all, all.conclusion().into()))
+    Ok(Answer::new(report::text(&all), &all, all.conclusion().into()).next(next(args, &report, study.as_ref())))
 }
 
-/// Checks the routes that are installed; after a failure they stay what they are.
+/// The command that shows a cycle at work: a run of the scenario, or the first set of failures.
+fn next(args: &Args, report: &Report, study: Option<&FailureStudy>) -> Option<String> {
+    let topology = terminal::word(&args.topology);
+    if report.verdict == Verdict::Cyclic {
+        return topology::is_scenario_file(&args.topology).then(|| format!("xoff run {topology}"));
+    }
+    let failed: String = study?.cyclic.first()?.links.iter().map(|link| format!(" --fail {}", terminal::word(link))).collect();
+    let before: String = args.fail.iter().map(|link| format!(" --fail {}", terminal::word(link))).collect();
+    let routing = args.routing.as_ref().map_or(String::new(), |r| format!(" --routing {r}"));
+    let flows = args.flows.as_ref().map_or(String::new(), |f| format!(" --flows {}", terminal::word(&f.display().to_string())));
+    let all = if args.all_pairs { " --all-pairs" } else { "" };
+    Some(format!("xoff check {topology}{before}{failed}{routing}{flows}{all}"))
+}
+
+/// Checks installed routes, which a failure does not change.
 fn installed(args: &Args, topology: &Topology, tables: &Tables, findings: &Problems) -> Result<Answer, Problems> {
     if args.flows.is_some() {
         let problem =

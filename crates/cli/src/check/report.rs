@@ -258,7 +258,7 @@ pub fn text(c: &Checked<'_>) -> String {
     row("Buffers", format!("{} between switches, {}", grouped(r.buffers as u64), plural(r.dependencies, "dependency", "dependencies")));
     if r.verdict == Verdict::Cyclic {
         let sets = counted(r.cyclic_components as u64, "set");
-        row("In cycles", format!("{} in {sets} that all depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
+        row("In cycles", format!("{} in {sets} of buffers that depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
     }
     if let Some(t) = &c.tables {
         row("Service levels", if t.service_levels { "as given, a virtual lane each buffer" } else { "not known: one virtual lane" }.into());
@@ -273,7 +273,7 @@ pub fn text(c: &Checked<'_>) -> String {
         }
     }
     if r.unrouted > 0 {
-        row("Unrouted", format!("{} without a path took no part", counted(r.unrouted, if c.flows.is_some() { "flow" } else { "pair" })));
+        row("Unrouted", format!("{} without a path, not checked", counted(r.unrouted, if c.flows.is_some() { "flow" } else { "pair" })));
     }
     out += &terminal::draw(&t);
     if c.failures.is_some_and(|s| s.cyclic_total > 0) {
@@ -297,14 +297,14 @@ fn remedies(all: &[Remedy]) -> String {
     let mut t = terminal::pairs();
     for (i, r) in all.iter().enumerate() {
         t.add_row([if i == 0 { "Remedy" } else { "Or" }, &r.change]);
-        t.add_row(["  proved", &r.proof]);
+        t.add_row(["  Proof", &r.proof]);
     }
     format!("{}\n", terminal::draw(&t))
 }
 
 /// A shortest cycle and who closes it.
 fn closing_flows(cycle: &Cycle) -> String {
-    let mut t = terminal::table(["The buffer behind", "waits for", "because of", "on its way"]);
+    let mut t = terminal::table(["Buffer behind", "Waits for", "Flow", "Path"]);
     for c in &cycle.closed_by {
         t.add_row([&c.from, &c.to, &c.flow, &c.path.join(" ")]);
     }
@@ -320,10 +320,10 @@ fn failures(s: &FailureStudy) -> String {
         false => format!("{} {of}", counted(s.sets_checked, "set")),
     };
     if s.cyclic.is_empty() {
-        let answer = format!("No further failure creates a cycle (examined {looked}).");
-        return format!("{answer}\n{}", separations(s));
+        let answer = terminal::wrapped(&format!("No further failure creates a cycle (examined {looked})."));
+        return format!("{answer}{}", separations(s));
     }
-    let mut t = terminal::table(["When these fail", "there is the cycle"]);
+    let mut t = terminal::table(["Failed links", "Cycle of buffers"]);
     for set in s.cyclic.iter().take(ROWS_MAX) {
         let cut = if set.disconnects { " (separates hosts)" } else { "" };
         t.add_row([format!("{}{cut}", set.links.join(" + ")), set.cycle.links.join(" ")]);
@@ -332,7 +332,7 @@ fn failures(s: &FailureStudy) -> String {
     let more = if more > 0 { format!("... and {more} more; --json lists all\n") } else { String::new() };
     let kept = if s.cyclic_total == s.cyclic.len() as u64 { "" } else { "\nThose that contain no smaller one:" };
     let heading = format!("Failures that create a cycle: {} (examined {looked}).", grouped(s.cyclic_total));
-    format!("\n{heading}{kept}\n\n{}{more}{}", terminal::draw(&t), separations(s))
+    format!("\n{}{kept}\n\n{}{more}{}", terminal::hanging(&heading, "").trim_end(), terminal::draw(&t), separations(s))
 }
 
 /// Which failures make black holes.
@@ -340,14 +340,14 @@ fn holes(s: &HoleStudy) -> String {
     if s.sets.is_empty() {
         return String::new();
     }
-    let mut t = terminal::table(["When these fail", "lose their path", "such as"]);
+    let mut t = terminal::table(["Failed links", "Pairs without a path", "Such as"]);
     for set in s.sets.iter().take(ROWS_MAX) {
         let such = set.first.as_ref().map_or(String::new(), |h| format!("at {} for {}", h.switch, h.destination));
         t.add_row([set.links.join(" + "), counted(set.unrouted, "pair"), such]);
     }
     let more = (s.holes_total as usize).saturating_sub(ROWS_MAX);
     let more = if more > 0 { format!("... and {more} more; --json lists the first 1,000\n") } else { String::new() };
-    format!("\nThe tables stay as they are installed: what has no other port is dropped.\n\n{}{more}", terminal::draw(&t))
+    format!("\nInstalled tables do not change after a failure: switches drop frames without another port.\n\n{}{more}", terminal::draw(&t))
 }
 
 /// Which failures cut the network.

@@ -71,6 +71,16 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     Err(Problem::new(format!("'{name}' is neither a file nor a fabric"), hint).into())
 }
 
+/// Whether this argument is a scenario that can run.
+pub fn is_scenario_file(text: &str) -> bool {
+    let path = Path::new(text);
+    path.is_file()
+        && Source::read(path).is_ok_and(|source| {
+            Document::parse(source, &[])
+                .is_ok_and(|doc| xoff_run::sections().iter().any(|s| ["flow", "workload", "job"].contains(&s.path) && doc.has(s)))
+        })
+}
+
 /// Whether more than `[topology]` affects the routes.
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };

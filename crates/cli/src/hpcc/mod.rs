@@ -3,7 +3,7 @@
 mod files;
 pub mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
@@ -15,7 +15,7 @@ use xoff_sim::{Ended, Outcome, World};
 use xoff_topology::PortNumbers;
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
-use crate::out::Out;
+use crate::out::{self, Out};
 use crate::progress::Bar;
 use crate::{interrupt, terminal};
 use files::{Files, LineFile, PfcRecorder};
@@ -23,13 +23,12 @@ use xoff_units::grouped;
 
 /// Replay an unmodified configuration of the HPCC simulator.
 ///
-/// Reads the configuration with the topology and flow files it names, and writes the flow completion times and the
-/// PFC frames in the same format, equal to the nanosecond, with a manifest.json beside them. CC_MODE 0
-/// (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY). Runs on one thread: equal times go in the order in which that simulator
-/// schedules them, anywhere in the network, and all ports draw from one generator.
+/// Reads the configuration with its topology and flow files. Writes flow completion times and PFC frames in the same
+/// format, equal to the nanosecond, and manifest.json. Supports CC_MODE 0 (none), 1 (DCQCN), 3 (HPCC) and 7 (TIMELY).
+/// Runs on one thread, in the event order of that simulator.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example:\n  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"
+    after_long_help = "Example:\n  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"
 )]
 pub struct Args {
     /// Configuration file (config.txt)
@@ -60,7 +59,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     print(&case);
     let (started, wall, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
     let mut replay = prepare(&case).map_err(|e| refused(&e))?;
-    let folder = args.out.claim("hpcc")?;
+    let folder = out::claim("--out", &args.out.or(default_folder(&args.config)), "hpcc", &args.out.force)?;
     let Files { mut fct, pfc, mut qlen } = files::create(&folder, &case, &args.config)?;
 
     let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
@@ -102,7 +101,13 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     Ok(Answer::new(text, &report::json(&run, &manifest, &path, &args.allowed), args.allowed.exit(&run.verdict)))
 }
 
-/// Runs to the end, or until the user or the disk has had enough.
+/// Folder for the results of a configuration, which most often is called config.txt: `out/NAME-hpcc` after its own folder.
+fn default_folder(config: &Path) -> PathBuf {
+    let folder = config.parent().filter(|p| p.file_name().is_some() && config.file_stem().is_some_and(|s| s == "config"));
+    out::default(folder.unwrap_or(config), "-hpcc")
+}
+
+/// Runs to the end, or until the user interrupts it or the disk is full.
 fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
     interrupt::ask_first();
     let bar = Bar::new("{bar:12} {msg}");

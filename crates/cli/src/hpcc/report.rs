@@ -12,11 +12,11 @@ use xoff_topology::Topology;
 use xoff_units::{Rate, grouped};
 
 use super::Run;
-use crate::answer::{Allowed, open_ends};
+use crate::answer::Allowed;
 use crate::terminal::{self, counted};
 
-/// Why events are not handled node after node, nor by several threads, nor skipped (decision 0014).
-const ONE_ORDER: &str = "equal times go in the order in which the HPCC simulator schedules them, anywhere in the network";
+/// Reason for one thread, one global order and no fast-forward (decision 0014).
+const ONE_ORDER: &str = "simultaneous events follow the order of the HPCC simulator, which spans the network";
 
 /// What a replay of the HPCC simulator came to.
 #[derive(JsonSchema, Serialize)]
@@ -114,22 +114,19 @@ pub(super) fn text(run: &Run, m: &Manifest, path: &Path, allowed: &Allowed) -> S
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    row("Result hash", m.result_hash.clone());
-    row("Simulated", format!("{:.9} seconds ({})", m.simulated_seconds, m.ended_because));
-    row("Frame hops", format!("{}, of these data {}", grouped(m.frame_hops), grouped(m.data_frame_hops)));
-    open_ends(&run.verdict).into_iter().for_each(|(name, value)| row(name, value));
-    if let Some(cycle) = &m.deadlock {
-        row("Deadlock", format!("{} wait for each other", cycle.join(", ")));
-    }
+    row("Simulated", format!("{:.9} s ({})", m.simulated_seconds, m.ended_because));
+    row("Frame-hops", format!("{} ({} data)", grouped(m.frame_hops), grouped(m.data_frame_hops)));
+    run.verdict.not_known().into_iter().for_each(|(name, value)| row(name, value));
     row("PFC frames", grouped(run.pfc_lines));
     row("Events", format!("{} ({:.1} million per CPU second)", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
     row("Engine", format!("{}, on one thread: {ONE_ORDER}", m.engine));
-    row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
+    row("Time taken", format!("{:.3} s, CPU {:.3} s", m.wall_seconds, m.cpu_seconds));
+    row("Result hash", m.result_hash.clone());
     row("Flows", run.fct.display().to_string());
     row("Pauses", run.pfc.display().to_string());
     row("Manifest", path.display().to_string());
     m.inactive.iter().for_each(|s| row("Note", s.clone()));
-    format!("{headline}\n\n{}", terminal::draw(&t))
+    format!("{headline}\n{}\n{}", crate::run::cycle(&run.verdict), terminal::draw(&t))
 }
 
 /// The manifest.

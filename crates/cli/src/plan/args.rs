@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use xoff_analysis::plan::{PARAMS, unplanned};
 use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::Problem;
@@ -12,8 +12,9 @@ use crate::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
-  xoff plan --flow-control pfc --rate 100Gbps --length 100m --mtu 1500
+  xoff plan --rate 100Gbps --length 100m --mtu 1500
   xoff plan --rate 400Gbps --length 40m --mtu 9216 --priorities 2 --ports 64
+  xoff plan --rate 100Gbps --length 300m --mtu 9216 --explain
   xoff plan --flow-control gfc-buffer --rate 10Gbps --buffer 300KB
   xoff plan --flow-control cbfc --rate 40Gbps --credit-period 52.4us --json
   xoff plan tcd --rate 40Gbps --mtu 1000 --t-w 4us --t-r 0us \\
@@ -24,14 +25,16 @@ Examples:
   xoff plan sonic:configs/  # a whole fabric, port by port
   xoff plan --rate 400Gbps --length 40m --mtu 9100 --format sonic
 
-A size without a unit is in bytes; everything else needs its unit.";
+A size without a unit is in bytes; every other value needs its unit.";
 
-/// What was given, by key.
+/// Values on the command line, by key.
 pub struct Args {
     given: Vec<(&'static str, String)>,
     /// A network of another program's files.
     pub network: Option<String>,
     sonic: bool,
+    /// All rules, quantities and formulas are shown.
+    pub explain: bool,
 }
 
 impl clap::Args for Args {
@@ -39,14 +42,19 @@ impl clap::Args for Args {
         let network =
             Arg::new("network").long("network").value_name("FORMAT:FILES").conflicts_with_all(["rate", "length", "t_w", "detection"]);
         let network =
-            network.help("plan every lossless port of this network against its settings, such as sonic:configs/ (see xoff import); xoff plan sonic:configs/ is the same");
+            network.help("Plan every lossless port of this network and compare with its settings; same as xoff plan sonic:configs/");
         let formats = PossibleValuesParser::new([
-            PossibleValue::new("text").help("for reading"),
-            PossibleValue::new("sonic").help("rows of pg_profile_lookup.ini; with --json tables of config_db.json too"),
+            PossibleValue::new("text").help("For reading"),
+            PossibleValue::new("sonic").help("Rows of pg_profile_lookup.ini; with --json also tables of config_db.json"),
         ]);
-        let format =
-            Arg::new("format").long("format").value_name("FORMAT").value_parser(formats).help("form of the answer [default: text]");
-        cmd.after_help(EXAMPLES).args(PARAMS.iter().map(arg)).arg(network).arg(format)
+        let format = Arg::new("format")
+            .long("format")
+            .value_name("FORMAT")
+            .value_parser(formats)
+            .help("Print the answer in this form [default: text]");
+        let explain = Arg::new("explain").long("explain").action(ArgAction::SetTrue);
+        let explain = explain.help("Also show the reasons, the values of other rules, and every quantity with its formula and source");
+        cmd.after_long_help(EXAMPLES).args(PARAMS.iter().map(arg)).arg(network).arg(format).arg(explain)
     }
     fn augment_args_for_update(cmd: Command) -> Command {
         Self::augment_args(cmd)
@@ -63,7 +71,12 @@ impl FromArgMatches for Args {
             let what = format!("the network '{network}' cannot be used with '{option}': it has links of its own");
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, what + "\n"));
         }
-        Ok(Args { given, network: stands_alone.or(text("network")), sonic: text("format").is_some_and(|f| f == "sonic") })
+        Ok(Args {
+            given,
+            network: stands_alone.or(text("network")),
+            sonic: text("format").is_some_and(|f| f == "sonic"),
+            explain: matches.get_flag("explain"),
+        })
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Args::from_arg_matches(matches)?;
@@ -102,13 +115,22 @@ impl TypedValueParser for Planned {
     }
 }
 
+/// Keys in the short help; the others belong to single mechanisms, or have a value that follows from these.
+const COMMON: [&str; 12] =
+    ["detection", "flow_control", "rate", "length", "mtu", "mtu_other", "buffer", "t_r", "priorities", "ports", "headroom", "xoff"];
+
 /// The key whose value stands without an option.
 const POSITIONAL: &str = "detection";
 
 fn arg(p: &ParamSpec) -> Arg {
     let default = p.default.map(|d| format!(" [default: {d}]")).unwrap_or_default();
     let source = if p.source.is_empty() { String::new() } else { format!(" ({})", p.source) };
-    let arg = Arg::new(p.key).help(format!("{}{source}{default}", p.doc));
+    let (first, rest) = p.doc.split_at(1);
+    let doc = first.to_uppercase() + rest;
+    let arg = Arg::new(p.key)
+        .help(format!("{doc}{default}"))
+        .long_help(format!("{doc}{source}{default}"))
+        .hide_short_help(!COMMON.contains(&p.key));
     // What is planned stands alone: `xoff plan tcd`.
     let (arg, choice) = if p.key == POSITIONAL { (arg, "MECHANISM|FORMAT:FILES") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
@@ -136,6 +158,18 @@ fn option(key: &str) -> String {
 }
 
 impl Args {
+    /// The same command with another option.
+    pub fn command(&self, more: &str) -> String {
+        let mut words = vec!["xoff plan".to_owned()];
+        words.extend(self.network.iter().map(|n| terminal::word(n).into_owned()));
+        for (key, value) in &self.given {
+            let value = terminal::word(value);
+            words.push(if *key == POSITIONAL { value.into_owned() } else { format!("--{} {value}", option(key)) });
+        }
+        words.push(more.to_owned());
+        words.join(" ")
+    }
+
     /// Whether the answer is to be in SONiC's form.
     pub fn is_sonic(&self) -> bool {
         self.sonic

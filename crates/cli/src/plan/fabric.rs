@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use xoff_analysis::plan::{Plan, PlanInput, plan};
+use xoff_analysis::plan::{Answer as PlanAnswer, Plan, PlanInput, plan};
 use xoff_import::{End, Network, Profile, Wire};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::NodeKind;
@@ -22,6 +22,8 @@ use crate::terminal::{self, counted};
 
 /// SONiC's largest frame of a port, which a pause may have to wait for.
 const MTU: Bytes = Bytes(9_100);
+/// How to use the numbers.
+const SET: &str = "headroom of each lossless priority (SONiC: xoff, which is headroom, not the threshold); keep a larger value";
 
 /// One lossless port.
 #[derive(JsonSchema, Serialize)]
@@ -60,7 +62,7 @@ pub struct Row {
     #[serde(rename = "xon_bytes", serialize_with = "bytes")]
     #[schemars(with = "u64")]
     pub xon: Bytes,
-    /// What today's setting comes to.
+    /// Verdict on today's setting.
     pub verdict: Verdict,
     /// The profile of today with the least headroom, whose kind of threshold and of `size` a new one keeps.
     #[serde(skip)]
@@ -75,7 +77,7 @@ fn bytes<S: Serializer>(bytes: &Bytes, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_u64(bytes.0)
 }
 
-/// What today's setting comes to.
+/// Verdict on today's setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "PlannedVerdict")]
@@ -98,8 +100,8 @@ impl Verdict {
             Verdict::Enough => "enough",
             Verdict::BelowStandard => "below the plan",
             Verdict::LosesFrames => "loses frames in the worst case",
-            Verdict::NotSet => "PFC without a lossless profile: loses frames",
-            Verdict::Unknown => "no settings in the files",
+            Verdict::NotSet => "no lossless profile: loses frames",
+            Verdict::Unknown => "not in the files",
         }
     }
 }
@@ -148,23 +150,24 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     let mut headline = match (loses, below) {
         _ if !known => format!("{of}: the files have no buffer settings to compare with."),
         (0, 0) => format!("{of}: today's headroom is enough on all of them."),
-        (0, n) => format!("{of}: no frame is lost if peers react within t_r, but {n} are below the plan."),
+        (0, n) => format!("{of}: no frame is lost if peers react within t_r, but {n} have less headroom than planned."),
         (n, 0) => format!("{of}: today's configuration loses frames on {n} of them in the worst case."),
-        (n, b) => format!("{of}: today's configuration loses frames on {n} of them in the worst case, {b} more are below the plan."),
+        (n, b) => {
+            format!("{of}: today's configuration loses frames on {n} of them in the worst case; {b} more have less headroom than planned.")
+        }
     };
     if !full.is_empty() {
         let plural = if full.len() == 1 { "switch" } else { "switches" };
         headline += &format!(" The memory of {} {plural} does not hold the headroom of all ports at once.", full.len());
     }
-    warnings.extend(full);
-    let set = "the headroom of the table, for each lossless priority; SONiC calls it xoff (xoff is headroom there, not the threshold). What is larger today stays.";
+    warnings.extend(full.iter().cloned());
     let why = plan.answer.why.first().cloned().unwrap_or_default();
     let sonic = args.is_sonic().then(|| super::sonic::profiles(&rows)).transpose()?;
     let bad = loses > 0 || !warnings.is_empty();
     let json = Json {
         headline: &headline,
         answer: if bad { "no" } else { "yes" },
-        set,
+        set: SET,
         why: &why,
         check: &plan.answer.check,
         warnings: &warnings,
@@ -173,9 +176,10 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     };
     let text = match args.is_sonic() {
         true => super::sonic::lookup(&rows)?,
-        false => words(&headline, bad, (set, &why, &plan.answer.check), &warnings, &rows),
+        false => words(&headline, bad, &plan.answer, (&full, &rows), args.explain),
     };
-    Ok(Answer::new(text, &json, if bad { Exit::No } else { Exit::Done }))
+    let next = (bad && !args.is_sonic()).then(|| args.command("--format sonic"));
+    Ok(Answer::new(text, &json, if bad { Exit::No } else { Exit::Done }).next(next))
 }
 
 /// Every lossless port with its plan, and the plan that needs most.
@@ -267,11 +271,11 @@ fn planned(args: &Args, (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64)
 fn warnings(rows: &[Row]) -> Vec<String> {
     let one = |r: &Row| match (r.verdict, r.today) {
         (Verdict::LosesFrames, Some(today)) => Some(format!(
-            "{} {}: set the headroom to {} B; with {} B frames are lost in the worst case, which needs {} B",
-            r.switch, r.port, r.headroom.0, today, r.least.0
+            "{} {}: {today} B of headroom lose frames in the worst case, which needs {} B; set {} B",
+            r.switch, r.port, r.least.0, r.headroom.0
         )),
         (Verdict::NotSet, _) => {
-            Some(format!("{} {}: PFC is on for {:?}, but no profile gives headroom: frames are lost", r.switch, r.port, r.priorities))
+            Some(format!("{} {}: PFC is on for {:?}, but no profile has headroom, so frames are lost", r.switch, r.port, r.priorities))
         }
         _ => None,
     };
@@ -290,36 +294,47 @@ fn pools(network: &Network, rows: &[Row]) -> Vec<String> {
         let reserves = of_each(&|r| r.profile.as_ref().map_or(0, |p| p.reserve().0));
         let (shared, size) = (pool.shared_headroom.0, pool.size.0);
         if shared > 0 && headrooms > shared {
-            found.push(format!("{name}: the headrooms of all its ports are {headrooms} B, and the shared headroom has {shared} B"));
+            found.push(format!("{name}: shared headroom of {shared} B cannot hold the headroom of all ports, {headrooms} B"));
         }
         // Shared headroom is a part of the pool (saibuffer.h).
         let held = if shared > 0 { shared } else { headrooms };
         if held + reserves > size {
             let and = if reserves > 0 { format!(" and reserves {reserves} B") } else { String::new() };
-            found.push(format!("{name}: the headrooms of all its ports are {held} B{and}, and the pool has {size} B"));
+            found.push(format!("{name}: pool of {size} B cannot hold the headroom of all ports, {held} B{and}"));
         }
     }
     found
 }
 
-fn words(headline: &str, bad: bool, (set, why, check): (&str, &str, &[String]), warnings: &[String], rows: &[Row]) -> String {
-    let mut out = if bad { terminal::bad(headline) } else { terminal::good(headline) };
-    let mut lines = terminal::pairs();
-    lines.add_row(["Set", set]);
-    lines.add_row(["Why", why]);
-    for (i, line) in check.iter().enumerate() {
-        lines.add_row([if i == 0 { "Check" } else { "" }, line.as_str()]);
+/// Ports to change come first, in red.
+fn words(headline: &str, bad: bool, answer: &PlanAnswer, (full, rows): (&[String], &[Row]), explain: bool) -> String {
+    let head = terminal::hanging(headline, "");
+    let mut out = if bad { terminal::bad(head.trim_end()) } else { terminal::good(head.trim_end()) };
+    out.push('\n');
+    for text in full {
+        out += &terminal::bad(terminal::wrapped(text).trim_end());
+        out.push('\n');
     }
-    out += &format!("\n\n{}", terminal::draw(&lines));
-    for w in warnings {
-        out += &format!("\n{}{}", terminal::bad("Warning"), terminal::wrapped(w));
+    let fails = |r: &&Row| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet);
+    let number = |b: Option<u64>| b.map_or("-".to_owned(), |b| b.to_string());
+    if rows.iter().any(|r| fails(&r)) {
+        let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Today [B]", "Lossless from [B]", "Set to [B]"]);
+        for r in rows.iter().filter(fails) {
+            let (today, least, set) = (number(r.today), number(Some(r.least.0)), number(Some(r.headroom.0)));
+            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &r.cable, &today, &least, &set]);
+        }
+        out += &format!("\nHeadroom to change:\n\n{}\n", terminal::bad(terminal::draw(&t).trim_end()));
     }
-    let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Headroom needed", "Today", "Today's is"]);
-    for r in rows {
-        let today = r.today.map_or("-".to_owned(), |b| format!("{b} B"));
-        let needed = format!("{} B", r.headroom.0);
-        t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &r.cable, &needed, &today, r.verdict.words()]);
+    if rows.iter().any(|r| !fails(&r)) {
+        let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Today [B]", "Planned [B]", "Today's is"]);
+        for r in rows.iter().filter(|r| !fails(r)) {
+            let (today, planned) = (number(r.today), number(Some(r.headroom.0)));
+            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &r.cable, &today, &planned, r.verdict.words()]);
+        }
+        let title = if rows.iter().any(|r| fails(&r)) { "Other ports:" } else { "Headroom:" };
+        out += &format!("\n{title}\n\n{}", terminal::draw(&t));
     }
-    out += &format!("\n{}", terminal::draw(&t));
-    out
+    let set = [SET.to_owned()];
+    let why: &[String] = if explain { &answer.why[..answer.why.len().min(1)] } else { &[] };
+    out + &super::listed(&[("Set", &set), ("Why", why), ("Check", &answer.check)])
 }

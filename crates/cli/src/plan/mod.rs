@@ -1,4 +1,4 @@
-//! `xoff plan`: what a lossless link needs, with formula and source.
+//! `xoff plan`: thresholds and headroom of a lossless link, with formula and source.
 
 mod args;
 pub mod fabric;
@@ -18,12 +18,12 @@ use crate::terminal;
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     let input = PlanInput::read(&mut &*args).map_err(|e| args.refused(&e))?;
     if args.is_sonic() && (input.flow_control != "pfc" || input.detection.is_some()) {
-        let problem = Problem::new("SONiC's profiles are for PFC", "leave --format out, or plan --flow-control pfc");
+        let problem = Problem::new("SONiC has profiles for PFC only", "omit --format, or plan --flow-control pfc");
         return Err(problem.at(terminal::option("--format", "sonic")).into());
     }
     if let Some(network) = &args.network {
         if input.flow_control != "pfc" {
-            let problem = Problem::new("a network is planned for PFC alone", "leave --flow-control out");
+            let problem = Problem::new("xoff plans a network for PFC only", "omit --flow-control");
             return Err(problem.at(terminal::option("--network", network)).into());
         }
         return fabric::run(args, network);
@@ -32,12 +32,19 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.is_sonic() {
         return Ok(Answer::new(sonic::row(&plan, input.rate, input.length), &plan, Exit::Done));
     }
-    Ok(Answer::new(text(&plan), &plan, Exit::Done))
+    let next = (!args.explain).then(|| args.command("--explain"));
+    Ok(Answer::new(text(&plan, args.explain), &plan, Exit::Done).next(next))
 }
 
-fn text(plan: &Plan) -> String {
-    let what = plan.detection.as_ref().map_or(plan.flow_control.clone(), |d| format!("{d} beside {}", plan.flow_control));
-    let mut out = format!("{what}: one direction of a link, one priority\n\n{}", answer(plan));
+fn text(plan: &Plan, explain: bool) -> String {
+    let what = plan.detection.as_ref().map_or(plan.flow_control.clone(), |d| format!("{d} with {}", plan.flow_control));
+    let value = |symbol| plan.row(symbol).map_or(String::new(), |r| r.value.clone());
+    let link = format!("{}, t_w = {}, frames up to {}", value("C"), value("t_w"), value("MTU"));
+    let mut out = terminal::hanging(&format!("{what}: one lossless priority, one direction of a link ({link})"), "");
+    out += &format!("\n{}", answer(plan, explain));
+    if !explain {
+        return out;
+    }
     out += &evidence(plan);
     let mut t = terminal::table(["Quantity", "Symbol", "Value", "Formula", "Source"]);
     let elsewhere = |symbol| plan.evidence.iter().any(|e| e.row.symbol == symbol);
@@ -49,25 +56,36 @@ fn text(plan: &Plan) -> String {
     out
 }
 
-/// What to set, what does not hold, why and what to check.
-fn answer(plan: &Plan) -> String {
-    let mut t = terminal::table(["Set for each lossless priority of a port", "Symbol", "Value", "Formula"]);
+/// Values to set, conditions that do not hold, and what to check.
+fn answer(plan: &Plan, explain: bool) -> String {
+    let heading = "Set for each lossless priority of a port";
+    let mut t =
+        if explain { terminal::table([heading, "Symbol", "Value", "Formula"]) } else { terminal::table([heading, "Symbol", "Value"]) };
     for r in &plan.answer.set {
-        t.add_row([r.name, r.symbol, &settable(r), r.formula]);
+        let value = settable(r);
+        let cells = [r.name, r.symbol, &value, r.formula];
+        t.add_row(&cells[..if explain { 4 } else { 3 }]);
     }
     let mut out = terminal::draw(&t);
     for w in &plan.warnings {
         let label = terminal::bad(&format!("Warning: {} does not hold", w.condition));
-        out += &format!("\n{label}{}", terminal::wrapped(&format!("{} [{}]", w.text, w.source)));
+        let (problem, fix) = w.parts();
+        let fix = fix.map_or(String::new(), |fix| format!(". Fix: {fix}"));
+        out += &format!("\n{label}{}", terminal::wrapped(&format!("{problem}{fix}. [{}]", w.source)));
     }
-    for (heading, lines) in [("Why", &plan.answer.why), ("Check", &plan.answer.check)] {
+    let why: &[String] = if explain { &plan.answer.why } else { &[] };
+    out + &listed(&[("Why", why), ("Check", &plan.answer.check), ("Use", &plan.answer.apply)])
+}
+
+/// Lists with their headings beside them.
+fn listed(lists: &[(&str, &[String])]) -> String {
+    let mut out = String::new();
+    for (heading, lines) in lists.iter().filter(|(_, lines)| !lines.is_empty()) {
         let mut list = terminal::pairs();
         for (i, line) in lines.iter().enumerate() {
             list.add_row([if i == 0 { heading } else { "" }, line.as_str()]);
         }
-        if !lines.is_empty() {
-            out += &format!("\n{}", terminal::draw(&list));
-        }
+        out += &format!("\n{}", terminal::draw(&list));
     }
     out
 }
@@ -80,7 +98,7 @@ fn settable(row: &PlanRow) -> String {
     }
 }
 
-/// Values of other rules, with the distance to what is set, and what each of them counts.
+/// Values of other rules, their distance to the chosen one, and what each counts.
 fn evidence(plan: &Plan) -> String {
     if plan.evidence.is_empty() {
         return String::new();
@@ -100,7 +118,7 @@ fn name(e: &Evidence) -> &'static str {
     if e.choice.is_empty() { e.row.symbol } else { e.choice }
 }
 
-/// The rules with their values; where the terminal is too narrow for a column of sources, those stand below.
+/// The rules with their values. If the terminal is too narrow, the sources follow in a table of their own.
 fn rules(evidence: &[Evidence]) -> String {
     let mut wide = terminal::table(["Rule for H", "Bytes", "Against H", "Source"]);
     let mut narrow = terminal::table(["Rule for H", "Bytes", "Against H"]);

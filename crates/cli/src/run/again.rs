@@ -26,7 +26,8 @@ pub fn resume(args: &Args, root: &Path) -> Result<Answer, Problems> {
     let running = saved.resume(&scenario, args.claim()?)?;
     terminal::note(&format!("{} continues from its checkpoint at {}", root.display(), saved.time()));
     let allowed: Vec<Allow> = serde_json::from_str(saved.note()).unwrap_or_default();
-    let ending = Ending { folder: root, report: saved.page(), allowed: args.allowed.clone().and(&allowed) };
+    let allowed = args.allowed.clone().and(&allowed);
+    let ending = Ending { folder: root.to_owned(), report: saved.page(), allowed, verbose: args.verbose };
     to_the_end(&ending, &scenario, running)
 }
 

@@ -10,7 +10,7 @@ use xoff_scenario::Problems;
 use xoff_units::{Bytes, Rate, Span, grouped};
 
 use super::{Args, bar, problem, show, verdict, warn_since};
-use crate::answer::{Answer, open_ends};
+use crate::answer::Answer;
 use crate::interrupt;
 use crate::terminal;
 
@@ -33,7 +33,10 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     let finished = finished.map_err(problem)?;
     warn_since(&finished.manifest, &scenario.warnings);
     let exit = args.allowed.exit(verdict(&finished.manifest));
-    Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit))
+    let folder = args.folder().display().to_string();
+    let next =
+        finished.manifest.files.iter().any(|f| f.name == xoff_view::REPORT).then(|| format!("xoff view {}", terminal::word(&folder)));
+    Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit).next(next))
 }
 
 /// What a run of a scheduled fabric came to.
@@ -116,10 +119,11 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    open_ends(verdict(m)).into_iter().for_each(|(name, value)| row(name, value));
+    row("Run", m.ended_because.clone());
+    verdict(m).not_known().into_iter().for_each(|(name, value)| row(name, value));
     row("Packets", format!("{} of {} delivered", grouped(r.packets_out), grouped(r.packets_in)));
-    m.active.iter().for_each(|x| row("Took effect", x.clone()));
-    m.inactive.iter().for_each(|x| row("Never triggered", x.clone()));
+    m.active.iter().for_each(|x| row("Active", x.clone()));
+    m.inactive.iter().for_each(|x| row("Inactive", x.clone()));
     for (name, delay, share) in [("outputs", &r.cold, throughput(c, f, false)), ("hotspots", &r.hot, throughput(c, f, true))] {
         let Some(share) = share else { continue };
         row(&format!("Throughput of {name}"), format!("{:.2} % of their lines", 100.0 * share));
@@ -142,18 +146,24 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
         let stages: Vec<String> = r.queue_max.iter().map(|&b| Bytes(b.into()).to_string()).collect();
         row("Longest queues", format!("{} by stage; reassembly {}", stages.join(", "), Bytes(r.reassembly_max)));
     }
-    row("Speed", format!("{} events, {:.1} million per CPU second", grouped(m.events), m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6));
-    row("Time taken", format!("{:.3} seconds, on the CPU {:.3} seconds", m.wall_seconds, m.cpu_seconds));
-    row("Result hash", m.result_hash.clone());
     if m.files.iter().any(|f| f.name == xoff_view::REPORT) {
-        row("Report", format!("{} (open it in a browser)", args.folder().join(xoff_view::REPORT).display()));
+        row("Report", args.folder().join(xoff_view::REPORT).display().to_string());
     }
     let tables: Vec<_> = f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
-    row("Tables", format!("{} ({})", args.folder().display(), tables.join(", ")));
-    format!("{headline}\n\n{}{}", terminal::draw(&t), flows(c, f))
+    row("Tables", format!("{}: {}", args.folder().display(), tables.join(", ")));
+    let mut text = format!("{headline}\n{}\n{}", flows(c, f), terminal::draw(&t));
+    if args.verbose {
+        let mut t = terminal::pairs();
+        let million = m.events as f64 / m.cpu_seconds.max(1e-9) / 1e6;
+        t.add_row(["Speed", &format!("{} events, {million:.1} million per CPU second", grouped(m.events))]);
+        t.add_row(["Time taken", &format!("{:.3} s, CPU {:.3} s", m.wall_seconds, m.cpu_seconds)]);
+        t.add_row(["Result hash", &m.result_hash]);
+        text += &format!("\n{}", terminal::draw(&t));
+    }
+    text
 }
 
-/// The flows of hosts, when there are few enough to read: their rates over the last tenth of the run.
+/// The flows of hosts, if there are few enough to read: their rates over the last tenth of the run.
 fn flows(c: &Config, f: &FabricFinished) -> String {
     let (Some(hosts), Some(seen)) = (&c.hosts, &f.report.hosts) else { return String::new() };
     if hosts.flows.is_empty() || hosts.flows.len() > 20 {

@@ -12,7 +12,7 @@ use xoff_testbed::{veth_network, wiring};
 use xoff_units::{Bytes, Rate};
 
 use super::{Args, missing};
-use crate::answer::{Answer, open_ends};
+use crate::answer::Answer;
 use crate::{interrupt, terminal};
 
 /// What a run with real frames and a process for each node came to.
@@ -68,7 +68,7 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     folder.settle().map_err(|e| Problem::new(e.what, e.hint))?;
     let verdict = processes::judge(s, &nodes, interrupt::asked()).map_err(|e| Problem::new(e, ""))?;
     let json = Json {
-        out: args.out.display().to_string(),
+        out: args.folder().display().to_string(),
         dropped_frames: verdict.losses().of_fate(Fate::Dropped),
         lost_frames: verdict.losses().total(),
         violations: nodes.iter().map(|n| n.number(|r| r.violations)).sum(),
@@ -83,7 +83,7 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     let title = if s.title.is_empty() { "Run" } else { s.title.as_str() };
     let headline = args.allowed.headline(&format!("{title}, {} processes", nodes.len()), &verdict);
     let mut open = terminal::pairs();
-    open_ends(&verdict).into_iter().for_each(|(name, value)| _ = open.add_row([name, &value]));
+    verdict.not_known().into_iter().for_each(|(name, value)| _ = open.add_row([name, &value]));
     let text = format!("{headline}\n\n{}\n{}\n{}", terminal::draw(&open), table(&nodes), flows(&nodes));
     Ok(Answer::new(text, &json, args.allowed.exit(&verdict)))
 }

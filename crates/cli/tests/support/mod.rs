@@ -41,6 +41,16 @@ pub fn xoff(args: &[&str]) -> Ran {
     Ran { code: o.status.code().unwrap_or(-1), out: text(o.stdout), err: text(o.stderr) }
 }
 
+/// Names of the subcommands, as the help lists them in groups.
+pub fn subcommands() -> Vec<String> {
+    let help = xoff(&["--help"]).out;
+    let listed = help.split("Options:").next().unwrap_or_default();
+    let names = listed.lines().filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' '))?.split_whitespace().next());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    assert!(names.len() > 15 && names.iter().any(|n| n == "replay"), "{names:?}");
+    names
+}
+
 /// The command where no file may grow beyond so many blocks of 512 or 1024 bytes: as on a full disk, with another word for it.
 pub fn limited<S: AsRef<std::ffi::OsStr>>(blocks: u64, args: &[S]) -> Ran {
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");

@@ -214,8 +214,8 @@ impl FabricScenario {
 
 fn ended(interrupted: bool, r: &Report) -> String {
     match (&r.stuck, interrupted) {
-        (_, true) => "interrupted".into(),
-        (Some(stuck), _) => format!("the time was over; {stuck}"),
-        _ => "the time was over".into(),
+        (_, true) => format!("interrupted at {}", r.now),
+        (Some(stuck), _) => format!("stopped at {} (run.duration); {stuck}", r.now),
+        _ => format!("stopped at {} (run.duration)", r.now),
     }
 }

@@ -46,9 +46,10 @@ fn choice<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> String {
 /// Conditions of a flow control on a link of a host that sends so many flows at once.
 pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, pool: Option<Pool>, warnings: &mut Problems) {
     for w in configured(name, fc, &Configured { link: *link, flows, pool }) {
-        warnings.push(
-            Problem::new(format!("{} on {} links: {}", w.condition, link.rate, w.text), format!("condition of {}", w.source)).warning(),
-        );
+        let (problem, fix) = w.parts();
+        let fix = fix.map_or(String::new(), |fix| format!("{fix}; "));
+        let hint = format!("{fix}the condition is {} ({})", w.condition, w.source);
+        warnings.push(Problem::new(format!("{name} on {} links: {problem}", link.rate), hint).warning());
     }
 }
 
@@ -79,7 +80,8 @@ pub(crate) fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topol
     }
     let mut warn = |what: String, hint: &str| warnings.push(Problem::new(what, hint).warning());
     if discipline == DisciplineKind::InputFifo {
-        let what = format!("entry_ports of {name} looks at egress queues, and with input-fifo frames for other egresses wait before them");
+        let what =
+            format!("entry_ports of {name} measures egress queues; under input-fifo those queues also delay frames for other egresses");
         warn(what, "set discipline = \"fifo\", \"round-robin\" or \"drr\", or entry_ports = 0");
     }
     let tiers = topology.distances_to_hosts();
@@ -92,8 +94,9 @@ pub(crate) fn warn_of_entry_ports(name: &str, fc: &FlowControl, topology: &Topol
     if let Some((n, most)) = topology.switches().map(|n| (n, entries(n))).max_by_key(|(n, most)| (*most, std::cmp::Reverse(*n)))
         && most > planned
     {
-        let what = format!("entry_ports = {planned}, and {} has {most} ports by which traffic enters", topology.name(n));
-        warn(what, "as many as may send to one egress at the same time, so that transit keeps its share");
+        let what =
+            format!("entry_ports = {planned}, but {} has {most} entry ports, so transit traffic may lose its share", topology.name(n));
+        warn(what, "set it to the number of entry ports that can send to one egress at the same time");
     }
 }
 
@@ -114,7 +117,9 @@ pub(crate) fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topolo
     keys.extend((recovery.timer_of_few != recovery.timer).then_some(("rto_low", recovery.timer_of_few)));
     for (key, timer) in keys.into_iter().filter(|(_, timer)| *timer < longest) {
         let (src, dst) = (topology.name(f.src), topology.name(f.dst));
-        let what = format!("{key} {timer} < {longest}, the least round trip from {src} to {dst}: frames go again that nothing has lost");
+        let what = format!(
+            "{key} {timer} is shorter than {longest}, the least round trip from {src} to {dst}: hosts repeat frames that are not lost"
+        );
         s.warn(&ParamError::new(key, what, "more than a round trip with its queues and pauses"));
     }
 }
@@ -130,16 +135,16 @@ pub(crate) fn warn_of_marks(
     match rate_control {
         RateControlKind::None | RateControlKind::Custom(_) => {}
         _ if ternary && !rate_control.knows_undetermined() => {
-            let what = format!("detection {detection_name} marks UE, which {name} does not distinguish from no mark");
-            let hint = "its code point, 10, is ECT(0) of RFC 3168; rate_control.tcd = true follows TCD's rules, where there are any";
+            let what = format!("detection {detection_name} marks UE, which {name} treats like no mark");
+            let hint = "set rate_control.tcd = true where the rate control has it; UE is code point 10, ECT(0) of RFC 3168";
             warn(what, hint.into());
         }
         _ if !ternary && rate_control.knows_undetermined() => {
-            let what = format!("{name} follows TCD's rules, but no port marks UE");
-            warn(what, format!("its cuts are deeper and nothing is spared them; {}", detections(Detection::has_states)));
+            let what = format!("{name} follows TCD's rules, but no port marks UE: it cuts the rate of every flow more deeply");
+            warn(what, detections(Detection::has_states));
         }
         _ if rate_control.reads_marks() && matches!(detection, Detection::None) => {
-            let what = format!("rate_control {name} waits for marks, and without detection no port marks: no rate will ever change");
+            let what = format!("rate_control {name} needs marks, but no port marks without a detection: no rate ever changes");
             warn(what, detections(|d| !matches!(d, Detection::None) && !d.sends_cnms() && !d.has_states()));
         }
         _ => {}
@@ -156,12 +161,12 @@ pub(crate) fn warn_of_cnms(
     let custom = matches!(rate_control, RateControlKind::Custom(_));
     if detection.sends_cnms() && !rate_control.wants_quantized() && !custom {
         warn(
-            format!("detection {name} sends CNMs with a value, which rate_control {rate_name} does not use"),
+            format!("detection {name} sends CNMs with a value, which rate_control {rate_name} ignores"),
             rate_controls(RateControlKind::wants_quantized),
         );
     } else if !detection.sends_cnms() && rate_control.wants_quantized() && !custom {
         warn(
-            format!("rate_control {rate_name} waits for values that detection {name} never sends: no rate will ever change"),
+            format!("rate_control {rate_name} needs CNMs with a value, which detection {name} never sends: no rate ever changes"),
             detections(Detection::sends_cnms),
         );
     }

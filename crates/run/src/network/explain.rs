@@ -1,14 +1,13 @@
-//! Why did this port stand still? The chain from a held port back to its root.
+//! The chain from a paused port back to its root.
 //!
-//! A run is deterministic, so it needs no log: the explanation runs the scenario again up to the instant asked for, from its start or from a
-//! checkpoint, with the probe that notes who fills the buffer whenever a port is held or slowed down, and follows
+//! A run is deterministic, so it needs no log. The explanation runs the scenario again up to the requested time, from its start or from a
+//! checkpoint. A probe records the contents of the buffer whenever a port is paused or slowed down. The explanation then follows
 //!
 //! ```text
-//!   port held since t0 -> the buffer it waits for, at t0 -> the egress most of it waits for -> held at t0? ...
+//!   port paused since t0 -> the buffer it waits for, at t0 -> the egress most of it waits for -> paused at t0? ...
 //! ```
 //!
-//! until an egress is free (it is simply asked for more than it can carry), the chain bites its tail (a deadlock), or
-//! the buffer is that of a host.
+//! until an egress is free (a bottleneck), a port comes a second time (a deadlock), or the buffer belongs to a host.
 
 mod message;
 
@@ -361,60 +360,76 @@ fn follow(scenario: &NetworkScenario, log: &Log, flows: &[FlowRecord], start: Po
     Explanation { at, steps, root }
 }
 
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, s) in self.steps.iter().enumerate() {
-            let how = match s.how {
-                How::Stopped => "could not send".to_owned(),
-                How::Slowed(r) => format!("was slowed down to {r}"),
-            };
-            writeln!(f, "{}. {} {how} since {} (priority {})", i + 1, s.port, s.since, s.priority)?;
-            let far = s.port.split("->").nth(1).unwrap_or("").split('#').next().unwrap_or("").to_owned();
-            if s.held.0 == 0 {
-                writeln!(f, "   {far} held nothing of what it had sent")?;
-                continue;
-            }
-            let list = |items: Vec<String>| {
-                let more = items.len().saturating_sub(4);
-                let mut text = items.into_iter().take(4).collect::<Vec<_>>().join(", ");
-                if more > 0 {
-                    text.push_str(&format!(" and {more} more"));
-                }
-                text
-            };
-            writeln!(
-                f,
-                "   {far} held {} of what it had sent, waiting for {}",
-                s.held,
-                list(s.waiting_for.iter().map(|(p, b)| format!("{p} ({b})")).collect())
-            )?;
-            writeln!(f, "   from {}", list(s.flows.iter().map(|(n, a, b, bytes)| format!("flow {n} {a} to {b} ({bytes})")).collect()))?;
-        }
+/// Up to four of a list, and how many more there are.
+fn list(items: Vec<String>) -> String {
+    let more = items.len().saturating_sub(4);
+    let mut text = items.into_iter().take(4).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+impl Explanation {
+    /// The root in a line.
+    pub fn headline(&self) -> String {
+        let last = self.steps.last().map_or("", |s| s.port.as_str());
         match &self.root {
-            Root::NotHeld => writeln!(f, "The port was free to send at {}: no flow control held it or slowed it down.", self.at),
+            Root::NotHeld => format!("Not paused: at {} the port was free to send at full rate.", self.at),
             Root::Cycle { step, circle } => {
-                let (last, first) = (self.steps.last().map_or("", |s| &s.port), &self.steps[*step].port);
+                let ring: Vec<&str> = self.steps[*step..].iter().map(|s| s.port.as_str()).collect();
+                let ring = |verb: &str| format!("{} {verb} {}", ring.join(&format!(" {verb} ")), ring.first().unwrap_or(&""));
                 match circle {
-                    Circle::Deadlock => writeln!(f, "Root: a deadlock. {last} waits for {first} again; none of these ports can ever send."),
-                    Circle::Stopped => writeln!(
-                        f,
-                        "Root: a circle. {last} waits for {first} again: none of these ports can send before the next one does. The deadlock detector, where \
-                         it is on (run.deadlock_interval), has found no deadlock among them."
-                    ),
-                    Circle::Slowed => {
-                        writeln!(
-                            f,
-                            "Root: a circle. {last} waits for {first} again: these ports slow each other down, and all that are slowed still send."
-                        )
+                    Circle::Deadlock => format!("Deadlock: {}. None of these ports can send again.", ring("waits for")),
+                    Circle::Stopped => {
+                        format!("Circle: {}. The detector found no deadlock, or is off (run.deadlock_interval).", ring("waits for"))
                     }
+                    Circle::Slowed => format!("Circle: {}. All of these ports still send.", ring("is slowed down by")),
                 }
             }
             Root::Bottleneck { port, rate, ingresses } => {
-                writeln!(f, "Root: {port} was free to send at {rate}; up to {ingresses} ports of its switch ask it for more than that.")
+                format!("Root: {port} is the bottleneck: up to {ingresses} ports send to it and exceed its {rate}.")
             }
             Root::FarEnd => {
-                writeln!(f, "Root: the far end of {}, which is a host or held nothing then.", self.steps.last().map_or("", |s| &s.port))
+                format!("Root: {}, the far end of {last}: it is a host, or held none of the port's frames.", far_end(last))
             }
         }
+    }
+}
+
+/// The node to which a port sends.
+fn far_end(port: &str) -> &str {
+    port.split("->").nth(1).unwrap_or("").split('#').next().unwrap_or("")
+}
+
+impl fmt::Display for Explanation {
+    /// The root, then every step from the port to it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.headline())?;
+        for (i, s) in self.steps.iter().enumerate() {
+            let how = match s.how {
+                How::Stopped => "paused".to_owned(),
+                How::Slowed(r) => format!("slowed down to {r}"),
+            };
+            write!(f, "\n{}. {} has been {how} since {} (priority {}).", i + 1, s.port, s.since, s.priority)?;
+            let far = far_end(&s.port);
+            if s.held.0 == 0 {
+                write!(f, "\n   {far} then held no frame from it.")?;
+                continue;
+            }
+            // The sum is that of the parts: a single part needs no number of its own.
+            let out = match &s.waiting_for[..] {
+                [(port, _)] => format!("all for {port}"),
+                several => format!("for {}", list(several.iter().map(|(p, b)| format!("{p} ({b})")).collect())),
+            };
+            let flows = match &s.flows[..] {
+                [(n, from, to, _)] => format!("all of flow {n} ({from} to {to})"),
+                several => {
+                    format!("of {}", list(several.iter().map(|(n, a, b, bytes)| format!("flow {n} {a} to {b} ({bytes})")).collect()))
+                }
+            };
+            write!(f, "\n   {far} then held {} from it, {out}, {flows}.", s.held)?;
+        }
+        writeln!(f)
     }
 }

@@ -311,10 +311,13 @@ impl NetworkScenario {
         self.flows.jobs.as_ref().is_some_and(|j| j.are_streamed())
     }
 
-    /// Refuses what asks for every flow of a run whose messages are not kept.
-    pub(crate) fn keeps_flows(&self) -> Result<(), ParamError> {
+    /// Refuses a question about single flows of a run that does not keep its messages.
+    ///
+    /// # Errors
+    /// The job is streamed.
+    pub fn keeps_flows(&self) -> Result<(), ParamError> {
         if self.is_streamed() {
-            let what = "the messages of a streamed job are not kept to be asked about";
+            let what = "a run does not keep the messages of a streamed job";
             return Err(ParamError::new("job.stream", what, "run it without stream = true, or a part of the trace"));
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Drains that may stop for longer than the thresholds of a flow control bear whose lowest rate is not zero
-//! ([`Standstill`]): a warning where this very scenario can have such a standstill, and none where it cannot.
+//! Buffers that can be blocked longer than a flow control tolerates whose lowest rate is not zero ([`Standstill`]). Only a scenario that
+//! can block a buffer gets the warning.
 
 use xoff_analysis::cbd::{self, Rule, Traffic};
 use xoff_mech::LinkFacts;
@@ -15,7 +15,7 @@ use xoff_workload::Flows;
 /// Flows and links up to which the routes are examined for a cycle before the run.
 const SMALL: usize = 2_000;
 
-/// Parts of a scenario that decide whether a drain can stop.
+/// Parts of a scenario that decide whether a buffer can be blocked.
 pub(crate) struct Drains<'a> {
     pub topology: &'a Topology,
     pub flows: &'a Flows,
@@ -24,7 +24,7 @@ pub(crate) struct Drains<'a> {
     pub duration: Span,
 }
 
-/// Warns of every kind of link whose thresholds bear less than the standstills of the run.
+/// Warns about every kind of link whose buffer can be blocked longer than its thresholds tolerate.
 pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowControl)], warnings: &mut Problems) {
     let short = |(link, fc): &(LinkFacts, FlowControl)| {
         let s = fc.standstill(link)?;
@@ -37,13 +37,11 @@ pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowCon
     }
     let Some(why) = drains.may_stop(links) else { return };
     for (link, s, longest) in short {
-        let what = format!(
-            "{name} on {} links: {} goes on while a drain stands still, and after {longest} of it frames are lost; {why}",
-            link.rate, s.lowest
-        );
+        let lost = if longest == Span::ZERO { "at once".to_owned() } else { format!("after {longest}") };
+        let what =
+            format!("{name} on {} links keeps sending {} into a blocked buffer, so frames can be lost {lost}: {why}", link.rate, s.lowest);
         let hint = format!(
-            "for a standstill of the whole run, {}: flow_control.bm = \"{}B\" and switch.buffer = \"{}B\"; or a flow control that stops its \
-             senders",
+            "to lose none in {}, set flow_control.bm = \"{}B\" and switch.buffer = \"{}B\", or use a flow control that pauses its senders",
             drains.duration,
             s.b_m.0,
             (s.b_m + s.room(drains.duration)).0
@@ -53,12 +51,12 @@ pub(crate) fn warn(name: &str, drains: &Drains<'_>, links: &[(LinkFacts, FlowCon
 }
 
 impl Drains<'_> {
-    /// Reason why a buffer of this network may not drain for long; `None`: nothing here stops one.
+    /// Reason for which a buffer of this network may be blocked for long; `None`: there is none.
     fn may_stop(&self, links: &[(LinkFacts, FlowControl)]) -> Option<String> {
         self.starved().or_else(|| self.slow_egress(links)).or_else(|| self.cycle())
     }
 
-    /// Strict scheduling, and flows of a higher priority beside lower ones.
+    /// Strict scheduling, and flows of more than one priority.
     fn starved(&self) -> Option<String> {
         let mut priorities: Vec<u8> = self.flows.flows.iter().map(|f| f.priority).collect();
         priorities.extend(self.flows.jobs.iter().flat_map(|j| &j.jobs).filter(|j| j.flows() > 0).map(|j| j.priority));
@@ -67,7 +65,7 @@ impl Drains<'_> {
         priorities.dedup();
         let strict = matches!(self.scheduler, SchedulerKind::Strict);
         let (&low, &high) = priorities.first().zip(priorities.last())?;
-        (strict && low < high).then(|| format!("here priority {high} can starve priority {low} under scheduler = \"strict\""))
+        (strict && low < high).then(|| format!("priority {high} can starve priority {low} under scheduler = \"strict\""))
     }
 
     /// An egress that drains less than what the others of its switch send at their lowest rates.
@@ -81,7 +79,7 @@ impl Drains<'_> {
             let all: u64 = floors.iter().sum();
             if let Some(p) = (0..node.ports.len()).find(|&p| rate(p).0 < all - floors[p]) {
                 let (port, rest) = (t.port_name(n as u32, p as u16), Rate(all - floors[p]));
-                return Some(format!("here {port} drains {}, less than the {rest} that the other ports bring at least", rate(p)));
+                return Some(format!("{port} drains {}, and the other ports bring at least {rest}", rate(p)));
             }
         }
         None
@@ -99,6 +97,6 @@ impl Drains<'_> {
         let given = Traffic::Flows { flows: &flows, paths: &self.flows.paths };
         let traffic = if self.flows.loops.is_empty() { given } else { Traffic::AllPairs };
         let cyclic = cbd::is_cyclic(t, &Rule::of(self.routing), traffic);
-        cyclic.then(|| "here buffers depend on each other in a cycle (xoff check names it)".to_owned())
+        cyclic.then(|| "the buffers of this topology form a cycle (see xoff check)".to_owned())
     }
 }

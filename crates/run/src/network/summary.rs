@@ -12,7 +12,7 @@ use crate::network::NetworkScenario;
 /// A run in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Reason for the end, one clause.
+    /// When and why it ended: `stopped at 20 ms (run.duration)`.
     pub ended: String,
     /// Items that have an end and did not reach it: `4 of 4 flows`.
     pub incomplete: Option<String>,
@@ -22,7 +22,22 @@ pub struct Summary {
     pub inactive: Vec<String>,
 }
 
+/// Start of a sentence about a deadlock.
+const DEADLOCK: &str = "deadlock: ";
+/// Sentence of a run without a deadlock.
+const NO_DEADLOCK: &str = "no deadlock";
+
 impl Summary {
+    /// Mechanisms that took effect. A deadlock is part of the verdict.
+    pub fn active_mechanisms(&self) -> Vec<&str> {
+        self.active.iter().map(String::as_str).filter(|text| !text.starts_with(DEADLOCK)).collect()
+    }
+
+    /// Mechanisms that never triggered. The absence of a deadlock is part of the verdict.
+    pub fn inactive_mechanisms(&self) -> Vec<&str> {
+        self.inactive.iter().map(String::as_str).filter(|text| *text != NO_DEADLOCK).collect()
+    }
+
     /// From what happened.
     pub fn of(s: &NetworkScenario, o: &Outcome, verdict: &Verdict) -> Summary {
         let incomplete = verdict.parts().work.incomplete_words();
@@ -50,12 +65,12 @@ impl Summary {
                 sum.active.push(format!("{} marked {} frames", s.detection, grouped(ce)));
             } else {
                 let longest = o.ports.iter().flatten().map(|p| p.egress_bytes_max).max().unwrap_or(0);
-                sum.inactive.push(format!("{} marked nothing: no egress queue grew beyond {}", s.detection, Bytes(longest)));
+                sum.inactive.push(format!("{} marked no frame: the longest egress queue was {}", s.detection, Bytes(longest)));
             }
         }
         if s.rate_control != "none" {
             if o.rate_changes > 0 {
-                sum.active.push(format!("{} changed rates of flows {} times", s.rate_control, grouped(o.rate_changes)));
+                sum.active.push(format!("{} changed flow rates {} times", s.rate_control, grouped(o.rate_changes)));
             } else {
                 let why = match () {
                     _ if ce + ue == 0 && s.model.rate_control.reads_marks() => ": no mark reached a receiver",
@@ -75,12 +90,7 @@ impl Summary {
         sum.links(s, o);
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
-            sum.active.push(format!(
-                "deadlock: {} closed at {}; {} ports could not transmit any more when it was detected",
-                names.join(" waits for "),
-                d.closed,
-                d.stuck_ports
-            ));
+            sum.active.push(format!("{DEADLOCK}{} closed at {}; {} ports are stuck", names.join(" waits for "), d.closed, d.stuck_ports));
         }
         if verdict.parts().deadlock == Deadlock::None {
             sum.inactive.push(sum_no_deadlock(s, o));
@@ -155,18 +165,18 @@ impl Summary {
         const NAMED: usize = 4;
         let Some(c) = s.watchdog() else { return };
         if o.storms.is_empty() {
-            self.inactive.push(format!("the watchdog found no storm: no queue was held for {} at looks {} apart", c.detect, c.poll));
+            self.inactive.push(format!("the watchdog found no storm: no queue was paused for {} (polls every {})", c.detect, c.poll));
             return;
         }
         for storm in o.storms.iter().take(NAMED) {
             let port = s.topology.port_name(storm.node, storm.port);
-            let over = storm.over.map_or("still stormed at the end".to_owned(), |t| format!("restored at {t}"));
+            let over = storm.over.map_or("not restored before the end".to_owned(), |t| format!("restored at {t}"));
             let discarded = match storm.discarded.total() {
                 0 => String::new(),
                 n => format!(", {} frames discarded", grouped(n)),
             };
             self.active.push(format!(
-                "watchdog ({}): {port}, priority {}, held since {}, found at {}, {over}{discarded}",
+                "watchdog ({}): {port}, priority {}, paused since {}, found at {}, {over}{discarded}",
                 c.action.word(),
                 storm.priority,
                 storm.since,
@@ -218,7 +228,7 @@ impl Summary {
                 (ports().map(|p| p.ingress_bytes_max).max().unwrap_or(0), ports().map(|p| p.egress_bytes_max).max().unwrap_or(0));
             let (ingress, egress) = (Bytes(ingress), Bytes(egress));
             self.inactive
-                .push(format!("{} sent no CNM: no ingress buffer grew beyond {ingress}, no egress queue beyond {egress}", s.detection));
+                .push(format!("{} sent no CNM: the fullest ingress buffer had {ingress}, the longest egress queue {egress}", s.detection));
             return;
         }
         let (at_ingress, at_egress) = (o.cnms.values().filter(|n| n.ingress > 0).count(), o.cnms.values().filter(|n| n.egress > 0).count());
@@ -236,17 +246,17 @@ impl Summary {
         ));
     }
 
-    /// Frames that found a buffer full although their flow control promises room for them: its lowest rate went on.
+    /// Frames that found a buffer full although their flow control promises room for them: it sent at its lowest rate.
     fn standstill(&mut self, s: &NetworkScenario, o: &Outcome) {
         if o.lost.buffer_full.data == 0 {
             return;
         }
         for (link, stop) in s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?))) {
             self.active.push(format!(
-                "{} still lets {} through on {} links while a drain stands still, and the buffer suffices for {} of that only",
+                "{} never pauses: {} links keep sending {} into a blocked buffer, which has room for {} of that",
                 s.flow_control,
-                stop.lowest,
                 link.rate,
+                stop.lowest,
                 stop.longest(link.buffer)
             ));
         }
@@ -263,7 +273,7 @@ impl Summary {
             .max_by_key(|&(n, p)| (o.ports[n][p].ingress_bytes_max, std::cmp::Reverse((n, p))));
         let peak = fullest.map_or_else(String::new, |(n, p)| {
             let peer = s.topology.nodes[n].ports[p];
-            format!("fullest ingress {} with {}", s.topology.port_name(peer.peer, peer.peer_port), Bytes(o.ports[n][p].ingress_bytes_max))
+            format!("fullest ingress {}, {}", s.topology.port_name(peer.peer, peer.peer_port), Bytes(o.ports[n][p].ingress_bytes_max))
         });
         // Each port beside its own link: what slows a fast one may be far above what the slowest link carries.
         let line = |n: usize, p: usize| s.topology.links[s.topology.nodes[n].ports[p].link as usize].rate;
@@ -278,23 +288,23 @@ impl Summary {
         if pauses > 0 {
             let longest = worst(|p| p.paused_ps);
             self.active.push(format!(
-                "{} stopped ports {} times, the worst for {longest} in total ({messages} messages; {peak})",
+                "{} paused ports {} times, one of them for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
                 grouped(pauses),
             ));
         } else if holds > 0 {
             let longest = worst(|p| p.blocked_ps);
             self.active.push(format!(
-                "{} let frames wait {} times, at the worst port for {longest} in total ({messages} messages; {peak})",
+                "{} blocked frames {} times, at one port for {longest} in total ({messages} messages; {peak})",
                 s.flow_control,
                 grouped(holds),
             ));
         } else if let Some(lowest) = slowed {
             self.active.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
         } else if any && s.model.flow_control.iter().any(|(_, fc)| fc.per_flow()) {
-            self.active.push(format!("{} paused flows, and no port stood still for it ({messages} messages; {peak})", s.flow_control));
+            self.active.push(format!("{} paused single flows, and no whole port ({messages} messages; {peak})", s.flow_control));
         } else {
-            self.inactive.push(format!("{} held nothing back ({messages} messages; {peak})", s.flow_control));
+            self.inactive.push(format!("{} paused nothing ({messages} messages; {peak})", s.flow_control));
         }
     }
 }
@@ -310,23 +320,20 @@ fn sum_no_deadlock(s: &NetworkScenario, o: &Outcome) -> String {
         .min();
     match slowest {
         Some((rate, n, p)) if rate.0 < 1_000_000 => {
-            format!(
-                "no deadlock; slow progress, though: {} was allowed no more than {rate} at times",
-                s.topology.port_name(n as u32, p as u16)
-            )
+            format!("{NO_DEADLOCK}, but slow progress: {} was slowed down to {rate}", s.topology.port_name(n as u32, p as u16))
         }
-        _ => "no deadlock".into(),
+        _ => NO_DEADLOCK.into(),
     }
 }
 
 fn ended(s: &NetworkScenario, o: &Outcome) -> String {
     match o.ended {
-        Ended::TimeUp => format!("the simulated time of {} was over", o.now),
-        Ended::Quiet => format!("nothing was left to happen at {}", o.now),
-        Ended::FlowsDone if o.flows_total() == 1 => format!("the flow was complete at {}", o.now),
-        Ended::FlowsDone => format!("all {} flows were complete at {}", grouped(o.flows_total()), o.now),
-        Ended::Deadlock => format!("a deadlock was found at {} and run.stop_on_deadlock is set", o.now),
+        Ended::TimeUp => format!("stopped at {} (run.duration)", o.now),
+        Ended::Quiet => format!("ended at {}: no event was left", o.now),
+        Ended::FlowsDone if o.flows_total() == 1 => format!("ended at {}: the flow is complete", o.now),
+        Ended::FlowsDone => format!("ended at {}: all {} flows are complete", o.now, grouped(o.flows_total())),
+        Ended::Deadlock => format!("stopped at {}: deadlock (run.stop_on_deadlock)", o.now),
         Ended::Interrupted => format!("interrupted at {} of {}", o.now, s.until),
-        Ended::RecorderFailed => format!("the tables could not be written at {}", o.now),
+        Ended::RecorderFailed => format!("failed at {}: the tables could not be written", o.now),
     }
 }

@@ -7,7 +7,7 @@ use super::NetworkScenario;
 use super::summary::Summary;
 
 impl Summary {
-    /// A sentence for each host with a fault. A host without one takes in what comes, so that all stops of the port before it are of its faults.
+    /// A sentence for each host with a fault. A host without a fault accepts every frame, so that all pauses of the port before it are due to faults.
     pub(super) fn faults(&mut self, s: &NetworkScenario, o: &Outcome) {
         let m = &s.model;
         let mut hosts: Vec<u32> = m.storms.iter().map(|f| f.host).chain(m.slow_receivers.iter().map(|f| f.host)).collect();
@@ -29,24 +29,24 @@ impl Summary {
             let freed = o.storms.iter().any(|found| (found.node, found.port) == (peer.peer, peer.peer_port));
             match held(totals, s.topology.links[peer.link as usize].rate, freed) {
                 Some(how) => self.active.push(format!("{what}: {port} {how}")),
-                None => self.inactive.push(format!("{what} held nothing: no frame waited for it at {port}")),
+                None => self.inactive.push(format!("{what} paused nothing: no frame waited for it at {port}")),
             }
         }
     }
 }
 
-/// Restraint of a port; `None`: none. A queue that the watchdog released waits no longer, whatever its peer does.
+/// How a port was paused; `None`: not at all. A queue that the watchdog freed sends, whatever its peer does.
 fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
     let frames = match t.blocks {
         _ if freed => ", until the watchdog freed it".to_owned(),
         0 => ", while no frame waited".to_owned(),
-        n => format!(", and frames waited {}, {} in total", times(n), Span(t.blocked_ps)),
+        n => format!(", and blocked frames {}, for {} in total", times(n), Span(t.blocked_ps)),
     };
     match t.pauses {
         0 if t.blocks == 0 => t.allowed_min.filter(|r| *r < line).map(|rate| format!("was slowed down to {rate}")),
-        0 if freed => Some(format!("had frames that waited {}{frames}", times(t.blocks))),
-        0 => Some(format!("had frames that waited {}, {} in total", times(t.blocks), Span(t.blocked_ps))),
-        n => Some(format!("was stopped {}, for {} in total{frames}", times(n), Span(t.paused_ps))),
+        0 if freed => Some(format!("blocked frames {}{frames}", times(t.blocks))),
+        0 => Some(format!("blocked frames {}, for {} in total", times(t.blocks), Span(t.blocked_ps))),
+        n => Some(format!("was paused {}, for {} in total{frames}", times(n), Span(t.paused_ps))),
     }
 }

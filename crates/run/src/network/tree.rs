@@ -1,19 +1,21 @@
-//! The congestion tree at a time: which ports are its roots, which its leaves, who causes it and who only suffers.
+//! The congestion tree at a time: roots, leaves, flows that cause it, and flows that only suffer.
 //!
 //! ```text
-//!   root: a congested port      <- leaf: an undetermined port whose frames wait for it  <- leaf  <- a host that is held
+//!   root: a congested port      <- leaf: an undetermined port whose frames wait for it  <- leaf  <- a paused host
 //!   culprit: a flow through a root          victim: a flow through leaves only
 //! ```
 //!
-//! After TCD (SIGCOMM'21), section 3.2 and Fig. 5. A run is deterministic, so it needs no log: it is run again up to the
-//! time asked for. The states are those of its own detectors.
+//! After TCD (SIGCOMM'21), section 3.2 and Fig. 5. A run is deterministic, so it needs no log: it is repeated up to the
+//! requested time. The states are those of its own detectors. Without such a detector the tree shows which ports are paused and what
+//! they wait for, as the report does ([`World::waiters`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xoff_mech::detection::{Detection, Mark, PortState};
+use xoff_mech::detection::{Mark, PortState};
 use xoff_params::ParamError;
-use xoff_sim::{Ended, FlowRecord, PortNow, World};
+use xoff_sim::{Ended, FlowRecord, PortNow, Waiter, World};
+use xoff_topology::{NodeKind, PortNumbers};
 use xoff_units::{Bytes, Time};
 
 use crate::network::NetworkScenario;
@@ -28,8 +30,12 @@ pub enum Role {
     Root,
     /// Flow control switches it off and on; the cause lies further on.
     Leaf,
-    /// A host that is held now.
+    /// A host that is paused now.
     Host,
+    /// Paused or slowed down now, with frames that wait at its far end; no detector has a state for it.
+    Paused,
+    /// Free to send, and others wait for it; no detector has a state for it.
+    Free,
 }
 
 /// A port of the tree.
@@ -75,20 +81,17 @@ pub struct Tree {
     pub culprits: Vec<Member>,
     /// Flows under way through leaves and no root.
     pub victims: Vec<Member>,
+    /// Detection that has no states, so that only pauses are known; `None`: the detector distinguishes congested ports.
+    pub stateless: Option<String>,
 }
 
 /// Finds the congestion trees at `at`.
 ///
 /// # Errors
-/// A detection without states of ports, a time after the end of the run, and a network that cannot be built.
+/// A time after the end of the run, and a network that cannot be built.
 pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMut(Time) -> bool) -> Result<Tree, ParamError> {
     if at > scenario.until {
         return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
-    }
-    if !scenario.model.detection.has_states() {
-        let what = format!("detection '{}' does not distinguish congested from undetermined ports", scenario.detection);
-        let hint = format!("{} and run again", crate::network::conditions::detections(Detection::has_states));
-        return Err(ParamError::new("detection", what, hint));
     }
     scenario.keeps_flows()?;
     let mut model = scenario.model();
@@ -96,9 +99,47 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     model.fast_forward = false; // the state is read at a time of its own
     let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut model)?;
     world.drive(at, |w| look(w.now()));
+    if !scenario.model.detection.has_states() {
+        let waiters = world.waiters();
+        let queue: Vec<u32> = world.sample_ports().iter().map(|p| p.egress_bytes).collect();
+        world.finish(Ended::TimeUp);
+        return Ok(pauses(scenario, at, &waiters, &queue));
+    }
     let (ports, flows) = (world.congested_ports(), world.flows_now());
     world.finish(Ended::TimeUp);
     Ok(grow(scenario, at, &ports, &flows))
+}
+
+/// The paused ports, and the ports for which their frames wait; `queue`: bytes that wait to leave, by number of the port.
+fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> Tree {
+    let t = &s.topology;
+    let ports = PortNumbers::new(t);
+    // Paused ports first, then the free ones for which they wait.
+    let mut places: Vec<(u32, u8)> = waiters.iter().map(|w| (w.port.0, w.priority)).collect();
+    let mut place: BTreeMap<(u32, u8), usize> = places.iter().enumerate().map(|(i, &p)| (p, i)).collect();
+    let mut branches = Vec::new();
+    for w in waiters {
+        let mut by_port = BTreeMap::<u32, u64>::new();
+        w.behind.iter().for_each(|&(out, _, bytes)| *by_port.entry(out.0).or_default() += bytes);
+        let mut waits_for = Vec::new();
+        for (out, bytes) in by_port {
+            let next = *place.entry((out, w.priority)).or_insert_with(|| {
+                places.push((out, w.priority));
+                places.len() - 1
+            });
+            waits_for.push((next, Bytes(bytes)));
+        }
+        waits_for.sort_by_key(|&(i, bytes)| (std::cmp::Reverse(bytes), i));
+        branches.push((Role::Paused, w.since.is_some(), waits_for));
+    }
+    branches.resize(places.len(), (Role::Free, false, Vec::new()));
+    let branch = |((role, held, waits_for), (number, priority)): ((Role, bool, Vec<(usize, Bytes)>), (u32, u8))| {
+        let (node, port) = ports.place(number);
+        let role = if role == Role::Paused && t.nodes[node as usize].kind == NodeKind::Host { Role::Host } else { role };
+        Branch { port: t.port_name(node, port), priority, role, queue: Bytes(queue[number as usize].into()), held, waits_for }
+    };
+    let branches = branches.into_iter().zip(places).map(branch).collect();
+    Tree { at, branches, culprits: Vec::new(), victims: Vec::new(), stateless: Some(s.detection.to_owned()) }
 }
 
 fn role(p: &PortNow) -> Role {
@@ -138,7 +179,7 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
         waits_for.sort_by_key(|&(i, bytes)| (std::cmp::Reverse(bytes), i));
         Branch { port: t.port_name(p.node, p.port), priority: p.priority, role: role(p), queue: p.queue, held: p.held, waits_for }
     };
-    let mut tree = Tree { at, branches: ports.iter().map(branch).collect(), culprits: Vec::new(), victims: Vec::new() };
+    let mut tree = Tree { at, branches: ports.iter().map(branch).collect(), culprits: Vec::new(), victims: Vec::new(), stateless: None };
     for (n, path) in &paths {
         let f = &flows[*n as usize];
         let met = |wanted: Role| path.iter().any(|&h| place.get(&(h, f.flow.priority)).is_some_and(|&i| role(&ports[i]) == wanted));
@@ -175,19 +216,44 @@ impl Tree {
         (0..self.branches.len()).filter(|&c| self.parent(c) == Some(i)).collect()
     }
 
+    /// The first branch of the circle to which a branch leads that has no base.
+    fn on_circle(&self, mut i: usize) -> usize {
+        let mut passed = Vec::new();
+        while !passed.contains(&i) {
+            passed.push(i);
+            let Some(next) = self.parent(i) else { break };
+            i = next;
+        }
+        i
+    }
+
+    /// State of a branch in words.
+    pub fn state(&self, i: usize) -> String {
+        let b = &self.branches[i];
+        let behind = match b.waits_for.iter().map(|w| w.1.0).sum::<u64>() {
+            0 => String::new(),
+            bytes => format!(", {} wait at its far end", Bytes(bytes)),
+        };
+        let now = if b.held { ", paused now" } else { "" };
+        match b.role {
+            Role::Root => format!("congested, {} queued{now}", b.queue),
+            Role::Leaf => format!("undetermined, {} queued{now}", b.queue),
+            Role::Host if self.stateless.is_none() => "paused host".into(),
+            Role::Host | Role::Paused if b.held => format!("paused{behind}"),
+            Role::Host | Role::Paused => format!("slowed down{behind}"),
+            Role::Free => format!("free to send, {} queued", b.queue),
+        }
+    }
+
     fn write(&self, f: &mut fmt::Formatter<'_>, i: usize, indent: &str, seen: &mut Vec<usize>) -> fmt::Result {
         let b = &self.branches[i];
-        let what = match b.role {
-            Role::Root => "congested",
-            Role::Leaf => "undetermined",
-            Role::Host => "held host",
-        };
-        let held = if b.held && b.role != Role::Host { ", held now" } else { "" };
-        let queue = if b.role == Role::Host { String::new() } else { format!(", {} wait", b.queue) };
-        writeln!(f, "{} (priority {}): {what}{queue}{held}", b.port, b.priority)?;
+        writeln!(f, "{} (priority {}): {}", b.port, b.priority, self.state(i))?;
         seen.push(i);
         let children: Vec<usize> = self.children(i).into_iter().filter(|c| !seen.contains(c)).collect();
         for (k, &c) in children.iter().enumerate() {
+            if seen.contains(&c) {
+                continue;
+            }
             let (here, below) = if k + 1 == children.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             write!(f, "{indent}{here}")?;
             self.write(f, c, &format!("{indent}{below}"), seen)?;
@@ -212,10 +278,11 @@ fn members(f: &mut fmt::Formatter<'_>, title: &str, members: &[Member]) -> fmt::
 
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states = if self.stateless.is_some() { "paused or slowed down" } else { "congested, undetermined or paused" };
         if self.branches.is_empty() {
-            return writeln!(f, "At {} no port is congested, undetermined or held.", self.at);
+            return writeln!(f, "At {} no port is {states}.", self.at);
         }
-        writeln!(f, "At {}, each port above those whose frames wait for it:", self.at)?;
+        writeln!(f, "At {}, below each port the ports that wait for it:\n", self.at)?;
         let mut seen = Vec::new();
         for base in self.bases() {
             self.write(f, base, "", &mut seen)?;
@@ -223,15 +290,23 @@ impl fmt::Display for Tree {
         // Ports that wait for each other in a circle have no base.
         for i in 0..self.branches.len() {
             if !seen.contains(&i) {
-                write!(f, "(in a circle) ")?;
-                self.write(f, i, "", &mut seen)?;
+                let first = self.on_circle(i);
+                writeln!(f, "A circle: {} waits for the last port of its branch.", self.branches[first].port)?;
+                self.write(f, first, "", &mut seen)?;
             }
         }
+        if let Some(detection) = &self.stateless {
+            return writeln!(
+                f,
+                "\nPauses only: detection \"{detection}\" does not tell congested from undetermined ports; detection.kind = \"tcd\" does."
+            );
+        }
+        writeln!(f)?;
         members(f, "Culprits (flows through a congested port)", &self.culprits)?;
         members(f, "Victims (flows through undetermined ports only)", &self.victims)?;
         let mismarked = self.victims.iter().filter(|m| m.ce_frames > 0).count();
         if mismarked > 0 {
-            writeln!(f, "{mismarked} of the victims have frames marked CE: by a port that was congested before, or wrongly")?;
+            writeln!(f, "{mismarked} of the victims have frames marked CE: a port was congested before, or marked them wrongly")?;
         }
         Ok(())
     }

@@ -107,20 +107,20 @@ impl Log {
 
 impl fmt::Display for MessageExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Flow {}, {} to {}, under way from {} to {}.", self.flow, self.src, self.dst, self.from, self.to)?;
+        writeln!(f, "Flow {}, {} to {}, took from {} to {}.", self.flow, self.src, self.dst, self.from, self.to)?;
         if !self.path.is_empty() {
             writeln!(f, "Path: {}", self.path.join(", "))?;
         }
         match &self.chain {
             Some(chain) => {
                 let first = chain.steps.first().map_or("", |s| &s.port);
-                writeln!(f, "{first} was held back for {} of it. At {}:", self.restrained, chain.at)?;
+                writeln!(f, "{first} was paused or slowed down for {} of that time. At {}:", self.restrained, chain.at)?;
                 write!(f, "{chain}")?;
             }
-            None => writeln!(f, "No port of its path was stopped or slowed down by flow control meanwhile.")?,
+            None => writeln!(f, "Flow control paused or slowed down no port of its path in that time.")?,
         }
         let Some((port, with)) = &self.shared else {
-            return writeln!(f, "No flow of another host went through a port of its path meanwhile.");
+            return writeln!(f, "No flow of another host used a port of its path in that time.");
         };
         let mut list: Vec<String> = with.iter().take(LISTED_MAX).map(|(n, a, b)| format!("flow {n} {a} to {b}")).collect();
         list.extend((with.len() > LISTED_MAX).then(|| format!("{} more", with.len() - LISTED_MAX)));
