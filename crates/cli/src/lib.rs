@@ -265,6 +265,9 @@ fn unparsed(e: &clap::Error) -> Problem {
     if hints.is_empty() && !usage.is_empty() {
         hints.push(format!("usage: {usage}"));
     }
+    if hints.is_empty() && of.is_empty() {
+        hints.push("--help describes all options".into());
+    }
     if !of.is_empty() {
         hints.push(format!("{} --help describes all options", of.join(" ")));
     }

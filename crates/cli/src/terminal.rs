@@ -115,7 +115,7 @@ pub fn draw(table: &Table) -> String {
     let mut table = bound(table);
     let drawn = |table: &mut Table, padding| {
         keep_words(table, padding);
-        table.lines().map(|l| l.trim_end().replace(BOUND, " ") + "\n").collect::<String>()
+        table.lines().map(|l| ruled(l.trim_end()).replace(BOUND, " ") + "\n").collect::<String>()
     };
     let wide = drawn(&mut table, 2);
     if wide.lines().all(|l| console::measure_text_width(l) <= columns().into()) {
@@ -123,6 +123,12 @@ pub fn draw(table: &Table) -> String {
     }
     table.column_iter_mut().skip(1).for_each(|c| _ = c.set_padding((0, 1)));
     drawn(&mut table, 1)
+}
+
+/// A line of a table; the rule below its heading ends with the terminal.
+fn ruled(line: &str) -> &str {
+    let end = line.char_indices().nth(columns().into()).filter(|_| line.chars().all(|c| c == '─' || c == '-'));
+    end.map_or(line, |(end, _)| &line[..end])
 }
 
 /// Stands for the space between a number and its unit, at which no line breaks.

@@ -14,7 +14,7 @@ use xoff_analysis::plan::{Answer as PlanAnswer, Plan, PlanInput, plan};
 use xoff_import::{End, Network, Profile, Wire};
 use xoff_scenario::{Problem, Problems};
 use xoff_topology::NodeKind;
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::Args;
 use crate::answer::{Answer, Exit};
@@ -230,8 +230,8 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
                 Some(_) => Verdict::Enough,
             };
             let cable = match wire {
-                Wire::Length(length) => length.to_string(),
-                Wire::Delay(delay) => delay.to_string(),
+                Wire::Length(length) => length.compact(),
+                Wire::Delay(delay) => delay.compact(),
             };
             if most.as_ref().is_none_or(|(h, _)| headroom.0 > *h) {
                 most = Some((headroom.0, plan.clone()));
@@ -316,12 +316,13 @@ fn words(headline: &str, bad: bool, answer: &PlanAnswer, (full, rows): (&[String
         out.push('\n');
     }
     let fails = |r: &&Row| matches!(r.verdict, Verdict::LosesFrames | Verdict::NotSet);
+    let cable = |r: &Row| r.cable.parse::<Length>().map_or_else(|_| r.cable.clone(), |length| length.to_string());
     let number = |b: Option<u64>| b.map_or("-".to_owned(), |b| b.to_string());
     if rows.iter().any(|r| fails(&r)) {
         let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Today [B]", "Lossless from [B]", "Set to [B]"]);
         for r in rows.iter().filter(fails) {
             let (today, least, set) = (number(r.today), number(Some(r.least.0)), number(Some(r.headroom.0)));
-            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &r.cable, &today, &least, &set]);
+            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &cable(r), &today, &least, &set]);
         }
         out += &format!("\nHeadroom to change:\n\n{}\n", terminal::bad(terminal::draw(&t).trim_end()));
     }
@@ -329,7 +330,7 @@ fn words(headline: &str, bad: bool, answer: &PlanAnswer, (full, rows): (&[String
         let mut t = terminal::table(["Switch", "Port", "Peer", "Rate", "Cable", "Today [B]", "Planned [B]", "Today's is"]);
         for r in rows.iter().filter(|r| !fails(r)) {
             let (today, planned) = (number(r.today), number(Some(r.headroom.0)));
-            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &r.cable, &today, &planned, r.verdict.words()]);
+            t.add_row([&r.switch, &r.port, &r.peer, &r.rate.to_string(), &cable(r), &today, &planned, r.verdict.words()]);
         }
         let title = if rows.iter().any(|r| fails(&r)) { "Other ports:" } else { "Headroom:" };
         out += &format!("\n{title}\n\n{}", terminal::draw(&t));
