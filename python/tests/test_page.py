@@ -293,7 +293,7 @@ def test_a_host_that_stops_its_switch_is_the_root(browser: Any, tmp_path: Path) 
         assert "L4->H7 paused since 101.1 us by H7, which buffers none of its frames" in o.page.inner_text("#tree")
     # The command has the same root at the same instant.
     explained = xoff("explain", str(out), "H0:L1", "733us").stdout
-    assert "L4->H7" in explained and "H7 held nothing of what it had sent" in explained, explained
+    assert "L4->H7" in explained and "H7 then held no frame from it" in explained, explained
 
 
 def test_the_ranks_of_a_job_are_those_of_its_table(browser: Any, tmp_path: Path) -> None:
