@@ -184,7 +184,7 @@ fn lists_of_sections() {
 #[test]
 fn an_owners_refusal_is_located_at_the_value() {
     let text = format!("{RING3}[flow_control]\nxoff = \"100KB\"\nxon = \"200KB\"\n");
-    one(&text, "s.toml:6:7: xon: 200KB lies above xoff, 100KB (expected xon <= xoff)");
+    one(&text, "s.toml:6:7: xon: 200 KB lies above xoff, 100 KB (expected xon <= xoff)");
     // Here the key itself is a default: the section is the place, and the default is named.
     let text = format!("{RING3}[flow_control]\nxoff = \"100KB\"\n");
     one(&text, "s.toml:4:2: flow_control.xon (default \"290KB\"): 290KB lies above xoff, 100KB (expected xon <= xoff)");
