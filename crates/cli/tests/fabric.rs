@@ -42,7 +42,7 @@ fn hosts_and_their_flows_are_reported() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     // The victim, flow 5: 7 Gb/s beside four flows that share 10 Gb/s.
     let victim = ran.out.lines().find(|l| l.contains("P14")).unwrap_or_default();
-    let rate: f64 = victim.split_whitespace().find_map(|w| w.strip_suffix("Gbps")).unwrap().parse().unwrap();
+    let rate = victim.split(" Gb/s").next().and_then(|t| t.split_whitespace().last()?.parse::<f64>().ok()).unwrap_or_default();
     assert!((rate - 7.0).abs() < 0.05, "{}", ran.out);
     let pause_only =
         xoff(&["run", &scenario("qcn-at-inputs.toml"), "--out", &out, "--set", "run.duration=20ms", "--set", "congestion_points=none"]);
