@@ -58,7 +58,7 @@ fn samples_are_read_as_the_reference_readers_do() {
             network.left_out.iter().filter_map(|w| w.strip_prefix("hosts without a link: ")).map(|l| l.split(", ").count()).sum::<usize>();
         assert_eq!((network.nodes.len() + idle, network.links.len()), (nodes.parse().unwrap(), links.parse().unwrap()), "{sample}");
         let mut count: BTreeMap<String, u32> = BTreeMap::new();
-        network.links.iter().for_each(|l| *count.entry(l.rate.unwrap().to_string()).or_default() += 1);
+        network.links.iter().for_each(|l| *count.entry(l.rate.unwrap().compact()).or_default() += 1);
         if !rates.is_empty() {
             let found: Vec<String> = count.iter().map(|(rate, n)| format!("{rate}x{n}")).collect();
             assert_eq!(&found, rates, "{sample}");
