@@ -58,10 +58,10 @@ fn collect(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for line in text.lines() {
         if line.starts_with('[') {
             section = line;
-        } else if section == "[dependencies]" {
-            if let Some(name) = line.strip_prefix("xoff-").and_then(|l| l.split(['.', ' ', '=']).next()) {
-                collect(&Path::new("..").join(name), found);
-            }
+        } else if section == "[dependencies]"
+            && let Some(name) = line.strip_prefix("xoff-").and_then(|l| l.split(['.', ' ', '=']).next())
+        {
+            collect(&Path::new("..").join(name), found);
         }
     }
 }
