@@ -12,7 +12,7 @@ use crate::terminal::{self, counted};
 use xoff_units::grouped;
 
 /// Sets of failures in the table; JSON has all.
-const ROWS_MAX: usize = 20;
+const ROWS_MAX: usize = 8;
 
 /// Whether these routes can deadlock.
 #[derive(JsonSchema, Serialize)]
