@@ -491,6 +491,6 @@ impl System for RetryLink {
     }
     fn why(&self, property: &str, _: &State) -> Option<&'static str> {
         (property == RECOVERS)
-            .then_some("left alone from here it does not come to rest, or used it carries less than half of what it could")
+            .then_some("without traffic from here on frames stay in the replay buffer, or with traffic the link carries less than half the line rate")
     }
 }

@@ -66,9 +66,9 @@ impl Stuck {
     /// In words.
     pub fn describe(self) -> &'static str {
         match self {
-            Stuck::NotAsNew => "left alone from here, the sender stays held or slower than on a new link",
-            Stuck::Stands => "used from here, with all going well, it carries less than half of what it could",
-            Stuck::BreaksLater => "used from here, with all going well, it loses a frame",
+            Stuck::NotAsNew => "without traffic from here on, the sender stays paused or slower than on a new link",
+            Stuck::Stands => "with traffic and no fault from here on, the link carries less than half the line rate",
+            Stuck::BreaksLater => "with traffic and no fault from here on, the link loses a frame",
         }
     }
 }
