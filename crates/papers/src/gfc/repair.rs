@@ -148,7 +148,7 @@ fn networks(large: &LargeScale, found: &mut Findings) {
         ));
         found.checks.push(Check::none(
             format!(
-                "Table 1, k = {k}: of these, networks in which such flows have no byte until 60 ms either ({} without)",
+                "Table 1, k = {k}: of these, networks in which such flows also receive no byte until 60 ms ({} without)",
                 for_good(Searched::GfcBuffer)
             ),
             "networks",

@@ -41,7 +41,7 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
             rows.push([slots.to_string(), flows.to_string(), Unit::Fraction.format(here), Unit::Fraction.format(expected)]);
             // Below a hundred expected ones the count itself scatters by more than that.
             if expected * f64::from(DRAWN) > 1_000.0 {
-                let what = format!("{flows} flows, {slots} slots: share that shares a slot with another flow");
+                let what = format!("{flows} flows, {slots} slots: flows that share a slot with another flow");
                 checks.push(Check::near(what, Unit::Fraction, here, expected, 0.1));
             }
         }

@@ -68,7 +68,7 @@ pub fn run_fig11(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .claimed(),
         Check::mean(
-            "bursty, load 0.05: delay with 8 hotspots less that of uniform traffic, over the same for smooth traffic",
+            "load 0.05: extra delay of 8 hotspots over uniform traffic, ratio of bursty to smooth traffic",
             Unit::None,
             Mean::ratio(&added(1, 0.05), &added(0, 0.05)),
             1.0,
@@ -203,7 +203,7 @@ fn less_discernible(name: &str, excess: Mean, small: [Mean; 2], low: impl Fn(&st
         .into_iter()
         .zip(small)
         .map(|(of, small)| {
-            let what = format!("{name}, load 0.5: delay that 8 hotspots add, over the same for {of} packets of 40 B (Fig. 11)");
+            let what = format!("{name}, load 0.5: delay that 8 hotspots add, relative to {of} packets of 40 B (Fig. 11)");
             Check::new(what, Unit::None, excess.mean / small.mean, f64::NEG_INFINITY, 1.0)
                 .interval(excess.low / small.high, excess.high / small.low)
                 .claimed()

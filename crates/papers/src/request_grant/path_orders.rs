@@ -67,7 +67,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .possible(-1.0, 1.0)
         };
         f.checks.push(more("a separate order less that", OWN, IN_TURN));
-        f.checks.push(more("separate control less that of control that travels with the data,", APART, IN_TURN));
+        f.checks.push(more("separate control minus in-band control,", APART, IN_TURN));
         for order in [OWN, RANDOM, OWN_APART] {
             f.checks.push(Check::mean(
                 format!("N = {n}, w = {w}: {}", ORDERS[order].0),

@@ -21,7 +21,7 @@ pub const PORTS: u32 = 64;
 pub const HOT_SWITCH: u32 = 7;
 
 /// Normalisation of loads, for the assumptions of entries.
-pub const LOAD: &str = "the load is that of an output that is no hotspot, as a share of its line rate. An input receives at most its \
+pub const LOAD: &str = "the load is that of an output without a hotspot, as a share of its line rate. An input receives at most its \
     line rate. With 8 hotspots of 2.5 the others can therefore be loaded up to (64 - 20)/56 = 0.786, the \"peak possible rate\" of Fig. \
     4.";
 

@@ -46,8 +46,14 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let values = |way: usize| results.values(all[i][way], |r| r.carried());
         let less = Mean::of(values(2).iter().zip(values(0)).map(|(one, turn)| one - turn));
         f.checks.push(
-            Check::mean(format!("{name}: throughput of one path per flow less that of round robin"), Unit::Fraction, less, -1.0, 0.0)
-                .possible(-1.0, 1.0),
+            Check::mean(
+                format!("{name}: throughput of one path per flow minus throughput of round robin"),
+                Unit::Fraction,
+                less,
+                -1.0,
+                0.0,
+            )
+            .possible(-1.0, 1.0),
         );
         f.checks.push(Check::mean(format!("{name}: carried, round robin"), Unit::Fraction, carried(i, 0), 0.9, 1.03));
     }

@@ -198,7 +198,7 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = vec![
         Check::new("N = 256, 40 B smooth: its w", Unit::None, at, 0.1, 0.9).claimed(),
         Check::mean(
-            "N = 256, 40 B smooth: lowest throughput less that of the other workloads",
+            "N = 256, 40 B smooth: lowest throughput minus lowest throughput of the other workloads",
             Unit::Fraction,
             smooth.less(others(&large)),
             -1.0,
@@ -207,7 +207,7 @@ pub fn run_worst(cx: &Context) -> Result<Findings, ReproduceError> {
         .possible(-1.0, 1.0)
         .claimed(),
         Check::mean(
-            "N = 64, 40 B smooth: lowest throughput less that of the other workloads",
+            "N = 64, 40 B smooth: lowest throughput minus lowest throughput of the other workloads",
             Unit::Fraction,
             small.lowest(0).0.less(others(&small)),
             -1.0,

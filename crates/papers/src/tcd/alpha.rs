@@ -54,7 +54,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         })
         .collect();
     let why = vec![format!(
-        "With 1.2, one congestion point and ingresses served round robin P2 is paused {} under A and {} under B ({} and {} under FIFO, \
+        "With 1.2, one congestion point and ingresses served round robin, P2 is paused as follows: {} under A and {} under B ({} and {} under FIFO, \
          {} and {} with one queue per ingress). With unchanged DCQCN it is paused {}: F1 is below its share before its backlog reaches \
          L0. Figs. 12 and 13 show P2 paused as in section 3.1, so that fig12 and fig13 use unchanged DCQCN.",
         stopped(&runs[2]),

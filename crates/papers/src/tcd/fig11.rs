@@ -68,7 +68,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             Check::none(format!("{name}: frames lost"), "frames", run.lost()),
         ]);
         sentences.push(format!(
-            "{name}: A0 sends from {} to {}. F0 UE at least {} meanwhile, at most {} outside; F1 CE at least {} meanwhile.",
+            "{name}: A0 sends from {} to {}. Within that time at least {} of F0 is UE, outside at most {}; within it at least {} of F1 is CE.",
             lab::time(from),
             lab::time(to),
             Unit::Fraction.format(least(&ue, &during)),
@@ -98,7 +98,8 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::steps("F1, CE", steps(&f1_ce)).colour(Colour::Vermilion).dashed()),
         );
     }
-    let notes = vec!["The 100 ms after A0's end count neither as inside nor as outside: F1's backlog leaves, and P0 is released.".into()];
+    let notes =
+        vec!["The 100 ms after A0's end count as neither inside nor outside, because F1's backlog still drains before P0 resumes.".into()];
     Ok(Findings { measured: sentences.join(" "), checks, figures: vec![figure], tables: vec![table], notes, ..Findings::default() })
 }
 

@@ -41,7 +41,7 @@ fn entry(cx: &Context, reading: Reading) -> Result<Findings, ReproduceError> {
             .claimed()
             .assuming(assumption(fabric)),
             Check::new(
-                format!("{name}: share of the time from then on in which P2 is in congestion"),
+                format!("{name}: share of the time after that CE in which P2 is in congestion"),
                 Unit::Fraction,
                 share(run, P2, PortState::Congestion, first_ce, lab::ps(run.outcome.now)),
                 0.95,

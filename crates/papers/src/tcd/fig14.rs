@@ -177,7 +177,7 @@ impl Sweeps {
         vec![
             format!(
                 "Epsilon is not the only cause of marks on victims. After a release T0 sends its backlog at line rate, and P2's queue, \
-                 above 200 KB, meanwhile neither drains nor grows. A sample one frame longer than the previous one counts as \
+                 above 200 KB, neither drains nor grows during that time. A sample one frame longer than the previous one counts as \
                  congestion. At epsilon 0.05 that happens in {} of {seeds} runs, at 0.01 in {}, at 0.2 in {}.",
                 at(&self.main, 0.05).runs,
                 at(&self.main, 0.01).runs,

@@ -109,10 +109,10 @@ fn entry(cx: &Context, control: &str, jobs: &[Job], assumed: &str) -> Result<(Fi
     let with = |c: Check| c.claimed().assuming(assumed);
     let mut checks = vec![
         with(Check::new("P2 is undetermined until", Unit::Picoseconds, s.released, lab::ms(0.5), lab::ms(4.0))),
-        with(Check::new("share of that time in which P2 is undetermined", Unit::Fraction, s.undetermined, 0.9, 1.0)),
-        with(Check::none("CE on B0 to B3 until then", "frames", s.early_ce)),
-        with(Check::none("changes of the rates of B0 to B3 until then", "changes", s.changes)),
-        with(Check::new("smallest Jain's index of B0 to B3 in 0.5 ms until then", Unit::None, s.jain_held, 0.98, 1.0)),
+        with(Check::new("share of the time before P2's release in which P2 is undetermined", Unit::Fraction, s.undetermined, 0.9, 1.0)),
+        with(Check::none("CE on B0 to B3 before P2's release", "frames", s.early_ce)),
+        with(Check::none("changes of the rates of B0 to B3 before P2's release", "changes", s.changes)),
+        with(Check::new("smallest Jain's index of B0 to B3 in 0.5 ms before P2's release", Unit::None, s.jain_held, 0.98, 1.0)),
         with(Check::new("Jain's index of B0 to B3 over the last 40 ms", Unit::None, index(&s.last), 0.98, 1.0)),
     ];
     for (i, rate) in s.last.iter().enumerate() {
@@ -224,7 +224,7 @@ fn figure(control: &str, run: &Observed) -> Figure {
     let spans = [(lab::ms(6.0), true), (lab::ps(run.outcome.now), false)];
     let mut figure = Figure::new(format!("B0 to B3 share an undetermined port, {control} (paper: Fig. 20)"))
         .caption(
-            "Left the first 6 ms, right all 100. The paper: while P2 is undetermined, rate control keeps its rates, and \
+            "Left: the first 6 ms. Right: all 100 ms. The paper: while P2 is undetermined, rate control keeps its rates, and \
             head-of-line blocking limits the throughput of all flows equally. Once P2 is congested, each flow has 8 Gb/s.",
         )
         .columns(2);

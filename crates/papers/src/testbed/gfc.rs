@@ -156,7 +156,7 @@ pub fn run_repair(cx: &Context) -> Result<Findings, ReproduceError> {
         captured(&all[1], all[1].none("entry ports: runs that stopped", |r| r.still).ours()),
         Check::mean("entry ports: slowest flow, mean of the runs", Unit::BitsPerSecond, ours, 0.9 * HALF, f64::INFINITY),
         Check::mean(
-            "slowest flow by the paper's rule over that with entry ports, means of the runs",
+            "slowest flow: rate under the paper's rule divided by rate with entry ports, means of the runs",
             Unit::None,
             paper.over(ours),
             0.0,

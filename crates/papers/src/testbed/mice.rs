@@ -227,8 +227,8 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
     let measured = elephants.iter().map(words).collect::<Vec<_>>().join(". ") + ".";
     let worst = |of: fn(&Seen) -> f64| mice.runs.iter().map(of).fold(0.0, f64::max);
     let notes = vec![format!(
-        "{} runs were made and {} count: a run whose loop did not serve the ports for more than {} of the time is repeated, {TRIES} \
-         times at most. In runs that count, the virtual clock stopped for up to {} of the time, which the programs' clock includes, and \
+        "{} runs were made, and {} count. If the loop of a run did not serve the ports for more than {} of the time, the run is \
+         repeated, at most {TRIES} times. In runs that count, the virtual clock stopped for up to {} of the time, which the programs' clock includes, and \
          the longest interruption of the loop was {}. {} runs stayed inconclusive.",
         mice.tries,
         mice.runs.len(),

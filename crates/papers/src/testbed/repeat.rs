@@ -284,8 +284,8 @@ pub fn machine(all: &[Runs]) -> String {
     let gap = all.iter().flat_map(|r| &r.runs).map(|r| r.real.gap_longest_us).fold(0.0, f64::max);
     let silent: usize = all.iter().map(|r| r.inconclusive.len()).sum();
     format!(
-        "{tries} runs were made and {kept} count: a run whose loop did not serve the ports for more than {} of the time is repeated, \
-         {TRIES} times at most. In runs that count, the virtual clock stopped for up to {} of the time, and the longest interruption of \
+        "{tries} runs were made, and {kept} count. If the loop of a run did not serve the ports for more than {} of the time, the run is \
+         repeated, at most {TRIES} times. In runs that count, the virtual clock stopped for up to {} of the time, and the longest interruption of \
          the loop was {}. {silent} runs stayed inconclusive.",
         Unit::Fraction.format(LEFT_OUT),
         Unit::Fraction.format(worst),

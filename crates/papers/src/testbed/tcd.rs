@@ -111,7 +111,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     found.tables.push(table);
     found.notes.push(machine(&all));
     found.notes.push(
-        "Marks are read from the bytes of the frames that arrive at R0 and R1. Two intervals count neither as inside nor as outside. \
+        "Marks are read from the bytes of the frames that arrive at R0 and R1. Two intervals count as neither inside nor outside. \
          The buffer behind P0 fills in the first 500 ms of A0, and F1's backlog leaves in the 500 ms after its end."
             .into(),
     );

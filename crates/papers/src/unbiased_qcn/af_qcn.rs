@@ -89,8 +89,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let figure = Figure::new("AF-QCN in the scenarios of Figs. 2 and 5")
         .caption("Measured flow rates make an output fairer. They do not decide which flow to notify at an input.")
         .panel(
-            Panel::new("Fan-in: fastest over slowest flow", Axis::new("", Unit::None), Axis::new("Times", Unit::None).range(0.0, 2.5))
-                .mark(Mark::bars(names(), [BarGroup::new("spread", (0..KINDS.len()).map(|k| interval(spread(k))))])),
+            Panel::new(
+                "Fan-in: ratio of fastest to slowest flow",
+                Axis::new("", Unit::None),
+                Axis::new("Times", Unit::None).range(0.0, 2.5),
+            )
+            .mark(Mark::bars(names(), [BarGroup::new("spread", (0..KINDS.len()).map(|k| interval(spread(k))))])),
         )
         .panel(
             Panel::new("Victim", Axis::new("", Unit::None), Axis::new("Rate", Unit::BitsPerSecond).range(0.0, 7.5e9))
@@ -99,7 +103,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .panel(throughput("AF-QCN at outputs, the first seed", &fair(AF_OUTPUTS)[0], 5, 2));
     let measured = format!(
-        "Fastest over slowest: QCN at outputs {}, AF-QCN at outputs {}, QCN at inputs {}. Victim: AF-QCN at inputs with arrival sampling {}, with random sampling {}.",
+        "Ratio of fastest to slowest flow: QCN at outputs {}, AF-QCN at outputs {}, QCN at inputs {}. Victim: AF-QCN at inputs with arrival sampling {}, with random sampling {}.",
         spread(0).words(|v| format!("{v:.2}")),
         spread(AF_OUTPUTS).words(|v| format!("{v:.2}")),
         spread(2).words(|v| format!("{v:.2}")),

@@ -11,7 +11,7 @@ use crate::stats::{Mean, Share};
 use crate::study::Series;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
-/// From here on an allocation counts as unfair: fastest over slowest flow. The paper's f2 has 1.5 times the rate of f3.
+/// From here on an allocation counts as unfair: ratio of fastest to slowest flow. The paper's f2 has 1.5 times the rate of f3.
 pub const UNFAIR: f64 = 1.3;
 
 /// The four configurations.
@@ -73,7 +73,7 @@ pub fn fair(phase: usize) -> f64 {
     scenes::G10.as_f64() / PHASES[phase].2 as f64
 }
 
-/// Fastest over slowest flow.
+/// Ratio of fastest to slowest flow.
 pub fn spread(shares: &[f64]) -> f64 {
     let (low, high) = shares.iter().fold((f64::MAX, 0.0f64), |(l, h), &r| (l.min(r), h.max(r)));
     high / low
@@ -215,7 +215,7 @@ fn unfairness(runs: &[Run]) -> (Vec<Check>, String) {
     let mut checks: Vec<Check> = (0..PHASES.len())
         .map(|p| {
             let ((from, to, _), part) = (PHASES[p], unfair(runs, p));
-            let what = format!("{} to {to} ms: seeds with fastest over slowest >= {UNFAIR}", from + SETTLED);
+            let what = format!("{} to {to} ms: seeds with a ratio of fastest to slowest flow >= {UNFAIR}", from + SETTLED);
             let (low, high) = part.interval();
             claimed(what, Unit::Fraction, part.value(), 0.8, 1.0).interval(low, high)
         })
@@ -230,7 +230,7 @@ fn unfairness(runs: &[Run]) -> (Vec<Check>, String) {
     let mean = Mean::of(spreads.iter().copied());
     let most = spreads.iter().fold(0.0f64, |a, b| a.max(*b));
     let text = format!(
-        "Fastest over slowest flow {} on average over {} seeds and three phases, at most {most:.2}; {UNFAIR} or more in {}, {} and {} \
+        "Ratio of fastest to slowest flow {} on average over {} seeds and three phases, at most {most:.2}; {UNFAIR} or more in {}, {} and {} \
          of the seeds in the three phases",
         mean.words(|v| format!("{v:.2}")),
         runs.len(),
@@ -249,7 +249,10 @@ fn why_fair(runs: &[Run]) -> Vec<String> {
         format!("{} to {to} ms {} ({})", from + SETTLED, mean.words(|v| format!("{v:.2}")), unfair(runs, p).words())
     };
     let phases: Vec<String> = (0..PHASES.len()).map(of).collect();
-    vec![format!("Fastest over slowest flow by phase, mean over the seeds, and the seeds that reach {UNFAIR}: {}.", phases.join(", "))]
+    vec![format!(
+        "Ratio of fastest to slowest flow by phase, mean over the seeds, and the seeds that reach {UNFAIR}: {}.",
+        phases.join(", ")
+    )]
 }
 
 /// Fig. 2(b).
@@ -320,7 +323,7 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
     ));
     let means: Vec<String> = (0..PHASES.len()).map(|p| lab::rate(Mean::of(runs.iter().flat_map(|r| shares(r, p))).mean)).collect();
     let measured = format!(
-        "{} each, {} seeds; every flow within {} of its fair share. Permanently within 5 % {:.0}, {:.0} and {:.0} ms after each change. \
+        "{} each, {} seeds; every flow within {} of its fair share. Rates stay within 5 % from {:.0}, {:.0} and {:.0} ms after each change. \
          {:.0} STOPs instead of {:.0}.",
         means.join(", "),
         runs.len(),

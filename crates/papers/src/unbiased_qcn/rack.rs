@@ -128,7 +128,7 @@ struct Runs {
 /// The input of f1 by seeds, in rack and ideal switch [bytes]. It swings by tens of KB over milliseconds: one seed says little about its mean.
 struct Scatter {
     means: [Mean; 2],
-    /// Standard deviation of rack less ideal.
+    /// Standard deviation of rack minus ideal.
     scatter: f64,
     /// Rack less ideal of the runs shown.
     off: f64,
@@ -175,7 +175,7 @@ fn compared(k: usize, r: &Seen, i: &Seen) -> Vec<Check> {
     checks.push(near(format!("{name}: STOPs, rack over ideal"), (r.stops, i.stops), 0.3));
     checks.push(
         Check::new(
-            format!("{name}: mean delay of the background, rack less ideal"),
+            format!("{name}: mean delay of the background, rack minus ideal"),
             Unit::Picoseconds,
             r.background[0] - i.background[0],
             -2e6,
@@ -237,7 +237,7 @@ impl Runs {
         ];
         let unit = Unit::Other("standard deviations".into());
         checks.push(
-            Check::new(format!("{name}: input of f1, rack less ideal, over the scatter of seeds"), unit, s.off / s.scatter, -3.0, 3.0)
+            Check::new(format!("{name}: input of f1, rack minus ideal, over the scatter of seeds"), unit, s.off / s.scatter, -3.0, 3.0)
                 .assuming(MODEL),
         );
         let random = &self.both[RANDOM].0;
@@ -291,7 +291,7 @@ impl Runs {
             format!("The ideal switch carried {} frames.", count(i.frames[1])),
             format!(
                 "Under occupancy sampling the input of f1 swings between zero and Q_eq with the background. One run's mean scatters by \
-                 {} (rack less ideal, standard deviation, {seeds} seeds with {} ports), and the difference of the runs shown, {}, is \
+                 {} (rack minus ideal, standard deviation, {seeds} seeds with {} ports), and the difference of the runs shown, {}, is \
                  {:.1} times that. Over the seeds the mean is {} in the rack and {} in the ideal switch. The band of 15 % was first \
                  meant for single runs; it applies to the means.",
                 lab::bytes(s.scatter),

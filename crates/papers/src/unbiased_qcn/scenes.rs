@@ -14,8 +14,7 @@ pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at eac
     1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
 /// The same where the fabric of Fig. 1 counts.
-pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines with 8 KiB at each input and output. Segments of 256 B use \
-    links of a quarter of a line. Each input and output has 150 KB, and single frames are granted round robin. Q_eq = 60 is 60 KB (see \
+pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines with 8 KiB at each input and output. Segments of 256 B travel on links at a quarter of the line rate. Each input and output has 150 KB, and single frames are granted round robin. Q_eq = 60 is 60 KB (see \
     setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
 /// Purpose of a random stream; see `xoff_workload::random`.

@@ -33,7 +33,7 @@ pub use study::{Case, Chatter, LargeScale, Messages, Parts, Search};
 use super::schemes::FIFO;
 
 /// Assumption behind another choice of a path.
-const ECMP: &str = "of several shortest paths each flow takes one by hash (the paper says shortest path first); links of hosts never fail";
+const ECMP: &str = "each flow takes one of several shortest paths by hash (the paper says shortest path first); host links never fail";
 
 /// Assumption behind the choice of a path.
-const LOWEST_ID: &str = "of several shortest paths the one through the next hop of the lowest number is taken (the paper says shortest path first); links of hosts never fail";
+const LOWEST_ID: &str = "of several shortest paths each flow takes the one through the next hop with the lowest number (the paper says shortest path first); host links never fail";

@@ -133,7 +133,7 @@ pub fn throughput(study: &LargeScale) -> Findings {
     let ecmp = study.free_more.first().map_or(Vec::new(), |cases| by_size(cases));
     for (name, sizes, assumption) in [("no cycle", &free, LOWEST_ID), ("no cycle, ECMP", &ecmp, ECMP)] {
         for (k, p) in sizes {
-            let what = format!("{}, {name}: largest over smallest mean throughput of the four, minus 1", sample(*k, p));
+            let what = format!("{}, {name}: mean throughput, ratio of the largest of the four to the smallest, minus 1", sample(*k, p));
             f.checks.push(
                 Check::mean(what, Unit::Fraction, spread(p, |e| e.0), -0.02, 0.02)
                     .possible(0.0, f64::INFINITY)
@@ -260,13 +260,13 @@ pub fn slowdown(study: &LargeScale) -> Findings {
     let mut words = Vec::new();
     let ecmp = study.free_more.first().map_or(Vec::new(), |cases| by_size(cases));
     for (k, p) in &ecmp {
-        let what = format!("{}, no cycle, ECMP: largest over smallest mean slowdown of the four, minus 1", sample(*k, p));
+        let what = format!("{}, no cycle, ECMP: mean slowdown, ratio of the largest of the four to the smallest, minus 1", sample(*k, p));
         f.checks
             .push(Check::mean(what, Unit::Fraction, spread(p, |e| e.1), -0.05, 0.05).possible(0.0, f64::INFINITY).claimed().assuming(ECMP));
     }
     for (k, p) in &free {
         let means = p.each_ref().map(|p| Mean::of(p.each.iter().map(|e| e.1)).mean);
-        let what = format!("{}, no cycle: largest over smallest mean slowdown of the four, minus 1", sample(*k, p));
+        let what = format!("{}, no cycle: mean slowdown, ratio of the largest of the four to the smallest, minus 1", sample(*k, p));
         f.checks.push(
             Check::mean(what, Unit::Fraction, spread(p, |e| e.1), -0.05, 0.05).possible(0.0, f64::INFINITY).claimed().assuming(LOWEST_ID),
         );

@@ -141,7 +141,7 @@ fn gentle(study: &LargeScale, f: &mut Findings) {
         let what = format!("{}: networks with stopped flows, no byte in the last 5 ms", scheme.title());
         f.checks.push(Check::none(what, "networks", still).claimed());
         let for_good = study.headline.iter().map(|s| s.count(scheme).for_good).sum();
-        let what = format!("{}: networks in which such flows have no byte until 60 ms either", scheme.title());
+        let what = format!("{}: networks in which such flows also receive no byte until 60 ms", scheme.title());
         f.checks.push(Check::none(what, "networks", for_good).claimed());
     }
     let sum = |of: fn(&Run) -> u64| Scheme::ALL.iter().flat_map(|s| runs(study, *s)).map(of).sum::<u64>();
@@ -234,8 +234,7 @@ fn measured(study: &LargeScale) -> String {
         let n = Scheme::WITH_REPAIR.map(|scheme| s.count(scheme));
         let all = study.filtered(s.effort.k).map_or(0, |f| f.networks);
         format!(
-            "k = {}: {} networks, {} with a cycle, {} simulated up to {} times. Deadlock cases: PFC {}, CBFC {} of {}. Flows stop for 5 \
-             ms, and permanently, in {}",
+            "k = {}: {} networks, {} with a cycle, {} simulated up to {} times. Deadlock cases: PFC {}, CBFC {} of {}. Networks in which flows stop for 5 ms, and permanently: {}",
             s.effort.k,
             all,
             s.cyclic,

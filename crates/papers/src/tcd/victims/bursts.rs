@@ -101,7 +101,7 @@ impl<'a> Runs<'a> {
             )
             .claimed()
             .assuming(LOAD),
-            Check::mean("largest gain: mean completion time without TCD over that with it", Unit::None, best, 1.1, f64::INFINITY)
+            Check::mean("largest gain: mean completion time, ratio without to with TCD", Unit::None, best, 1.1, f64::INFINITY)
                 .claimed()
                 .assuming(LOAD),
             Check::mean("smallest gain over the sizes", Unit::None, worst, 0.95, f64::INFINITY).claimed().assuming(LOAD),

@@ -152,12 +152,12 @@ impl<'a> Runs<'a> {
         let s = self.s;
         let mut checks = Vec::new();
         for &(bin, low, high, paper) in &s.expected {
-            let what = format!("{}: mean completion time without TCD over that with it", s.bins[bin].0);
+            let what = format!("{}: mean completion time, ratio without to with TCD", s.bins[bin].0);
             let check = Check::mean(what, Unit::None, self.gain(BIN + bin), low, high);
             checks.push(paper.map_or(check.clone().claimed(), |p| check.paper(p)).assuming(&s.assuming));
         }
         let overall = Check::mean(
-            "all victims: mean completion time without TCD over that with it",
+            "all victims: mean completion time, ratio without to with TCD",
             Unit::None,
             self.gain(VICTIMS),
             1.05,

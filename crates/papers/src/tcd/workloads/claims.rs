@@ -42,7 +42,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     ));
     let mut t = Table::new(["Rate control and workload", "Largest gain, median", "Sizes", "Largest gain, 99th percentile", "Sizes"])
         .align([Align::Left, Align::Right, Align::Left, Align::Right, Align::Left])
-        .caption("Slowdown without TCD over that with it, the largest of the size groups with at least 50 flows; 95 % intervals over seeds where there are several.");
+        .caption("Ratio of the slowdown without TCD to the slowdown with TCD. Largest ratio of the size groups with at least 50 flows. 95 % intervals over seeds if there are several.");
     for (name, [median, tail]) in &rows {
         let row: [Cell; 5] = [
             name.as_str().into(),

@@ -104,10 +104,10 @@ impl Runs {
 
     fn checks(&self) -> Vec<Check> {
         let mut checks = vec![
-            Check::mean("all messages: mean completion time without TCD over that with it", Unit::None, self.gain(0), 1.05, 1.6)
+            Check::mean("all messages: mean completion time, ratio without to with TCD", Unit::None, self.gain(0), 1.05, 1.6)
                 .paper(1.22)
                 .assuming(ASSUMING),
-            Check::mean("I/O of 512 KB: mean completion time without TCD over that with it", Unit::None, self.gain(2), 1.1, 2.0)
+            Check::mean("I/O of 512 KB: mean completion time, ratio without to with TCD", Unit::None, self.gain(2), 1.1, 2.0)
                 .paper(1.5)
                 .assuming(ASSUMING),
         ];

@@ -239,7 +239,7 @@ impl Pair {
     fn check(&self, w: &Workload, series: [Series; 2], e: &Expected) -> Check {
         let (name, which, group) = (w.ranges[e.range].0, WHICH[e.which], w.range(e.range));
         let (what, mean) = match e.of {
-            What::Gain => (format!("{name}, {which}: slowdown without TCD over that with it"), self.gain_of(series, group, e.which)),
+            What::Gain => (format!("{name}, {which}: slowdown, ratio without to with TCD"), self.gain_of(series, group, e.which)),
             What::Without => (format!("{name}, {which}: slowdown without TCD"), self.value(series[0], group, e.which)),
             What::With => (format!("{name}, {which}: slowdown with TCD"), self.value(series[1], group, e.which)),
         };
