@@ -124,7 +124,7 @@ class Summary:
     ended: str
     """When and why it ended: ``stopped at 20 ms (run.duration)``."""
     active: list[str]
-    """Mechanisms that were active, and what they did, one sentence each."""
+    """Active mechanisms and their effects, one sentence each."""
     inactive: list[str]
     """Mechanisms that were configured and never triggered, one sentence each."""
     warnings: list[str]

@@ -211,9 +211,9 @@ struct JsonStep {
     restraint: &'static str,
     /// Rate that flow control allows [bit/s]; 0: it is stopped.
     allowed_bps: u64,
-    /// Bytes in the buffer behind it, because of which it is held back [bytes].
+    /// Bytes in the buffer at its far end, the reason of the pause [bytes].
     held_bytes: u64,
-    /// Egress ports of that switch through which these bytes are to leave, with their bytes.
+    /// Egress ports of that switch that these bytes wait for, with their bytes.
     waiting_for: Vec<(String, u64)>,
     /// Flows of these bytes: number, sending host, receiving host, bytes.
     flows: Vec<(u32, String, String, u64)>,
@@ -225,13 +225,14 @@ struct JsonStep {
 pub struct Json {
     /// The time that was asked about [ps].
     at_ps: u64,
-    /// The port that was asked about, then the port for which each waits.
+    /// The explained port, then for each port the one that it waits for.
     steps: Vec<JsonStep>,
-    /// Where it ends: `bottleneck`, `deadlock`, `circle` (ports that wait for each other without a deadlock), `far end` (a host that does not take frames), `not held` (the port did not wait).
+    /// Where it ends: `bottleneck`, `deadlock`, `circle` (ports that wait for each other without a deadlock), `far end` (a host that
+    /// accepts no frames), `not held` (the port did not wait).
     root: &'static str,
     /// The port that is the bottleneck; null: it ends elsewhere.
     root_port: Option<String>,
-    /// Number of the step, from 0, to which the last one leads back; null: to none.
+    /// Number, from 0, of the step that the last step leads back to; null: none.
     cycle_from_step: Option<usize>,
     /// With `--straggler`: the message; null: a port and a time were given.
     straggler: Option<JsonStraggler>,
@@ -249,9 +250,10 @@ struct JsonStraggler {
     message: StragglerAnswer,
     /// The egress ports that it went through; empty: it took no one path.
     path: Vec<String>,
-    /// For how long the first port of `steps` was stopped meanwhile, or as much as it lost by being slowed down; 0: no port of the path was [ps].
+    /// Time in which the first port of `steps` was paused during the message, or the time that it lost while slowed down; 0: no port of the
+    /// path was paused or slowed down [ps].
     paused_ps: u64,
-    /// The port of its path through which most bytes of other hosts went meanwhile; null: none did.
+    /// The port of its path that carried most bytes of other hosts during the message; null: none did.
     shared_port: Option<String>,
     /// Their flows, the one with most of them first: number, sending host, receiving host.
     shared_with: Vec<(u32, String, String)>,

@@ -71,9 +71,9 @@ Exit codes: 0 done; 2 bad input, with file and place.";
 pub struct Json<'a> {
     /// Format of the files.
     format: &'a str,
-    /// The scenario that was written; null: it went to standard output, where this answer stands instead.
+    /// The scenario that was written; null: standard output, which now has this answer instead.
     out: Option<String>,
-    /// File with the links, beside the scenario; null: they are in it.
+    /// File with the links, next to the scenario; null: the scenario has them.
     links_file: Option<String>,
     /// Hosts.
     hosts: usize,

@@ -25,7 +25,7 @@ pub struct Args {
     capture: PathBuf,
 }
 
-/// A capture beside its simulation.
+/// A capture compared with its simulation.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Replay")]
 pub struct Json {

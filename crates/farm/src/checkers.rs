@@ -33,7 +33,7 @@ pub const PLAIN: How = How { engine: Engine::Auto, threads: 1, fast_forward: tru
 /// The reference: one global order of events, nothing skipped.
 pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forward: false, again: false, unobserved: false, moved: false };
 
-/// What a run came to.
+/// Outcome of a run.
 pub struct Ran {
     /// Everything that it recorded, in order.
     pub rows: Vec<Row>,

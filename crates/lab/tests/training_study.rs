@@ -57,7 +57,7 @@ const SITUATIONS: [(&str, &[&str]); 4] = [
 /// Every seed draws the places of the ranks anew, and with them the paths of their messages.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 struct Cell {
     /// Time of the whole large job over its iterations; of the small one up to the last iteration that ended while the large one was at work [s].

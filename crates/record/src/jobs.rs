@@ -28,7 +28,7 @@ pub struct JobAnswer {
 /// Where a job waits for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StuckAnswer {
-    /// Ranks that have not come to the end of their iteration.
+    /// Ranks that have not finished their iteration.
     pub ranks: u32,
     /// The first of them that waits for a message.
     pub rank: u32,
@@ -88,7 +88,7 @@ pub struct IterationAnswer {
     pub time_ps: u64,
     /// When the rank that ended last did [ps].
     pub end_ps: u64,
-    /// Exposed communication of the rank with the most: time in which messages are under way for it and it does not compute [ps].
+    /// Exposed communication of the rank with the most: time in which it has messages in flight and does not compute [ps].
     pub exposed_ps: u64,
     /// The rank that ended last.
     pub last_rank: u32,
@@ -121,7 +121,7 @@ pub struct StragglerAnswer {
     pub rate_limit_ps: u64,
     /// It stood behind other frames [ps].
     pub queueing_ps: u64,
-    /// The port of its path that was not allowed to transmit longest meanwhile; null: all were, all the time.
+    /// The port of its path that was paused longest during the message; null: none was paused.
     pub paused_port: Option<String>,
     /// For how long that port was not [ps].
     pub paused_port_ps: u64,

@@ -43,14 +43,14 @@ pub struct ResultFile {
     pub bytes: u64,
 }
 
-/// What fast-forward has done: whole periods of a network whose state recurs were skipped. Never changes a result.
+/// Result of fast-forward, which skips whole periods of a network whose state recurs. Never changes a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FastForward {
     /// Periods that were found.
     pub periods: u64,
     /// The longest of them [ps].
     pub longest_ps: u64,
-    /// How often a stretch that is remembered was repeated, from a network at rest to the next time that it is.
+    /// Number of repeated episodes; an episode lasts from one idle network to the next.
     #[serde(default)]
     pub repeated: u64,
     /// Simulated time that was skipped [ps].
@@ -83,7 +83,7 @@ fn one() -> u32 {
 pub struct Manifest {
     /// Version of xoff.
     pub xoff_version: String,
-    /// Commit from which it was built; empty: unknown.
+    /// Commit that it was built from; empty: unknown.
     #[serde(default)]
     pub xoff_commit: String,
     /// Fingerprint of the sources that decide results, 16 hexadecimal digits. Two programs with the same fingerprint compute the same results.
@@ -95,11 +95,11 @@ pub struct Manifest {
     pub schema_version: u32,
     /// Text of the scenario.
     pub scenario: String,
-    /// Folder in which files named by the scenario are looked up.
+    /// Folder of the files that the scenario names.
     #[serde(default)]
     pub scenario_folder: String,
-    /// Digest of the network, the flows and the operations of jobs as they were read, files that the scenario names included: a run that is repeated
-    /// has the same, or is another one. Empty: an earlier version.
+    /// Digest of network, flows and operations of jobs, including files that the scenario names. A repeated run must have the same digest.
+    /// Empty: an earlier version.
     #[serde(default)]
     pub inputs_digest: String,
     /// Every parameter as resolved.
@@ -131,7 +131,7 @@ pub struct Manifest {
     pub cpu_seconds: f64,
     /// Simulated time reached [s].
     pub simulated_seconds: f64,
-    /// Events handled: what the engine did. It depends on the engine and on what was skipped, and is no part of the result hash.
+    /// Events that the engine processed. It depends on the engine and on skipped periods, and is not part of the result hash.
     pub events: u64,
     /// Frames that crossed a link, counted per link.
     pub frame_hops: u64,
@@ -150,7 +150,7 @@ pub struct Manifest {
     pub deadlock: Option<Vec<String>>,
     /// Why the run ended.
     pub ended_because: String,
-    /// Mechanisms that were active, and what they did, one sentence each.
+    /// Active mechanisms and their effects, one sentence each.
     #[serde(alias = "took_effect")]
     pub active: Vec<String>,
     /// Mechanisms that were configured and never triggered, one sentence each.
@@ -158,7 +158,7 @@ pub struct Manifest {
     pub inactive: Vec<String>,
     /// Warnings, one sentence each.
     pub warnings: Vec<String>,
-    /// The user stopped the run; tables hold what was computed until then.
+    /// The user stopped the run; the tables have the results up to that time.
     pub interrupted: bool,
     /// Slowdown of the flows, unfinished ones counted; null: no flow has a size and a route.
     #[serde(default)]
@@ -169,7 +169,7 @@ pub struct Manifest {
     /// What the run came to; null only in manifests of earlier versions.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// The files of the results beside it; empty: a version that did not list them, or a run without files.
+    /// The files of the results next to it; empty: an earlier version, or a run without files.
     #[serde(default)]
     pub files: Vec<ResultFile>,
 }

@@ -24,9 +24,9 @@ For those who read the results of a run with Polars, pandas, DuckDB or R: its ta
 This page is generated from the declarations in `crates/rows/src`; `crates/record/tests/page.rs` compares it and renews it.
 
 - Times are picoseconds since the start of the run (`*_ps`), sizes bytes, rates bit/s.
-- A port is directed. `H1->S1` as an egress is H1's queue towards S1; as an ingress it is S1's buffer for what H1 sends.
+- A port is directed. `H1->S1` as an egress is H1's queue towards S1; as an ingress it is S1's buffer for frames from H1.
 - Text columns are dictionaries (Polars: categoricals). A column with *null* in its type may have nulls.
-- Every table exists after a run; one of which nothing was recorded has no rows.
+- Every table exists after a run; a table without records has no rows.
 - The metadata of each Parquet file names the table, the version of its columns, the version of xoff and the hash of the scenario.
 
 The option `--format` of `xoff run` and `xoff.run(..., format=...)` choose the format of the files:

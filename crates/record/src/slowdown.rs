@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Mean, median and 99th percentile. An unfinished flow counts with its age at the end, which its completion time exceeds: it has a
-/// lower bound in the place of a value, and so has what is computed from it. Leaving it out would make a network that does not finish
-/// its largest flows look fast.
+/// Mean, median and 99th percentile. An unfinished flow counts with its age at the end of the run. Its completion time is longer, so every
+/// result from it is a lower bound. Leaving it out would make a network that does not finish its largest flows look fast.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Slowdown {
     /// Flows that count: those with a size and a route.

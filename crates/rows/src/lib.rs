@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Times are picoseconds since the start of the run, sizes bytes, rates bit/s. A port is directed: `H1->S1` as an
-//! egress is H1's queue towards S1, as an ingress it is S1's buffer for what H1 sends.
+//! egress is H1's queue towards S1, as an ingress it is S1's buffer for frames from H1.
 
 mod cell;
 mod fabric;

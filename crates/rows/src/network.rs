@@ -31,7 +31,7 @@ table! {
         end_ps: Option<u64> ["ps"],
         /// Flow completion time, from `start_ps` to `end_ps`; null: not finished.
         fct_ps: Option<u64> ["ps"],
-        /// Payload delivered: what arrived in order, without a gap from the first byte on.
+        /// Payload delivered in order, without a gap from the first byte.
         bytes_delivered: u64 ["bytes"],
         /// Data frames that arrived marked CE (congestion encountered).
         ce_frames: u64,
@@ -106,7 +106,7 @@ table! {
     DeadlockRow in "deadlocks" {
         /// Time at which xoff detected the cycle.
         time_ps: u64 ["ps"],
-        /// Start of the deadlock: the last port of the cycle blocked for good.
+        /// Start of the deadlock: the time at which the last port of the cycle blocked.
         start_ps ("closed_ps"): u64 ["ps"],
         /// Number of the cycle within the run.
         cycle: u32,
@@ -264,7 +264,7 @@ table! {
         detected_ps ("found_ps"): u64 ["ps"],
         /// End of the storm: the far end had not paused the queue for the restoration time; null: not before the run ended.
         end_ps ("restored_ps"): Option<u64> ["ps"],
-        /// What became of the queue.
+        /// Effect on the queue.
         action: Action,
         /// Data frames that were discarded for it.
         discarded_data: u64,
@@ -290,7 +290,7 @@ table! {
         shared_bytes: u64 ["bytes"],
         /// Most of the shared part that was held.
         shared_bytes_max: u64 ["bytes"],
-        /// Headroom: of its groups, or what they share.
+        /// Headroom of its groups, or their shared headroom.
         headroom_bytes: u64 ["bytes"],
         /// Most of the headroom that was held.
         headroom_bytes_max: u64 ["bytes"],
@@ -299,7 +299,7 @@ table! {
 
 table! {
     /// An iteration of a rank of a job: where its time went. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do the eight
-    /// columns from `path_compute_ps` on: going back from its end, each picosecond belongs to what the rank waited for then.
+    /// columns from `path_compute_ps` on: traced back from its end, each picosecond is attributed to the cause of the wait.
     RankRow in "ranks" late {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
@@ -311,25 +311,25 @@ table! {
         host: Node,
         /// The iteration begins.
         start_ps: u64 ["ps"],
-        /// It ends; null: not before the run did, and what follows is 0.
+        /// End of the iteration; null: not before the end of the run, and the later columns are 0.
         end_ps: Option<u64> ["ps"],
         /// Time in which it computes.
         compute_ps: u64 ["ps"],
-        /// Time in which a message is under way for it: from the beginning of a send or receive to its end.
+        /// Time in which the rank has a message in flight: from the start of a send or receive to its end.
         comm_ps: u64 ["ps"],
-        /// Exposed communication: the part of that in which it does not compute.
+        /// Exposed communication: the part of `comm_ps` in which the rank does not compute.
         exposed_ps: u64 ["ps"],
         /// Neither of both.
         idle_ps: u64 ["ps"],
         /// Time in which flow control did not let its host transmit, in the priority of the job.
         paused_ps: u64 ["ps"],
-        /// It computed, and what followed waited for that.
+        /// The rank computed, and the next operation waited for it.
         path_compute_ps: u64 ["ps"],
         /// It was busy with the message itself: overheads.
         path_overhead_ps: u64 ["ps"],
         /// It waited for a rank that had not sent yet.
         path_peer_ps: u64 ["ps"],
-        /// It waited for a message whose bytes were on the wire.
+        /// The rank waited for a message whose bytes were on the wire.
         path_serialisation_ps: u64 ["ps"],
         /// It waited for a message that was on its way through the cables.
         path_propagation_ps: u64 ["ps"],
@@ -337,7 +337,7 @@ table! {
         path_pause_ps: u64 ["ps"],
         /// It waited for a message that rate control, or a window, held back at its source.
         path_rate_limit_ps: u64 ["ps"],
-        /// It waited for a message that stood behind others.
+        /// The rank waited for a message that was queued behind others.
         path_queueing_ps: u64 ["ps"],
     }
 }
@@ -368,8 +368,8 @@ table! {
     }
 }
 table! {
-    /// A stretch of the critical path of an iteration: from the end of the iteration before, or the start of the job, to its own, each that of the
-    /// rank that ends last. The stretches of all iterations together are the time of the job.
+    /// A stretch of the critical path of an iteration. The path starts at the end of the previous iteration, or at the start of the job,
+    /// and ends with the slowest rank. The stretches of all iterations together are the time of the job.
     PathRow in "critical_path" late {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
@@ -385,7 +385,7 @@ table! {
         start_ps ("from_ps"): u64 ["ps"],
         /// End of the stretch.
         end_ps ("to_ps"): u64 ["ps"],
-        /// What passed the time.
+        /// Cause of the time.
         cause: Cause,
         /// The flow of the message that was waited for; null: none.
         flow: Option<u64>,
@@ -404,7 +404,7 @@ table! {
         operation: u32,
         /// What it does.
         work: Operation,
-        /// The rank that it sends to, or received from; null: it computes, or has received nothing yet.
+        /// The rank that the operation sends to or received from; null: it computes, or has received nothing yet.
         peer: Option<u32>,
         /// Its bytes; null: it computes.
         bytes: Option<u64> ["bytes"],
@@ -412,7 +412,8 @@ table! {
         flow: Option<u64>,
         /// Start of the operation; for a receive, the time at which it is posted.
         start_ps ("begin_ps"): u64 ["ps"],
-        /// It ends: computing is over, the last frame of a message goes on the wire (within a node: its last byte has left), the message is there. Null: not before the run did.
+        /// End of the operation: of computing; of a send, when the last frame starts on the wire (within a node: when the last byte has
+        /// left); of a receive, when the message has arrived. Null: not before the run did.
         end_ps: Option<u64> ["ps"],
     }
 }

@@ -112,8 +112,8 @@ words! {
 }
 words! {
     Side {
-        Ingress = "ingress", "what came in by the port and has not left the switch";
-        Egress = "egress", "what waits to leave through the port";
+        Ingress = "ingress", "frames that arrived at the port and have not left the switch";
+        Egress = "egress", "frames that wait to leave through the port";
     }
 }
 words! {
@@ -145,8 +145,8 @@ words! {
 }
 words! {
     Action {
-        Drop = "drop", "what waited, what came for it and what came in by its port in its priority was discarded";
-        Forward = "forward", "it was sent all the same";
+        Drop = "drop", "queued frames, later frames for the queue, and frames that arrived at its port in its priority were discarded";
+        Forward = "forward", "its frames were sent nevertheless";
         Alert = "alert", "nothing changed";
     }
 }

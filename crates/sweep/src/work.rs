@@ -37,7 +37,7 @@ pub struct Column {
     pub unit: fn() -> Unit,
 }
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The columns by name; what is not there is null.

@@ -62,7 +62,7 @@ pub struct PortReport {
     pub send_errors: u64,
     /// Not yet taken by the kernel at the end.
     pub unsent: u64,
-    /// Frames whose checksum the sender's stack had left to hardware.
+    /// Frames without a checksum, because the sender's stack left it to hardware.
     pub checksums_completed: u64,
     /// Longer than the MTU allows: an offload of the neighbour's.
     pub too_long: u64,
@@ -72,7 +72,7 @@ pub struct PortReport {
     pub thrown_away: u64,
     /// Control frames refused because a newer one had come before.
     pub stale: u64,
-    /// Control frames whose values cannot be true, such as credits for more than the buffer: the safe side was taken.
+    /// Control frames with impossible values, such as credits for more than the buffer; the node assumed the safe case.
     pub impossible: u64,
     /// Data frames dropped because the port was down.
     pub port_down: u64,
@@ -96,7 +96,7 @@ pub struct OutageReport {
 pub struct RealReport {
     /// Time on the wall [s].
     pub wall_seconds: f64,
-    /// Time in which the processor was somewhere else and the world's clock stood still [s].
+    /// Time in which the process was not scheduled and the virtual clock stopped [s].
     pub left_out_seconds: f64,
     /// The longest time between two looks [us].
     pub gap_longest_us: f64,

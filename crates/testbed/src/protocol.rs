@@ -86,7 +86,7 @@ pub struct FlowReport {
     pub delivered: u64,
     /// All of it was delivered.
     pub complete: bool,
-    /// Mean rate of what was delivered here [bit/s].
+    /// Mean rate of the payload delivered here [bit/s].
     pub rate: u64,
 }
 

@@ -27,7 +27,7 @@ use walk::{State, Walk};
 /// Holes and loops that are named; the rest is counted.
 const NAMED_MAX: usize = 20;
 
-/// A switch that drops what goes to a destination, though frames for it arrive.
+/// A switch that drops the frames for a destination although such frames arrive.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Hole {
     /// The switch.
@@ -36,7 +36,7 @@ pub struct Hole {
     pub destination: String,
 }
 
-/// A cycle of links that frames for a destination go round for ever.
+/// A cycle of links in which frames for a destination circulate forever.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Loop {
     /// The destination.

@@ -87,7 +87,7 @@ pub struct Table {
     pub source: &'static str,
 }
 
-/// A condition that does not hold. The parameters are accepted all the same; what the source proves is lost.
+/// A condition that does not hold. xoff accepts the parameters, but the guarantee of the source no longer holds.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Warning {
     /// The condition that is violated, as a formula: stable, so that scripts can match it.
@@ -157,7 +157,7 @@ pub struct Plan {
     /// The detection planned for, on a link with this flow control.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<String>,
-    /// What to set, why, and what to check.
+    /// Settings, their reasons, and things to check.
     pub answer: Answer,
     /// The values of other rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const INTRO: &str = "\
 # JSON answers
 
-For those who call `xoff` from programs: what each subcommand prints with `--json`, field by field. The same as a JSON Schema is
+For programs that call `xoff`: the output of each subcommand with `--json`, field by field. The same as a JSON Schema is
 [answers.schema.json](answers.schema.json); `xoff schema answers` prints it.
 
 This page is generated from the types that are serialized; `crates/cli/tests/answers.rs` compares it and renews it, and

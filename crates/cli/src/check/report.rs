@@ -65,7 +65,7 @@ struct OfTables<'a> {
     service_levels: bool,
     /// Black holes and forwarding loops in the files, each with the place of its entry.
     findings: Vec<String>,
-    /// Switches that drop what goes to a destination, the first of them.
+    /// Switches that drop the frames for a destination; only the first ones.
     holes: &'a [Hole],
     /// How many there are.
     holes_total: u64,

@@ -28,7 +28,7 @@ pub struct Json<'a> {
     frame_hops: u64,
     /// Data frames among them.
     data_frame_hops: u64,
-    /// Events handled: what the engine did. It depends on the engine, and is no part of the result hash.
+    /// Events that the engine processed. It depends on the engine, and is no part of the result hash.
     events: u64,
     /// Time it took on the processors [s].
     cpu_seconds: f64,

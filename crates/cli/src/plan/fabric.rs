@@ -106,7 +106,7 @@ impl Verdict {
     }
 }
 
-/// Lossless ports of a fabric, against what they are set to today.
+/// Lossless ports of a fabric, compared with their settings today.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "PlanFabric")]
 pub struct Json<'a> {

@@ -16,7 +16,7 @@ pub struct Reproduced<'a> {
     pub mode: &'static str,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Every claim that was asked for has run.
+    /// Every requested claim has run.
     pub complete: bool,
     /// The claims, in the order of the paper.
     #[serde(rename = "claims")]

@@ -22,7 +22,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "cct",
         Kind::Texts,
-        "delays of the table in packet times, each a multiplier or a multiplier over 2, 4, 8; entry i is i packet times",
+        "delays of the table in packet times, each a multiplier, or a multiplier divided by 2, 4 or 8; default: entry i is i packet times",
         "IBA A10.4.3.9: 14-bit multiplier, 2-bit shift; linear: Gran et al., IPDPS 2010",
     ),
     ParamSpec::optional(

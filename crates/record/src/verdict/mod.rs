@@ -21,14 +21,14 @@ pub use losses::{Fate, Loss, Losses};
 pub enum Deadlock {
     /// It searched and found none.
     None,
-    /// There is one.
+    /// A deadlock formed.
     Found {
         /// In the headline: `deadlock closed at 4.2ms`.
         what: String,
         /// Its ports, each waiting for the next.
         ports: Vec<String>,
     },
-    /// Nothing searched for one.
+    /// No search took place.
     #[serde(rename = "not-watched")]
     NotChecked {
         /// The reason.
@@ -143,7 +143,7 @@ pub enum Tone {
     Bad,
 }
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Verdict {
     /// `yes`, `no` or `interrupted`, nothing being allowed.
@@ -172,12 +172,12 @@ pub struct Parts {
     pub work: Work,
     /// Why nothing was simulated or sent; null: something was.
     pub nothing_ran: Option<String>,
-    /// What was to be kept beside the results and could not be, such as checkpoints; null: nothing. No result depends on it.
+    /// Additional files that could not be written, such as checkpoints; null: none. No result depends on it.
     #[serde(default)]
     pub not_kept: Option<String>,
     /// Whatever else makes the answer "no": a command that failed.
     pub failures: Vec<String>,
-    /// Jobs that did not come to their end although all flows are complete; they alone do not make the answer a "no".
+    /// Jobs that did not finish although all flows are complete; they alone do not make the answer a "no".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<String>,
 }

@@ -164,7 +164,7 @@ impl FabricScenario {
         Ok(())
     }
 
-    /// Mechanisms that were active, and what they did, one sentence each.
+    /// Active mechanisms and their effects, one sentence each.
     fn active(&self, r: &Report) -> Vec<String> {
         let mut stated = Vec::new();
         if r.segments > 0 {

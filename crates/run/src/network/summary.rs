@@ -16,7 +16,7 @@ pub struct Summary {
     pub ended: String,
     /// Items that have an end and did not reach it: `4 of 4 flows`.
     pub incomplete: Option<String>,
-    /// Mechanisms that were active, and what they did, one sentence each.
+    /// Active mechanisms and their effects, one sentence each.
     pub active: Vec<String>,
     /// Mechanisms that were configured and never triggered, one sentence each.
     pub inactive: Vec<String>,
