@@ -131,8 +131,8 @@ destination. The chains from the source of each victim to the root, 3 ms into th
 ";
 
 const FOOT: &str = "
-A victim shares only ports on the way with the broken host, not its destination: head-of-line blocking under a pause by priority. No frame is lost
-in that run and no cycle closes. The detector correctly reports no deadlock: the chain ends, at H7.
+A victim shares ports with the flows to the broken host, but has another destination. This is head-of-line blocking: a pause stops a whole priority. No
+frame is lost in that run and no cycle closes. The detector correctly reports no deadlock: the chain ends, at H7.
 
 ## With the watchdog
 

@@ -228,8 +228,8 @@ fn the_page_has_what_is_computed() {
          loop, plus the spacing of their messages: InfiniBand sends one every 65,535 B of link time, Ultra Ethernet {spacing} after the previous one. So the\n\
          spacing decides on short cables, and the scheme on long ones.\n\n\
          ## What a lost message costs\n\n\
-         A host sends 8 MB to a second host at 100 Gb/s, while a third host sends it 100 KB every 40 us. Links have 1 us, buffers 200 KB, and hosts repeat missing\n\
-         frames. In each run one message of the switch to the first host is lost. The runs try each of the first forty, and every thirteenth after them.\n\n",
+         A host sends 8 MB to a second host at 100 Gb/s, while a third host sends the second 100 KB every 40 us. Links have a delay of 1 us, buffers\n\
+         200 KB, and hosts repeat missing frames. In each run one message of the switch to the first host is lost: one of the first forty, or every thirteenth after them.\n\n",
     );
     lost_messages(&mut page);
     page.push_str(
@@ -252,8 +252,8 @@ fn the_page_has_what_is_computed() {
     );
     bit_errors(&mut page);
     page.push_str(
-        "\nWithout a retry the hosts' timer decides the tail as soon as one flow in a hundred loses its last frame or the acknowledgement of it. With a retry the\n\
-         tail stays near that of links without errors.\n",
+        "\nWithout a retry, the hosts' timer decides the tail as soon as one flow in a hundred loses its last frame or the acknowledgement of that frame. With a retry,\n\
+         the tail stays near that of links without errors.\n",
     );
     xoff_testing::published("links-with-errors.md", &page);
 }

@@ -261,12 +261,12 @@ pub(super) fn slow_receiver_fits(
     (name, links): (&str, &[(LinkFacts, FlowControl)]),
 ) -> Result<(), ParamError> {
     let what = match () {
-        _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => "pauses single flows by what waits in a switch",
+        _ if !links.iter().all(|(_, fc)| fc.holds_priorities()) => "pauses single flows by their bytes in a switch",
         _ if links.iter().any(|(_, fc)| fc.shares_port()) => "shares the buffer of a port among its priorities",
         _ => return follow_its_buffer(slow, topology, links),
     };
     let hint = "remove [[slow_receiver]], or choose a flow control, or a threshold, by the buffer of a port";
-    Err(ParamError::new("host", format!("{name} {what}, and the memory of a NIC is neither"), hint))
+    Err(ParamError::new("host", format!("{name} {what}, which the memory of a NIC cannot do"), hint))
 }
 
 fn follow_its_buffer(slow: &mut SlowReceiver, topology: &Topology, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError> {
