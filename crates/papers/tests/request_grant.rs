@@ -32,7 +32,10 @@ fn implicit_rates_need_speed_up_and_reserving_does_not() {
     for what in ["no speed-up: fullest fabric-output buffer", "no speed-up: most grants held by an input"] {
         assert!(holds(&all[0], what), "{what}");
     }
-    for what in ["reserve: delay while blocked over that before", "implicit: throughput of the others while blocked over that before"] {
+    for what in [
+        "reserve: delay while blocked, relative to the time before",
+        "implicit: throughput of the others while blocked, relative to the time before",
+    ] {
         assert!(holds(&all[1], what), "{what}");
     }
     assert!(all.iter().all(|e| e.verdict == Verdict::UnderAssumption), "{:?}", all.iter().map(|e| &e.why).collect::<Vec<_>>());

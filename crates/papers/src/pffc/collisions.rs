@@ -54,7 +54,7 @@ pub fn run_all(cx: &Context) -> Result<Findings, ReproduceError> {
     let victim: Vec<f64> = runs.iter().map(|r: &Observed| r.rates_at_end(END)[1]).collect();
     checks.push(Check::near("own slots: rate of flow 2", Unit::BitsPerSecond, victim[0], 3e9, 0.01));
     checks.push(Check::none("own slots: frames counted for another flow", "frames", runs[0].outcome.flow_collisions));
-    checks.push(Check::near("one slot: rate of flow 2 over that under PFC", Unit::None, victim[1] / victim[2], 1.0, 0.2));
+    checks.push(Check::near("one slot: rate of flow 2, relative to PFC", Unit::None, victim[1] / victim[2], 1.0, 0.2));
     checks.push(Check::some("one slot: frames counted for another flow", "frames", runs[1].outcome.flow_collisions));
     let mut damage = Table::new(["", "Flow 1", "Flow 2", "Frames counted for another flow"]).align([
         Align::Left,

@@ -124,7 +124,7 @@ pub fn run_xoff(cx: &Context) -> Result<Findings, ReproduceError> {
         let (a, b) = (wide[0], wide[wide.len() - 1]);
         let slope = (b.1.peak - a.1.peak) / (b.0.2 - a.0.2) as f64;
         checks.push(
-            Check::near(format!("{name}: growth of the largest fill over that of Xoff_s"), Unit::None, slope, 1.0, 0.05).assuming(SHAPE),
+            Check::near(format!("{name}: growth of the largest fill, relative to Xoff_s"), Unit::None, slope, 1.0, 0.05).assuming(SHAPE),
         );
         let full = of.iter().find(|(_, s)| s.share >= 0.99).map_or("nowhere".into(), |(j, _)| lab::bytes(j.2 as f64));
         words.push(format!(
@@ -166,7 +166,7 @@ pub fn run_xon(cx: &Context) -> Result<Findings, ReproduceError> {
         let what = format!("{name}: smallest share of the link from Xon_s = C tau / 2 on");
         checks.push(Check::new(what, Unit::Fraction, plateau, 0.99, 1.01).assuming(SHAPE));
         let (middle, end) = (at(XOFF_OF_XON / 2), at(XOFF_OF_XON));
-        let what = format!("{name}: control frames at Xon_s = Xoff_s over those at half of it");
+        let what = format!("{name}: control frames at Xon_s = Xoff_s, relative to half of Xoff_s");
         checks.push(Check::new(what, Unit::None, end.frames / middle.frames, 1.5, f64::INFINITY).assuming(SHAPE));
         words.push(format!(
             "{name}, one flow: {} of the link at Xon_s = 0, {} or more on the plateau; {:.0} control frames per second at half of \

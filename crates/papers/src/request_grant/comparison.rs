@@ -288,7 +288,7 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
         f.checks.push(Check::mean(format!("{name}: Jain's index of the hot senders"), Unit::None, fairness, 0.99, 1.0));
     }
     f.checks.push(Check::mean(
-        "99th percentile of victims, PFC alone over request-grant with reserved buffers at 1.1 L",
+        "99th percentile of victims, PFC alone, relative to request-grant with reserved buffers at 1.1 L",
         Unit::None,
         beside_reserved(0),
         5.0,
@@ -296,7 +296,7 @@ fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceE
     ));
     for (scheme, (name, _)) in SCHEMES.iter().enumerate().take(RESERVED - 1) {
         f.checks.push(Check::mean(
-            format!("99th percentile of victims, {name} over request-grant with reserved buffers at 1.1 L"),
+            format!("99th percentile of victims, {name}, relative to request-grant with reserved buffers at 1.1 L"),
             Unit::None,
             beside_reserved(scheme),
             1.0,

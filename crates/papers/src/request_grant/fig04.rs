@@ -42,12 +42,12 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .claimed(),
         Check::exact("no speed-up: fullest fabric-output buffer", Unit::Bytes, fullest(slow), QUEUE).paper(QUEUE),
-        Check::mean("no speed-up: grants held at the end over those at a third of the run", Unit::None, grown(slow), 1.5, f64::INFINITY)
+        Check::mean("no speed-up: grants held at the end, relative to a third of the run", Unit::None, grown(slow), 1.5, f64::INFINITY)
             .claimed(),
         Check::mean("no speed-up: carried share of the load offered to the other outputs", Unit::Fraction, carried(slow), 0.0, 0.95)
             .claimed(),
         Check::mean("1.2 times: mean number of grants held by an input at the end", segments(), held_at_end(fast), 0.0, G).claimed(),
-        Check::mean("1.2 times: grants held at the end over those at a third of the run", Unit::None, grown(fast), 0.5, 1.5).claimed(),
+        Check::mean("1.2 times: grants held at the end, relative to a third of the run", Unit::None, grown(fast), 0.5, 1.5).claimed(),
         Check::mean("1.2 times: carried share of the load offered to the other outputs", Unit::Fraction, carried(fast), 0.98, 1.02)
             .claimed(),
         soundness(&results),

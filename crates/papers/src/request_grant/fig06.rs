@@ -59,7 +59,7 @@ pub fn run_fig06(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::mean("no speed-up, 8 hotspots: carried at load 0.78", Unit::Fraction, carried(slow, "8 hotspots", 0.78), 0.0, 0.95)
             .claimed(),
         Check::mean(
-            "no speed-up: delay at load 0.5 with 8 hotspots over that of uniform traffic",
+            "no speed-up: delay at load 0.5 with 8 hotspots, relative to uniform traffic",
             Unit::None,
             slower("8 hotspots", 0.5),
             2.0,
@@ -68,7 +68,7 @@ pub fn run_fig06(cx: &Context) -> Result<Findings, ReproduceError> {
         .claimed(),
         Check::mean("no speed-up, uniform: carried at load 0.97", Unit::Fraction, carried(slow, "uniform", 0.97), 0.0, 0.97).claimed(),
         Check::mean(
-            "no speed-up: delay at load 0.7 with 1 hotspot over that of uniform traffic",
+            "no speed-up: delay at load 0.7 with 1 hotspot, relative to uniform traffic",
             Unit::None,
             slower("1 hotspot", 0.7),
             0.5,
@@ -123,7 +123,7 @@ fn with_speedup(fast: &Sweep, results: &Results) -> Vec<Check> {
         if hot > 0 {
             let (ratio, _) = curve.worst_ratio(fast.get("uniform"), results, 0.9);
             checks.push(
-                Check::mean(format!("1.2 times, {name}: largest delay over that of uniform traffic"), Unit::None, ratio, 0.0, 2.0)
+                Check::mean(format!("1.2 times, {name}: largest delay, relative to uniform traffic"), Unit::None, ratio, 0.0, 2.0)
                     .claimed(),
             );
         }
@@ -174,7 +174,7 @@ pub fn run_fig08(cx: &Context) -> Result<Findings, ReproduceError> {
             if hot > 0 {
                 let (ratio, _) = curve.worst_ratio(s.get("uniform"), &results, 0.9);
                 checks.push(
-                    Check::mean(format!("{kib} KB, {name}: largest delay over that of uniform traffic"), Unit::None, ratio, 0.0, 2.0)
+                    Check::mean(format!("{kib} KB, {name}: largest delay, relative to uniform traffic"), Unit::None, ratio, 0.0, 2.0)
                         .claimed(),
                 );
                 let busy = results.min(curve.at(0.78), |r| r.hot);

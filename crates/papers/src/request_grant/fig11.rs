@@ -60,7 +60,7 @@ pub fn run_fig11(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::mean("smooth, uniform, load 0.05: mean delay", t_min(), sweeps[0].get(UNIFORM).delay(&results, 0.05), 29.0, 32.0)
             .paper(29.0),
         Check::mean(
-            "smooth, load 0.05: delay with 8 hotspots over that of uniform traffic",
+            "smooth, load 0.05: delay with 8 hotspots, relative to uniform traffic",
             Unit::None,
             results.ratio(sweeps[0].get(HOT).at(0.05), sweeps[0].get(UNIFORM).at(0.05), |r| r.delay.mean),
             1.1,

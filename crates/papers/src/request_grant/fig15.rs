@@ -175,10 +175,12 @@ pub fn run_abc(cx: &Context) -> Result<Findings, ReproduceError> {
     let seen = Seen::run(cx, false, 0.7)?;
     let peak = Seen::run(cx, false, 0.78)?;
     let mut checks = vec![
-        Check::mean("reserve: throughput of the others while blocked over that before", Unit::None, seen.kept(0), 0.95, 1.1).claimed(),
-        Check::mean("reserve: delay while blocked over that before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
-        Check::mean("reserve: longest delay afterwards over that before", Unit::None, seen.rise(0), 0.0, 2.0).claimed(),
-        Check::mean("implicit: throughput of the others while blocked over that before", Unit::None, seen.kept(1), 0.0, 0.2).claimed(),
+        Check::mean("reserve: throughput of the others while blocked, relative to the time before", Unit::None, seen.kept(0), 0.95, 1.1)
+            .claimed(),
+        Check::mean("reserve: delay while blocked, relative to the time before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
+        Check::mean("reserve: longest delay afterwards, relative to the time before", Unit::None, seen.rise(0), 0.0, 2.0).claimed(),
+        Check::mean("implicit: throughput of the others while blocked, relative to the time before", Unit::None, seen.kept(1), 0.0, 0.2)
+            .claimed(),
         Check::mean("implicit: recovery time of delays", t_min(), seen.recovery(1), 20_000.0, f64::INFINITY).claimed(),
         soundness(&seen.results),
     ];
@@ -219,8 +221,9 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
     let (hot_inputs, other_inputs) = (part(true), part(false));
     let expected = load * f64::from(setups::PORTS - 8) / f64::from(setups::PORTS);
     let mut checks = vec![
-        Check::mean("reserve: delay while blocked over that before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
-        Check::mean("reserve: longest delay after the end over that before", Unit::None, seen.rise(0), 1.05, f64::INFINITY).claimed(),
+        Check::mean("reserve: delay while blocked, relative to the time before", Unit::None, seen.slower(0), 0.0, 1.2).claimed(),
+        Check::mean("reserve: longest delay after the end, relative to the time before", Unit::None, seen.rise(0), 1.05, f64::INFINITY)
+            .claimed(),
         Check::new(
             "reserve: fullest queue of the last stage",
             Unit::Bytes,
@@ -230,12 +233,12 @@ pub fn run_def(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .possible(0.0, 61_440.0)
         .claimed(),
-        Check::mean("implicit: throughput of the others while blocked over that of reserve", Unit::None, seen.beside(kept), 0.0, 0.9)
+        Check::mean("implicit: throughput of the others while blocked, relative to reserve", Unit::None, seen.beside(kept), 0.0, 0.9)
             .claimed(),
-        Check::mean("implicit: longest delay after the end over that of reserve", Unit::None, seen.beside(rise), 1.0, f64::INFINITY)
+        Check::mean("implicit: longest delay after the end, relative to reserve", Unit::None, seen.beside(rise), 1.0, f64::INFINITY)
             .claimed(),
         Check::mean(
-            "implicit: recovery time of delays over that of reserve",
+            "implicit: recovery time of delays, relative to reserve",
             Unit::None,
             seen.beside(|r| recovery(r).max(1_000.0)),
             1.0,

@@ -174,7 +174,7 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
     let ratios = |s: Series| results.mean(s, |r| r.by_input[0] / of_small(r));
     let ratio = |s: Series| ratios(s).mean;
     let checks = vec![
-        Check::mean("rule, by segments: bytes of the large requester over those of a small one", Unit::None, ratios(series[0]), 0.95, 1.05)
+        Check::mean("rule, by segments: bytes of the large requester, relative to a small one", Unit::None, ratios(series[0]), 0.95, 1.05)
             .claimed(),
         // The paper: inputs that request little may starve it.
         Check::mean("no rule, by segments: the same", Unit::None, ratios(series[1]), 0.0, 1.0).claimed(),

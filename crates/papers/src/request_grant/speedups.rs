@@ -179,13 +179,13 @@ impl Runs {
         let sentences = workloads().into_iter().enumerate().map(|(w, (name, ..))| {
             let words: Vec<String> =
                 SPEEDUPS.iter().enumerate().map(|(i, s)| format!("{} at {s}", self.ratio(w, i).words(|v| format!("{v:.2}")))).collect();
-            format!("{name}: delay of implicit over that of reserve at 1.1: {}", words.join(", "))
+            format!("{name}: delay of implicit, relative to reserve at 1.1: {}", words.join(", "))
         });
         let unbalanced: Vec<String> = (0..UNBALANCED.len())
             .map(|i| format!("{} at w = {}", self.unbalanced(i).words(|v| format!("{v:.3}")), UNBALANCED[i]))
             .collect();
         f.measured = format!(
-            "{}. Unbalanced traffic: throughput of implicit over that of reserve at 1.1: {}.",
+            "{}. Unbalanced traffic: throughput of implicit, relative to reserve at 1.1: {}.",
             sentences.collect::<Vec<_>>().join(". "),
             unbalanced.join(", ")
         );

@@ -90,7 +90,7 @@ fn checks(scenario: &str, load: Load, group: &[Observed]) -> Vec<Check> {
     for (run, reading, what, left) in [(&group[2], A, "A", 0.4), (&group[3], B, "B", left_by_b)] {
         let part = format!("{scenario}, {what}: part of the rate that the first cut leaves");
         checks.push(Check::near(part, Unit::Fraction, first_cut(run) / 40e9, left, 0.005).assuming(reading));
-        let against = format!("{scenario}, {what}: first cut over that of unchanged DCQCN");
+        let against = format!("{scenario}, {what}: first cut, relative to unchanged DCQCN");
         checks.push(Check::new(against, Unit::None, first_cut(run) / first_cut(plain), 0.0, 0.999).claimed().assuming(reading));
         if load == Load::Single {
             checks.push(fig2::none(format!("{scenario}, {what}: CE on F0 and F2 at P2"), wrong(run)).assuming(reading));

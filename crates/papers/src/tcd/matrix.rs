@@ -87,12 +87,12 @@ impl Runs {
             for (rc, (control, ..)) in RATE_CONTROLS.iter().enumerate().take(2) {
                 let marked = format!("{control} on {name}: victims marked CE with TCD");
                 checks.push(Check::mean(marked, Unit::Fraction, self.ce(fc, rc, 1), 0.0, 0.005).assuming(LOAD));
-                let gain = format!("{control} on {name}: mean completion time of victims without TCD over that with it");
+                let gain = format!("{control} on {name}: mean completion time of victims, ratio without to with TCD");
                 checks.push(Check::mean(gain, Unit::None, self.gain(fc, rc, VICTIMS), 1.0, f64::INFINITY).assuming(LOAD));
             }
             checks.push(
                 Check::mean(
-                    format!("HPCC on {name}: mean completion time of all flows without TCD over that with it"),
+                    format!("HPCC on {name}: mean completion time of all flows, ratio without to with TCD"),
                     Unit::None,
                     self.gain(fc, 2, ALL_FLOWS),
                     1.0,
@@ -214,7 +214,7 @@ fn figure(gain: &dyn Fn(usize, usize, usize) -> f64, ce: &dyn Fn(usize, usize, u
     let legend = [(Tone::Good, "victims at least 5 % faster with TCD"), (Tone::Neutral, "alike"), (Tone::Bad, "at least 5 % slower")];
     Figure::new("Does ternary marking help where nothing is paused?")
         .caption(
-            "Mean completion time of victims without TCD over that with it, by size. Below it the share of victims that are marked \
+            "Ratio of mean completion times of victims without and with TCD, by size. Below it the share of victims that are marked \
             CE, without and with TCD.",
         )
         .panel(

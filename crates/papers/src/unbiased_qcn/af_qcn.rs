@@ -55,9 +55,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut checks = soundness(&results);
     let factor = || Unit::Other("times".into());
     let check = |what: &str, unit: Unit, mean: Mean, low: f64, high: f64| Check::mean(what, unit, mean, low, high).assuming(SETTING);
-    checks.push(check("at outputs: mean spread of AF-QCN over that of QCN", factor(), spread(AF_OUTPUTS).over(spread(0)), 0.0, 0.95));
+    checks.push(check("at outputs: mean spread of AF-QCN, relative to QCN", factor(), spread(AF_OUTPUTS).over(spread(0)), 0.0, 0.95));
     checks.push(check(
-        "at outputs: mean spread of AF-QCN over that of QCN at inputs",
+        "at outputs: mean spread of AF-QCN, relative to QCN at inputs",
         factor(),
         spread(AF_OUTPUTS).over(spread(2)),
         1.0,

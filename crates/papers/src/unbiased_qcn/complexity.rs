@@ -76,7 +76,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         Check::new("a word over the payload of its buffer unit", Unit::Fraction, overhead, 0.0, 0.01).paper(0.01),
         Check::exact("buffer units in one read", Unit::Other("units".into()), (READ_BITS / WORD_BITS) as f64, ROW as f64).paper(16.0),
         Check::mean(
-            "random: reads of a search with 39 flows over those with one",
+            "random: reads of a search with 39 flows, relative to one flow",
             Unit::Other("times".into()),
             by_row[last].mean.over(by_row[0].mean),
             0.9,

@@ -173,7 +173,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         runs.len(),
         ideal.len()
     );
-    let heading = ["Fabric", "Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6 over those of f1"];
+    let heading = ["Fabric", "Variant", "f6/f1, first phase", "second", "third", "CNMs per byte of f6, relative to f1"];
     let mut table = Table::new(heading)
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption("Dependence of f6's rate: means over seeds with 95 % intervals.");

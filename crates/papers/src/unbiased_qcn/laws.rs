@@ -404,7 +404,7 @@ fn two_limiters(checks: &mut Vec<Check>) -> (Points, Points) {
     let gain = |p: &[(f64, f64)]| p.last().map_or(0.0, |l| l.1) - p[0].1;
     checks.push(
         Check::new(
-            "gain in 20 ms of a limiter with about twice the rate over that of the other",
+            "gain in 20 ms of a limiter with about twice the rate, relative to the other",
             Unit::Other("times".into()),
             gain(&fast) / gain(&slow),
             1.2,

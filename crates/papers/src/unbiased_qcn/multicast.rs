@@ -131,7 +131,7 @@ fn figure(bars: Vec<Vec<Bar>>) -> Figure {
             )
             .bar_reference("one per frame, or per copy"),
         );
-    Figure::new("CNMs per multicast frame over those per unicast frame")
+    Figure::new("CNMs per multicast frame, relative to unicast frames")
         .caption("Section III-A of the paper. All flows send 4 Gb/s, three share each output, and no source obeys. At outputs a multicast flow is notified for each copy.")
         .panel(panel)
 }

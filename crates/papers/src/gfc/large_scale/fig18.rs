@@ -67,13 +67,13 @@ pub fn findings(study: &LargeScale) -> Findings {
         .assuming(FIFO),
     );
     f.checks.push(
-        Check::new("PFC: rate per server in the last 5 ms over that before", Unit::Fraction, end / before, 0.0, 0.05)
+        Check::new("PFC: rate per server in the last 5 ms, relative to the time before", Unit::Fraction, end / before, 0.0, 0.05)
             .claimed()
             .assuming(FIFO),
     );
     let kept = gentle.tail(50) / before;
     f.checks.push(
-        Check::new("buffer-based GFC: rate per server in the last 5 ms over that of PFC before", Unit::Fraction, kept, 0.5, 2.0)
+        Check::new("buffer-based GFC: rate per server in the last 5 ms, relative to PFC before", Unit::Fraction, kept, 0.5, 2.0)
             .claimed()
             .assuming(FIFO),
     );

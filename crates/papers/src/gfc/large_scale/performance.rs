@@ -147,7 +147,7 @@ pub fn throughput(study: &LargeScale) -> Findings {
             let ratio = p[gentle as usize].throughput.deviation() / p[other as usize].throughput.deviation();
             f.checks.push(
                 Check::new(
-                    format!("k = {k}, no cycle: standard deviation of {} over that of {}", gentle.title(), other.title()),
+                    format!("k = {k}, no cycle: standard deviation of {}, relative to {}", gentle.title(), other.title()),
                     Unit::None,
                     ratio,
                     0.0,
@@ -163,11 +163,12 @@ pub fn throughput(study: &LargeScale) -> Findings {
         for scheme in Scheme::ALL {
             let (own, free) = (&p[scheme as usize], &base.1[scheme as usize]);
             if scheme.is_gentle() {
-                let what = format!("k = {k}, {} deadlock cases: throughput of {} over that without a cycle", own.runs, scheme.title());
+                let what =
+                    format!("k = {k}, {} deadlock cases: throughput of {}, relative to networks without a cycle", own.runs, scheme.title());
                 f.checks.push(Check::mean(what, Unit::None, over(own, free.throughput.mean()), 0.95, 1.05).claimed().assuming(FIFO));
             } else if !own.tail_deadlocked.is_empty() {
                 let what = format!(
-                    "k = {k}, the {} of {} runs that deadlock under {}: throughput in the last 5 ms over that without a cycle",
+                    "k = {k}, the {} of {} runs that deadlock under {}: throughput in the last 5 ms, relative to networks without a cycle",
                     own.deadlocks,
                     own.runs,
                     scheme.title()
@@ -284,7 +285,10 @@ pub fn slowdown(study: &LargeScale) -> Findings {
         for scheme in Scheme::ALL {
             let (own, free) = (&p[scheme as usize], &base[scheme as usize]);
             if scheme.is_gentle() {
-                let what = format!("k = {k}, deadlock cases: flows completed per ms under {} over those without a cycle", scheme.title());
+                let what = format!(
+                    "k = {k}, deadlock cases: flows completed per ms under {}, relative to networks without a cycle",
+                    scheme.title()
+                );
                 f.checks.push(
                     Check::mean(
                         what,
@@ -299,7 +303,7 @@ pub fn slowdown(study: &LargeScale) -> Findings {
             } else if !own.tail_deadlocked.is_empty() {
                 // Flows that a deadlock holds never end. What shows it: nothing arrives any more.
                 let what = format!(
-                    "k = {k}, the {} of {} runs that deadlock under {}: bytes that still arrive in the last 5 ms over those without a cycle",
+                    "k = {k}, the {} of {} runs that deadlock under {}: bytes that still arrive in the last 5 ms, relative to networks without a cycle",
                     own.deadlocks,
                     own.runs,
                     scheme.title()
