@@ -47,7 +47,7 @@ class Comparison:
     headline: str = ""
     """What changed, in a line."""
     notes: list[str] = field(default_factory=list)
-    """What has to be known before the numbers are read: an interrupted run, another version of xoff, equal results."""
+    """Warnings about the numbers: an interrupted run, another version of xoff, equal results."""
     _starts: list[int] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:

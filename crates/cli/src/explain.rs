@@ -219,7 +219,7 @@ struct JsonStep {
     flows: Vec<(u32, String, String, u64)>,
 }
 
-/// Why a port waited, from port to port.
+/// Reason of a pause, from port to port back to the root.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Explain")]
 pub struct Json {
@@ -230,7 +230,7 @@ pub struct Json {
     /// Where it ends: `bottleneck`, `deadlock`, `circle` (ports that wait for each other without a deadlock), `far end` (a host that
     /// accepts no frames), `not held` (the port did not wait).
     root: &'static str,
-    /// The port that is the bottleneck; null: it ends elsewhere.
+    /// The port that is the bottleneck; null: the chain ends elsewhere.
     root_port: Option<String>,
     /// Number, from 0, of the step that the last step leads back to; null: none.
     cycle_from_step: Option<usize>,

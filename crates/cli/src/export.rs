@@ -108,7 +108,7 @@ struct JsonTrace {
     arrows: u64,
     /// Tables that it was made of, with the rows that were read.
     rows: Vec<(&'static str, u64)>,
-    /// What it does not show, one sentence each.
+    /// Content that it does not show, one sentence each.
     notes: Vec<String>,
 }
 
@@ -148,7 +148,7 @@ struct JsonCapture {
     interfaces: Vec<JsonInterface>,
     /// Control frames among all.
     control_frames: u64,
-    /// Frames lost on their link: they went out and did not come in.
+    /// Frames lost on their link: sent and not received.
     lost_frames: u64,
     /// Control frames that are left out, because they have no format on a wire.
     without_bytes: u64,

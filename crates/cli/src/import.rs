@@ -85,11 +85,11 @@ pub struct Json<'a> {
     flows: usize,
     /// Destinations of installed tables; null: there are no tables.
     destinations: Option<usize>,
-    /// What the files hold and a scenario does not, one sentence each.
+    /// Contents of the files that a scenario cannot express, one sentence each.
     left_out: &'a [String],
     /// Black holes and forwarding loops of the tables, with their places.
     findings: Vec<String>,
-    /// What is doubtful in the files, with its place.
+    /// Doubtful contents of the files, with their place.
     warnings: Vec<String>,
 }
 

@@ -37,7 +37,7 @@ pub struct Json {
     frames_in: u64,
     /// Frames that went out.
     frames_out: u64,
-    /// No difference was found, as far as was compared.
+    /// No difference in the compared part.
     identical: bool,
     /// The first difference, in words; null: there is none.
     difference: Option<String>,

@@ -275,7 +275,7 @@ pub fn show(bar: &Bar, p: &Progress) {
     ));
 }
 
-/// What a run of a network came to.
+/// Outcome of a run of a network.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Run")]
 pub struct Json<'a> {

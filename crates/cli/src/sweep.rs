@@ -164,7 +164,7 @@ struct RunsDone {
     done: usize,
 }
 
-/// What one process of a job array ran.
+/// Runs of one process of a job array.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "SweepIndex")]
 pub struct Ran {

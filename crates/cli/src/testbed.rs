@@ -203,7 +203,7 @@ fn failed(e: DriveError) -> Problems {
     }
 }
 
-/// What a run with real frames came to.
+/// Outcome of a run with real frames.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Testbed")]
 pub struct Json<'a> {

@@ -113,9 +113,9 @@ struct JsonBranch {
     queue_bytes: u64,
     /// Flow control pauses it now.
     held: bool,
-    /// Number, from 0, of the branch for which most of its frames wait; null: none.
+    /// Number, from 0, of the branch that most of its frames wait for; null: none.
     parent: Option<usize>,
-    /// Numbers of the branches for which its bytes wait, with the bytes.
+    /// Numbers of the branches that its bytes wait for, with the bytes.
     waits_for: Vec<(usize, u64)>,
 }
 
@@ -147,7 +147,7 @@ pub struct Json {
     culprits: Vec<JsonMember>,
     /// Flows through undetermined ports only.
     victims: Vec<JsonMember>,
-    /// Detection of the run, which does not tell congested from undetermined ports; null: it does.
+    /// Detection of the run if it cannot distinguish congested from undetermined ports; null: it can.
     pauses_only: Option<String>,
 }
 

@@ -101,23 +101,24 @@ pub struct SideFacts {
 pub struct Comparison {
     /// What changed, in a line.
     pub headline: String,
-    /// What has to be known before the numbers are read: an interrupted run, another version of xoff, equal results.
+    /// Warnings about the numbers: an interrupted run, another version of xoff, equal results.
     pub notes: Vec<String>,
     /// The sides, in their order.
     pub sides: Vec<SideFacts>,
     /// Parameters that differ. Seeds and titles are left out.
     pub parameters: Vec<Difference>,
-    /// What came of it, by measure and side.
+    /// Results by measure and side.
     pub measures: Vec<Measure>,
     /// Slowdown by size of flow and side.
     pub slowdown: Vec<SizeBin>,
-    /// Flows that every side has (same seed, number, ends and size), those that the last side slows down most first.
+    /// Flows that every side has (same seed, number, ends and size), sorted by slowdown on the last side relative to the first, largest
+    /// first.
     pub victims: Vec<Victim>,
-    /// Flows that every side has; above the length of `victims` where these are cut off.
+    /// Number of flows that every side has; more than `victims` lists if that list is cut off.
     pub victims_total: u64,
-    /// Ports that flow control stopped or held, the largest change from the first side to the last first.
+    /// Ports that flow control paused or blocked, sorted by the change from the first side to the last, largest first.
     pub pauses: Vec<PortPauses>,
-    /// Sizes at which the bins of `slowdown` begin [bytes].
+    /// Smallest sizes of the bins of `slowdown` [bytes].
     pub bins: Vec<u64>,
 }
 

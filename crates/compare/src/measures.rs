@@ -22,8 +22,8 @@ pub struct Measure {
     pub runs: u64,
     /// The value is a lower bound: flows that did not finish count with their age.
     pub at_least: bool,
-    /// This side less the first: run by run where both have the same seeds, else of the means and without an interval; null: the first side itself.
-    /// Where this side is a lower bound, so is the difference; where the first is, the difference is not known.
+    /// This side minus the first: run by run if both have the same seeds, otherwise from the means and without an interval; null: the first
+    /// side itself. Where this side is a lower bound, so is the difference; where the first is, the difference is not known.
     pub difference: Option<Estimate>,
 }
 

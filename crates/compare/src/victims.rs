@@ -22,7 +22,7 @@ pub struct Victim {
     pub size_bytes: u64,
     /// Its slowdown on each side, in their order; null: unfinished.
     pub slowdowns: Vec<Option<f64>>,
-    /// Its slowdown on the last side over that on the first; null: unfinished on one of them.
+    /// Ratio of its slowdown on the last side to that on the first; null: unfinished on one of them.
     pub factor: Option<f64>,
     /// How many times as slow the last side is at least; 0: not known, because a run ended too early.
     #[serde(skip)]

@@ -16,8 +16,8 @@ pub struct JobAnswer {
     pub time_ps: u64,
     /// Those that all ranks have done.
     pub iterations: Vec<IterationAnswer>,
-    /// The application waits for itself: nothing of the job is under way or to come, and ranks wait for messages that are not sent. The answer is
-    /// then "no". Null: it does not.
+    /// The application waits for itself: no message or computation of the job is left, and ranks wait for messages that nobody sends. The
+    /// answer is then "no". Null: it does not.
     pub stuck: Option<StuckAnswer>,
     /// Receives that took a message of another size than they expect. The answer is then "no".
     pub mismatches: u64,
@@ -86,7 +86,7 @@ pub struct IterationAnswer {
     /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. All of them
     /// add up to `time_ps` of the job [ps].
     pub time_ps: u64,
-    /// When the rank that ended last did [ps].
+    /// Time at which the last rank ended [ps].
     pub end_ps: u64,
     /// Exposed communication of the rank with the most: time in which it has messages in flight and does not compute [ps].
     pub exposed_ps: u64,
@@ -111,11 +111,11 @@ pub struct StragglerAnswer {
     pub from_host: String,
     /// Host of the receiver.
     pub to_host: String,
-    /// When its sender took it up, or the iteration before ended, whichever was later [ps].
+    /// Time at which its sender started it, or at which the previous iteration ended, whichever is later [ps].
     pub start_ps: u64,
     /// When it was there [ps].
     pub end_ps: u64,
-    /// Of that, ports on its path were not allowed to transmit [ps].
+    /// Part of that time in which ports on its path were paused [ps].
     pub pause_ps: u64,
     /// Rate control, or a window, held it back at its source [ps].
     pub rate_limit_ps: u64,
@@ -123,7 +123,7 @@ pub struct StragglerAnswer {
     pub queueing_ps: u64,
     /// The port of its path that was paused longest during the message; null: none was paused.
     pub paused_port: Option<String>,
-    /// For how long that port was not [ps].
+    /// Time that this port was paused [ps].
     pub paused_port_ps: u64,
 }
 

@@ -55,7 +55,7 @@ pub struct FastForward {
     pub repeated: u64,
     /// Simulated time that was skipped [ps].
     pub skipped_ps: u64,
-    /// Events that the skipped time would have taken; they are among the events of the run.
+    /// Events of the skipped time; they count among the events of the run.
     pub events_skipped: u64,
     /// Why nothing was skipped; null: something was.
     pub because: Option<String>,
@@ -121,7 +121,7 @@ pub struct Manifest {
     /// What fast-forward has done.
     #[serde(default)]
     pub fast_forward: FastForward,
-    /// Hash of the results, 32 hexadecimal digits; no clock enters it.
+    /// Hash of the results, 32 hexadecimal digits; independent of wall-clock times.
     pub result_hash: String,
     /// When the run was started, as text for people.
     pub started: String,
@@ -163,10 +163,10 @@ pub struct Manifest {
     /// Slowdown of the flows, unfinished ones counted; null: no flow has a size and a route.
     #[serde(default)]
     pub slowdown: Option<Slowdown>,
-    /// What the jobs came to, in the order of the scenario; absent: it has none.
+    /// Outcomes of the jobs, in the order of the scenario; absent: the scenario has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobAnswer>,
-    /// What the run came to; null only in manifests of earlier versions.
+    /// Outcome of the run; null only in manifests of earlier versions.
     #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The files of the results next to it; empty: an earlier version, or a run without files.

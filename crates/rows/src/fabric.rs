@@ -32,7 +32,7 @@ table! {
         hot_bytes: u64 ["bytes"],
         /// Packets that left through outputs that are no hotspots.
         cold_packets: u64,
-        /// Mean delay of those, from the input adapter to the line, cut off; null: there were none.
+        /// Mean delay of those, from the input adapter to the line, truncated; null: there were none.
         cold_delay_ps: Option<u64> ["ps"],
         /// Fullest fabric-output queue of a hotspot at the end.
         hot_queue_bytes_max: u32 ["bytes"],
@@ -51,11 +51,11 @@ table! {
         port: Node,
         /// Whether the workload overloads it.
         load: Load,
-        /// Bytes of packets for it that came to the inputs.
+        /// Bytes of packets for it that arrived at the inputs.
         offered_bytes: u64 ["bytes"],
         /// Bytes of packets that left through it.
         delivered_bytes: u64 ["bytes"],
-        /// Bytes of packets that came in through it and left somewhere.
+        /// Bytes of packets that arrived through it and left through any output.
         sent_bytes: u64 ["bytes"],
         /// Number of pauses of its host, over the whole run.
         pauses ("stops"): u64,
@@ -72,7 +72,7 @@ table! {
         flow: u32,
         /// Its host.
         source: Node,
-        /// What came to its input buffer, with the overhead on the line.
+        /// Bytes that arrived at its input buffer, with the overhead on the line.
         rate_bps ("bits_per_second"): u64 ["bit/s"],
         /// Rate of its limiter at the end; null: it has none.
         limit_bps ("limit"): Option<u64> ["bit/s"],

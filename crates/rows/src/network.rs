@@ -274,7 +274,7 @@ table! {
 }
 
 table! {
-    /// A pool of a switch's memory at one of its sides: its size, and the most of it that was ever held.
+    /// A pool of a switch's memory at one of its sides: size and highest occupancy.
     PoolRow in "pools" late {
         /// The switch.
         switch: Node,
@@ -288,7 +288,7 @@ table! {
         reserved_bytes: u64 ["bytes"],
         /// Size of the shared part.
         shared_bytes: u64 ["bytes"],
-        /// Most of the shared part that was held.
+        /// Highest occupancy of the shared part.
         shared_bytes_max: u64 ["bytes"],
         /// Headroom of its groups, or their shared headroom.
         headroom_bytes: u64 ["bytes"],
@@ -298,8 +298,8 @@ table! {
 }
 
 table! {
-    /// An iteration of a rank of a job: where its time went. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do the eight
-    /// columns from `path_compute_ps` on: traced back from its end, each picosecond is attributed to the cause of the wait.
+    /// An iteration of a rank of a job, with its time by cause. `compute_ps`, `exposed_ps` and `idle_ps` add up to the iteration, and so do
+    /// the eight columns from `path_compute_ps` on: traced back from its end, each picosecond is attributed to the cause of the wait.
     RankRow in "ranks" late {
         /// The job: its place in the scenario and its name, `job[0] train`.
         job: Label,
@@ -325,17 +325,17 @@ table! {
         paused_ps: u64 ["ps"],
         /// The rank computed, and the next operation waited for it.
         path_compute_ps: u64 ["ps"],
-        /// It was busy with the message itself: overheads.
+        /// The rank was busy with the message itself: overheads.
         path_overhead_ps: u64 ["ps"],
-        /// It waited for a rank that had not sent yet.
+        /// The rank waited for another rank that had not sent yet.
         path_peer_ps: u64 ["ps"],
         /// The rank waited for a message whose bytes were on the wire.
         path_serialisation_ps: u64 ["ps"],
-        /// It waited for a message that was on its way through the cables.
+        /// The rank waited for a message that was propagating through cables.
         path_propagation_ps: u64 ["ps"],
-        /// It waited for a message that a port on its way was not allowed to transmit.
+        /// The rank waited for a message, and a port on the path of the message was paused.
         path_pause_ps: u64 ["ps"],
-        /// It waited for a message that rate control, or a window, held back at its source.
+        /// The rank waited for a message that rate control, or a window, delayed at its source.
         path_rate_limit_ps: u64 ["ps"],
         /// The rank waited for a message that was queued behind others.
         path_queueing_ps: u64 ["ps"],
@@ -356,11 +356,11 @@ table! {
         start_ps: u64 ["ps"],
         /// All have started it.
         all_started_ps ("all_begun_ps"): Option<u64> ["ps"],
-        /// The last of them has ended it; null: not before the run did.
+        /// Time at which the last of them ended it; null: not before the end of the run.
         end_ps: Option<u64> ["ps"],
         /// Its size.
         bytes: u64 ["bytes"],
-        /// Algorithm bandwidth: the size over the time from the first beginning to the last end, cut off; null: it has no size or no end.
+        /// Algorithm bandwidth: size divided by the time from the first start to the last end, truncated; null: it has no size or no end.
         algorithm_bps ("algorithm_bits_per_second"): Option<u64> ["bit/s"],
         /// Bus bandwidth as nccl-tests counts it: for an all-reduce times 2 (n - 1) / n, for all-gather, reduce-scatter and all-to-all
         /// times (n - 1) / n.

@@ -54,9 +54,9 @@ pub struct PortReport {
     pub malformed: u64,
     /// Control frames among those that are not configured.
     pub unexpected: u64,
-    /// Frames to an address that is in no table, or where it came from.
+    /// Frames to an address that is in no table, or to the port that they came from.
     pub no_route: u64,
-    /// Lost in the kernel's ring because the process was away for too long.
+    /// Lost in the kernel's ring because the process was not scheduled for too long.
     pub kernel_drops: u64,
     /// Given up because the kernel would not send them.
     pub send_errors: u64,

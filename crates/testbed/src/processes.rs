@@ -41,7 +41,7 @@ pub struct NodeRun {
     pub node: String,
     /// Exit code; null: ended by a signal.
     pub exit_code: Option<i32>,
-    /// What it answered; null: nothing that could be read, and `stderr` ends with the reason.
+    /// Its answer; null: no readable answer, and `stderr` ends with the reason.
     pub answer: Option<NodeAnswer>,
     /// What it wrote to standard error.
     pub stderr: String,

@@ -34,7 +34,7 @@ pub struct Ready {
     pub metrics: Option<String>,
 }
 
-/// How the run of a node went: the answer of `xoff switch` and `xoff host` with `--json`.
+/// Outcome of the run of a node: the answer of `xoff switch` and `xoff host` with `--json`.
 #[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct NodeAnswer {
     /// Form and version of this answer.
@@ -57,7 +57,7 @@ pub struct NodeReport {
     pub interrupted: bool,
     /// Frames for which a node had no room.
     pub dropped_frames: u64,
-    /// Frames that did not arrive, whatever the cause.
+    /// Frames that did not arrive, for any reason.
     pub lost_frames: u64,
     /// Broken promises.
     pub violations: u64,

@@ -16,7 +16,7 @@ use super::{Cycle, LinkId, Rule, Topology, Traffic, check, is_cyclic, link_name}
 pub struct FailureSet {
     /// Names of the links.
     pub links: Vec<String>,
-    /// Whether some hosts cannot reach each other any more.
+    /// Whether some hosts can no longer reach each other.
     pub disconnects: bool,
     /// The shortest cycle among the recomputed routes.
     pub cycle: Cycle,

@@ -158,7 +158,7 @@ pub struct Report {
 pub struct Cycle {
     /// The links that fill the buffers, `C1->A3`, in order; the last depends on the first.
     pub links: Vec<String>,
-    /// For each link and the next one, a flow that goes over both.
+    /// For each link and the next one, a flow that uses both.
     pub closed_by: Vec<Closing>,
 }
 
@@ -167,7 +167,7 @@ pub struct Cycle {
 pub struct Closing {
     /// The link that fills the waiting buffer.
     pub from: String,
-    /// The link that fills the buffer it waits for.
+    /// The link that leads to this buffer.
     pub to: String,
     /// The flow, `H0->H8`.
     pub flow: String,

@@ -116,7 +116,7 @@ pub struct Answer {
     pub set: Vec<PlanRow>,
     /// Reasons for these numbers.
     pub why: Vec<String>,
-    /// Assumptions behind these numbers, which the plan cannot know.
+    /// Assumptions behind these numbers that the plan cannot check.
     pub check: Vec<String>,
     /// The same numbers in the keys of xoff scenarios and of SONiC.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -137,7 +137,7 @@ pub struct Evidence {
     /// The rule and its value; one of the rows of the plan as well.
     #[serde(flatten)]
     pub row: PlanRow,
-    /// Name by which it can be chosen; "": it cannot.
+    /// Name that selects it; "": it has none.
     pub choice: &'static str,
     /// It is the one that the answer sets.
     pub chosen: bool,
@@ -149,7 +149,7 @@ pub struct Evidence {
     pub leaves_out: &'static str,
 }
 
-/// What to set on one direction of a link for one priority, and why.
+/// Settings of one direction of a link for one priority, with reasons.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Plan {
     /// The flow control planned for.

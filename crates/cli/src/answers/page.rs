@@ -14,8 +14,8 @@ This page is generated from the types that are serialized; `crates/cli/tests/ans
 `python/tests/test_answers.py` checks real answers against it, field by field.
 
 - Bad input has no JSON answer: the exit code is 2, and the problems go to standard error.
-- A field that is not said to be *absent* is always there; *null* is allowed where its type says so.
-- Fields may be added; none is renamed or removed without a word in the changelog.
+- Every field is present unless its description has *absent*. A field may be *null* only if its type has *null*.
+- Releases may add fields. The changelog lists every renamed or removed field.
 - Names end with their unit: `_ps` picoseconds, `_bytes`, `_seconds`.
 - `xoff schema` prints a JSON Schema in any case.
 ";

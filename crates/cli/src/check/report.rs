@@ -22,7 +22,7 @@ pub struct Checked<'a> {
     headline: String,
     #[serde(skip)]
     tone: Tone,
-    /// What would take the cycles away, each proved; the one that changes least first.
+    /// Remedies that remove the cycles, each proved; the smallest change first.
     remedies: Vec<Remedy>,
     /// The topology, as it was named.
     topology: &'a str,
@@ -38,9 +38,9 @@ pub struct Checked<'a> {
     routing: &'a str,
     /// Flows that count; null: all pairs of hosts.
     flows: Option<usize>,
-    /// To the question that was asked, failures included.
+    /// Answer to the question, failures included.
     answer: Conclusion,
-    /// To the same question, in words for programs: `cycle-free`, `cyclic` or `cyclic-after-failures`.
+    /// Answer to the same question, as a word for programs: `cycle-free`, `cyclic` or `cyclic-after-failures`.
     verdict: &'static str,
     /// Before any further failure.
     verdict_without_failures: Verdict,
@@ -48,17 +48,17 @@ pub struct Checked<'a> {
     parts: ReportParts<'a>,
     #[serde(skip)]
     report: &'a Report,
-    /// Which further failures create a cycle; null: not asked, or there is a cycle already.
+    /// Further failures that create a cycle; null: not requested, or a cycle exists without them.
     failures: Option<&'a FailureStudy>,
-    /// What is known besides where the routes are installed tables; absent: they are found by a rule.
+    /// Further findings about installed tables; absent: the routes follow a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<OfTables<'a>>,
-    /// Black holes that failures make of installed tables; absent: not asked, or routes are found by a rule.
+    /// Black holes that failures create in installed tables; absent: not requested, or the routes follow a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     table_failures: Option<&'a HoleStudy>,
 }
 
-/// What installed tables have and a rule has not.
+/// Properties that only installed tables have.
 #[derive(JsonSchema, Serialize)]
 struct OfTables<'a> {
     /// Whether service levels separated the virtual lanes.
@@ -86,7 +86,7 @@ struct ReportParts<'a> {
     cyclic_components: usize,
     /// Buffers in those sets.
     cyclic_buffers: usize,
-    /// Pairs of hosts, or flows, without a route; they take no part.
+    /// Pairs of hosts, or flows, without a route; the analysis ignores them.
     unrouted: u64,
     /// A shortest cycle; null: there is none.
     cycle: &'a Option<Cycle>,

@@ -18,7 +18,7 @@ use crate::terminal::{self, counted};
 /// Reason for one thread, one global order and no fast-forward (decision 0014).
 const ONE_ORDER: &str = "simultaneous events follow the order of the HPCC simulator, which spans the network";
 
-/// What a replay of the HPCC simulator came to.
+/// Outcome of a replay of the HPCC simulator.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Hpcc")]
 pub struct Json<'a> {

@@ -47,7 +47,7 @@ pub struct Row {
     #[serde(rename = "mtu_bytes", serialize_with = "bytes")]
     #[schemars(with = "u64")]
     pub mtu: Bytes,
-    /// What the plan sets: the safe headroom of one priority [bytes].
+    /// Value of the plan: the safe headroom of one priority [bytes].
     #[serde(rename = "headroom_bytes", serialize_with = "bytes")]
     #[schemars(with = "u64")]
     pub headroom: Bytes,
@@ -118,9 +118,9 @@ pub struct Json<'a> {
     set: &'a str,
     /// Why these numbers.
     why: &'a str,
-    /// What has to be true for them to hold, and is not known here.
+    /// Conditions for these values that xoff cannot check.
     check: &'a [String],
-    /// What is doubtful in the settings, one sentence each.
+    /// Doubtful settings, one sentence each.
     warnings: &'a [String],
     /// The lossless ports.
     ports: &'a [Row],

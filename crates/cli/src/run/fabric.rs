@@ -39,7 +39,7 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit).next(next))
 }
 
-/// What a run of a scheduled fabric came to.
+/// Outcome of a run of a scheduled fabric.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "RunFabric")]
 pub struct Json<'a> {
@@ -55,7 +55,7 @@ pub struct Json<'a> {
     hotspot_delay_ps: Option<Quantiles>,
     /// The longest queue of each stage [bytes].
     queue_bytes_max: &'a [u32],
-    /// The most that one output held to put together [bytes].
+    /// Largest reassembly buffer of an output [bytes].
     reassembly_bytes_max: u64,
     /// Share of control messages in all bytes between ports and elements.
     control_share: f64,

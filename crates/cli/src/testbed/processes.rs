@@ -15,7 +15,7 @@ use super::{Args, missing};
 use crate::answer::Answer;
 use crate::{interrupt, terminal};
 
-/// What a run with real frames and a process for each node came to.
+/// Outcome of a run with real frames and a process for each node.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "TestbedProcesses")]
 pub struct Json<'a> {

@@ -66,7 +66,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             Check::mean(format!("N = {n}, w = {w}: throughput of {what} {}", ORDERS[b].0), Unit::Fraction, less(a, b), 0.0, 1.0)
                 .possible(-1.0, 1.0)
         };
-        f.checks.push(more("a separate order minus that", OWN, IN_TURN));
+        f.checks.push(more("a separate order minus that of", OWN, IN_TURN));
         f.checks.push(more("separate control minus in-band control,", APART, IN_TURN));
         for order in [OWN, RANDOM, OWN_APART] {
             f.checks.push(Check::mean(

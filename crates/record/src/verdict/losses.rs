@@ -157,7 +157,7 @@ impl Loss {
 /// Frames that did not arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Losses {
-    /// By cause; those that lost none are absent.
+    /// Lost frames by cause; causes without lost frames are absent.
     by_cause: BTreeMap<Loss, u64>,
     /// Acknowledgements, CNMs, CNPs and control frames among them, as far as that is known.
     control_frames: u64,

@@ -56,11 +56,11 @@ pub enum Promises {
         /// The reason.
         why: String,
     },
-    /// None were made: a replay promises to equal another simulator, which may lose frames.
+    /// No checks: a replay must equal another simulator, which may lose frames.
     NotMade,
 }
 
-/// What was to be transferred, and how much of it was. A flow without a size has no end to reach.
+/// Requested and delivered bytes. A flow without a size has no end.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
     /// What is counted: `flows`, or `packets`.
@@ -69,7 +69,7 @@ pub struct Work {
     pub total: u64,
     /// Those that are complete.
     pub complete: u64,
-    /// Those that have an end and did not reach it.
+    /// Flows with a size that did not finish.
     pub incomplete: u64,
 }
 
@@ -118,7 +118,7 @@ impl Conclusion {
 pub enum Allow {
     /// A deadlock.
     Deadlock,
-    /// Frames that did not arrive, of whatever cause.
+    /// Frames that did not arrive, for any reason.
     Loss,
 }
 

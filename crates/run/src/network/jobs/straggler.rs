@@ -24,7 +24,7 @@ pub struct Straggler {
     pub start_ps: u64,
     /// Time of its arrival [ps].
     pub end_ps: u64,
-    /// Of that, ports on its path were not allowed to transmit [ps].
+    /// Part of that time in which ports on its path were paused [ps].
     pub pause_ps: u64,
     /// Rate control, or a window, held it back at its source [ps].
     pub rate_limit_ps: u64,
