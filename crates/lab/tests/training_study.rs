@@ -267,7 +267,7 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     table(&mut p, &heads, rows(0));
     p += "\nThe small job:\n";
     table(&mut p, &heads, rows(1));
-    p += "\n![Iteration of both jobs against PFC](training-study/against-pfc.svg)\n\nBeyond chance:\n\n";
+    p += "\n![Iteration of both jobs against PFC](training-study/against-pfc.svg)\n\nDifferences beyond chance:\n\n";
     for (s, name) in heads.iter().enumerate() {
         let _ = writeln!(p, "- {name}: {}.", verdict(&of_jobs, s));
     }
@@ -336,7 +336,7 @@ fn verdict(of_jobs: &[Vec<Vec<(Option<Mean>, bool)>>; 2], situation: usize) -> S
         let list = |which: &dyn Fn(&Mean) -> bool| {
             let mut some: Vec<&(usize, Mean)> = all.iter().filter(|m| which(&m.1)).collect();
             some.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-            let names: Vec<&str> = some.iter().map(|m| SCHEMES[m.0].0).collect();
+            let names: Vec<String> = some.iter().map(|m| format!("*{}*", SCHEMES[m.0].0)).collect();
             if names.is_empty() { "none".to_owned() } else { names.join("; ") }
         };
         parts.push(format!("{name} job shorter with {}, longer with {}", list(&|m| m.mean < 1.0), list(&|m| m.mean > 1.0)));
