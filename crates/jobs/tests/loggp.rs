@@ -70,21 +70,21 @@ fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
                 ends[r][op] = at;
                 arrives.insert((r as u32, to, tag), leaves + net.latency.0 + wire);
             }
-            for op in 0..graph.programs[r].len() as usize {
+            for (op, end) in ends[r].iter_mut().enumerate() {
                 if let Work::Compute(span) = graph.programs[r].op(op as u32).work {
-                    ends[r][op] = ready(op) + span.0;
+                    *end = ready(op) + span.0;
                 }
             }
         }
         for r in 0..n {
-            for op in 0..graph.programs[r].len() as usize {
+            for (op, end) in ends[r].iter_mut().enumerate() {
                 let Work::Receive { from: Some(from), tag: Some(tag), .. } = graph.programs[r].op(op as u32).work else { continue };
                 let posted = (0..graph.programs[r].len())
                     .filter(|&b| graph.programs[r].successors(b).contains(&(op as u32, false)))
                     .map(|b| before[r][b as usize])
                     .max()
                     .unwrap_or(0);
-                ends[r][op] = posted.max(arrives[&(from, r as u32, tag)]);
+                *end = posted.max(arrives[&(from, r as u32, tag)]);
             }
         }
         if ends == before {

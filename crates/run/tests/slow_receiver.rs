@@ -178,12 +178,8 @@ fn the_summary_states_what_a_fault_held() {
     let storm = star("pfc", "rate = \"100Gbps\"\n", ENDLESS)
         .replace("[[slow_receiver]]\nhost = \"H2\"\nrate = \"100Gbps\"", "[[pause_storm]]\nhost = \"H2\"\nstart = \"1ms\"\nstop = \"2ms\"");
     let f = run(&storm);
-    let line = f
-        .summary
-        .active
-        .iter()
-        .find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was paused once, "))
-        .cloned();
+    let line =
+        f.summary.active.iter().find(|w| w.starts_with("pause storm of H2 (priority 0, from 1 ms): S1->H2 was paused once, ")).cloned();
     let held = f.outcome.ports[s1][2].blocked_ps;
     assert!((990_000_000..1_001_000_000).contains(&held), "a millisecond but for the way of the messages: {held}");
     assert!(line.is_some_and(|l| l.ends_with(&format!("{} in total", Span(held)))), "{:?}", f.summary);

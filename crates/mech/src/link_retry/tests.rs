@@ -42,7 +42,8 @@ fn wire(p: Params, frames: u64, until: u64, mut fate: impl FnMut(bool, u64) -> F
     let (mut tx, mut rx) = (RetrySender::new(p), RetryReceiver::new(p));
     let (step, each, delay) = (1000, C.time_for(MTU).0, 200_000);
     let mut kept: VecDeque<u64> = VecDeque::new();
-    let (mut there, mut back): (VecDeque<(u64, u32, u64, Fate)>, VecDeque<(u64, Signal)>) = Default::default();
+    let mut there: VecDeque<(u64, u32, u64, Fate)> = VecDeque::new();
+    let mut back: VecDeque<(u64, Signal)> = VecDeque::new();
     let mut control: VecDeque<(u64, Signal)> = VecDeque::new();
     let (mut next, mut free, mut went, mut answered) = (0, 0, 0, 0);
     let mut came = Came::default();

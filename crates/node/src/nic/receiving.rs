@@ -5,7 +5,7 @@ use xoff_mech::rate_control::{CnpMode, NotificationPoint};
 use xoff_units::Time;
 use xoff_units::save::Value;
 
-use super::{Nic, Transport};
+use super::{Nic, NicConfig, Transport};
 use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
 
@@ -20,6 +20,33 @@ pub(super) struct Receiving {
 
 /// Complete flows that are kept, for frames that may be repeated.
 const COMPLETE_KEPT: usize = 256;
+
+/// Answer to a frame of data, if the transport sends one. `r` already counts a frame that came in sequence.
+#[inline(always)]
+fn acknowledge(now: Time, c: &NicConfig, r: &mut Receiving, f: &Frame, expected: u64, keeps: bool) -> Option<Frame> {
+    let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = c.transport else { return None };
+    let kind = if f.seq == expected {
+        (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)?
+    } else if c.recovery.is_some() && f.seq < expected {
+        FrameKind::Ack // the source does not know that it came
+    } else if keeps {
+        FrameKind::Nack
+    } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
+        r.nack_after = now + nack_interval;
+        r.nacked = expected;
+        if back_to_zero {
+            r.expected = r.expected / chunk * chunk;
+        }
+        FrameKind::Nack
+    } else {
+        return None; // a duplicate, or a gap that is known
+    };
+    let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
+    ack.seq = r.expected;
+    ack.sent_at = if keeps && kind == FrameKind::Nack { Time(f.seq) } else { f.sent_at };
+    ack.set_reported(f.mark());
+    Some(ack)
+}
 
 impl Nic {
     pub(super) fn on_data(&mut self, now: Time, f: &Frame, id: FrameId, env: &mut impl Env) {
@@ -44,32 +71,7 @@ impl Nic {
         let recovery = self.c.recovery;
         let keeps = recovery.is_some_and(|r| r.selective);
         let kept = keeps && f.seq > expected && self.ahead.entry(f.flow).or_default().keep(f.seq, payload as u64, f.ends_flow());
-        let mut answers = [None, None];
-        if let Transport::Acks { interval, chunk, back_to_zero, nack_interval, ack_len, class, .. } = self.c.transport {
-            let answer = if in_order {
-                (r.expected >= interval || r.expected.is_multiple_of(chunk)).then_some(FrameKind::Ack)
-            } else if recovery.is_some() && f.seq < expected {
-                Some(FrameKind::Ack) // the source does not know that it came
-            } else if keeps {
-                Some(FrameKind::Nack)
-            } else if f.seq > expected && (now >= r.nack_after || r.nacked != expected) {
-                r.nack_after = now + nack_interval;
-                r.nacked = expected;
-                if back_to_zero {
-                    r.expected = r.expected / chunk * chunk;
-                }
-                Some(FrameKind::Nack)
-            } else {
-                None // a duplicate, or a gap that is known
-            };
-            answers[0] = answer.map(|kind| {
-                let mut ack = Frame::new(kind, f.flow, class.unwrap_or(f.class()), ack_len);
-                ack.seq = r.expected;
-                ack.sent_at = if keeps && kind == FrameKind::Nack { Time(f.seq) } else { f.sent_at };
-                ack.set_reported(f.mark());
-                ack
-            });
-        }
+        let mut answers = [acknowledge(now, &self.c, r, f, expected, keeps), None];
         let complete = in_order && ended;
         let over = complete && self.c.transport == Transport::None; // no news of a flow whose source has dropped it
         if f.mark() != Mark::None

@@ -155,13 +155,13 @@ fn reverie_counts_congested_ports_by_their_smoothed_queues() {
     let config = member(Some(0), 0, 0, reverie("0.01"));
     let mut b = Bench::new(vec![pool(Side::Egress, 3_000_000, 0, 0)], 3, &MemberConfig::UNLIMITED, &config);
     for out in [0, 1] {
-        (0..100).for_each(|_| drop(b.admit(2, out, MTU).unwrap()));
+        (0..100).for_each(|_| _ = b.admit(2, out, MTU).unwrap());
     }
     assert_eq!(b.pools.queues.crowd[0], 0, "150 KB each, and nothing has left");
     b.release(2, 0, MTU);
     let smoothed = (148_500f64 * 655.0 / 65_536.0) as u64;
     assert_eq!(b.pools.queues.crowd[0], smoothed, "1 % of what is left of it");
-    (0..40).for_each(|_| drop(b.release(2, 0, MTU)));
+    (0..40).for_each(|_| _ = b.release(2, 0, MTU));
     assert_eq!(b.pools.queues.crowd[0], CONGESTED, "one of the two");
 }
 

@@ -207,7 +207,7 @@ impl PortOf {
     }
     /// All that want to, round robin, until none may.
     fn fill(&mut self, wanting: &[usize], len: u64) {
-        while wanting.iter().fold(false, |any, &c| self.send(c, len) || any) {}
+        while wanting.iter().filter(|&&c| self.send(c, len)).count() > 0 {}
     }
     fn in_use(&self) -> Vec<u64> {
         self.0.iter().map(CellSender::in_use).collect()
