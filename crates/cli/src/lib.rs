@@ -54,7 +54,7 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("XOFF_BUILD"))
 
 /// Lossless networks: find deadlocks, explain pauses, size headroom, simulate.
 #[derive(Parser)]
-#[command(name = "xoff", version = VERSION, max_term_width = 110, after_long_help = HELP, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "xoff", version = VERSION, after_long_help = HELP, subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -152,7 +152,7 @@ fn command() -> clap::Command {
     }
     let template =
         format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{}\n{{options}}{{after-help}}", heading("Options"));
-    command.help_template(template)
+    command.help_template(template).term_width(terminal::columns().min(110).into())
 }
 
 /// Reads the arguments, the program's name first.

@@ -103,7 +103,7 @@ fn a_trace_holds_what_the_tables_hold() {
     assert_eq!(answer["counter_values"], counters.values().map(Vec::len).sum::<usize>());
 
     // Pauses and flows, with their exact times.
-    let mut slices: BTreeMap<String, Vec<(u64, Option<u64>, String, Option<u64>)>> = BTreeMap::new();
+    let mut slices: BTreeMap<String, Vec<perfetto::Slice>> = BTreeMap::new();
     let ns = |row: &HashMap<String, String>, column: &str| row[column].parse::<u64>().ok().map(|ps| ps / 1000);
     for r in rows(&dir, "pauses") {
         let exact = number(&r, "start_ps");

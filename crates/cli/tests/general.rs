@@ -73,6 +73,8 @@ fn answers_fit_80_columns() {
         &["plan", roce, "--explain"],
         &["reproduce", "gfc", "--list"],
         &["--help"],
+        &["run", "--help"],
+        &["plan", "--help"],
     ] {
         for locale in ["C", "C.UTF-8"] {
             let o = command(args).current_dir(&dir).env("LC_ALL", locale).output().unwrap();

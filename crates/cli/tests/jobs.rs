@@ -122,7 +122,7 @@ const ALLOWED: u64 = 16 << 20;
 #[ignore = "slow: 20 s, for five million operations"]
 fn memory_of_a_streamed_trace_does_not_grow_with_it() {
     const ROUNDS: usize = 83_333;
-    assert!(ROUNDS * RANKS > 1 << 18);
+    const { assert!(ROUNDS * RANKS > 1 << 18) };
     let dir = folder("jobs-memory");
     let (short, few) = peak(&dir, ROUNDS, "stream = true\n");
     let (long, many) = peak(&dir, 4 * ROUNDS, "stream = true\n");

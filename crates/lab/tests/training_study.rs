@@ -190,7 +190,7 @@ fn against(cells: &Cells, scheme: usize, situation: usize, of: impl Fn(&Cell) ->
 }
 
 /// Of every scheme but the first and every situation, in that order: the change of a job, and whether it is beyond chance.
-fn changes(cells: &Cells, job: usize) -> Vec<Vec<(Option<Mean>, bool)>> {
+fn changes(cells: &Cells, job: usize) -> Changes {
     let all: Vec<Option<Mean>> = (1..SCHEMES.len())
         .flat_map(|at| (0..SITUATIONS.len()).map(move |s| (at, s)))
         .map(|(at, s)| against(cells, at, s, |c| c.time[job]))
@@ -215,6 +215,7 @@ fn ms(seconds: f64) -> String {
 
 #[test]
 #[ignore = "195 runs take a quarter of an hour"]
+#[expect(clippy::too_many_lines, reason = "the page from top to bottom")]
 fn the_page_about_training_is_what_its_scenario_gives() {
     let cells = all();
     let heads: Vec<&str> = SITUATIONS.iter().map(|s| s.0).collect();
@@ -327,8 +328,11 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     xoff_testing::golden(&root().join("docs/training-study.md"), &p);
 }
 
+/// By scheme and situation: change of the time, and whether it is beyond chance.
+type Changes = Vec<Vec<(Option<Mean>, bool)>>;
+
 /// Which schemes have a shorter or longer iteration of either job, beyond chance.
-fn verdict(of_jobs: &[Vec<Vec<(Option<Mean>, bool)>>; 2], situation: usize) -> String {
+fn verdict(of_jobs: &[Changes; 2], situation: usize) -> String {
     let mut parts = Vec::new();
     for (job, name) in ["large", "small"].into_iter().enumerate() {
         let all = (1..).zip(&of_jobs[job]).map(|(at, row)| (at, row[situation]));

@@ -202,6 +202,9 @@ fn what_a_trace_does_not_know_is_warned_of() {
     assert!(s.warnings.iter().any(|w| w.line().contains("1 nodes compute a number of operations")));
 }
 
+/// Name, file of each rank, keys of the job, place and text of the error.
+type Case = (&'static str, Vec<Vec<u8>>, &'static str, &'static str, &'static str);
+
 #[test]
 fn broken_traces_are_refused_with_rank_and_node() {
     let two = |a: Vec<Vec<u8>>, b: Vec<Vec<u8>>| vec![file(&a), file(&b)];
@@ -209,7 +212,7 @@ fn broken_traces_are_refused_with_rank_and_node() {
     let float = [vec![5 << 3 | 5], 1.0e6f32.to_le_bytes().to_vec()].concat();
     let control = |id: u64, on: u64| [compute(id, 1, &[]), bytes(4, &varint(on))].concat();
     let gather = |kind| vec![file(&[collective(1, kind, 8, "", &[])]); 2];
-    let cases: &[(&str, Vec<Vec<u8>>, &str, &str, &str)] = &[
+    let cases: &[Case] = &[
         ("cut", vec![whole[..whole.len() - 2].to_vec()], "", "x.0.et: after 1 nodes", "the file ends after"),
         ("nothing", vec![file(&[]); 2], "", "job.toml:", "no operation in it"),
         ("length", vec![[file(&[]), vec![0x80]].concat()], "", "x.0.et: after 0 nodes", "in the length"),

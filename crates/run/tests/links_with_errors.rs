@@ -103,6 +103,9 @@ fn errors(ber: f64, host: &str, retry: &str) -> (f64, f64, f64, u64, u64) {
     (size as f64 / sent as f64, at(0.5), at(0.99), o.retransmission_timeouts, o.retry.replayed.data)
 }
 
+/// Points: bit error ratio, and what it gives.
+type Curve = Vec<(f64, f64)>;
+
 fn bit_errors(page: &mut String) {
     page.push_str("| bit error ratio | hosts | links | payload per payload sent | median slowdown | 99th percentile | host timers | frames replayed |\n");
     page.push_str("|---|---|---|---|---|---|---|---|\n");
@@ -134,9 +137,8 @@ fn bit_errors(page: &mut String) {
         }
     }
     let names = ["go-back-N", "selective repeat", "go-back-N, links with retry"];
-    let lines = |of: fn(&(Vec<(f64, f64)>, Vec<(f64, f64)>)) -> Vec<(f64, f64)>| {
-        names.iter().zip(&curves).map(move |(name, c)| Mark::line(*name, of(c))).collect::<Vec<_>>()
-    };
+    let lines =
+        |of: fn(&(Curve, Curve)) -> Curve| names.iter().zip(&curves).map(move |(name, c)| Mark::line(*name, of(c))).collect::<Vec<_>>();
     let ratio = || Axis::new("bit error ratio", Unit::None).log();
     let goodput = Panel::new("Payload per payload sent", ratio(), Axis::new("goodput", Unit::Fraction).range(0.0, 1.0));
     let tail = Panel::new("99th percentile of slowdown", ratio(), Axis::new("slowdown", Unit::None).log());

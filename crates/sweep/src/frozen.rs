@@ -31,7 +31,7 @@ impl Plan {
         let frozen = Frozen {
             version: xoff_run::ENGINE.into(),
             plan: (self.source.name().into(), self.source.text().into()),
-            scenario: scenario.as_ref().map(|s| (s.source.name().into(), s.source.text().into(), absolute(&s.folder))),
+            scenario: scenario.as_ref().map(|s| (s.source.name().into(), s.source.text().into(), absolute(s.folder))),
             inputs: scenario
                 .map_or(Vec::new(), |s| s.inputs.iter().map(|i| Input { path: absolute(&i.path), hash: i.hash.clone() }).collect()),
             more: more.into(),

@@ -89,6 +89,7 @@ pub fn jobs_of(s: &NetworkScenario, f: &Finished, blob: &mut Blob, left_out: &mu
     (0..f.jobs.len()).filter_map(|at| job(s, f, at, &ports, blob, left_out)).collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "each of a view's fields has its line")]
 fn job(s: &NetworkScenario, f: &Finished, at: usize, ports: &PortNumbers, blob: &mut Blob, left_out: &mut Vec<String>) -> Option<JobView> {
     let (job, summary) = (s.flows.jobs.as_ref()?.jobs.get(at)?, &f.jobs[at]);
     let logs = f.outcome.ranks.get(at)?;

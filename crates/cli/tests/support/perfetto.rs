@@ -59,6 +59,9 @@ fn fields(mut b: &[u8]) -> Vec<(u64, Wire<'_>)> {
     out
 }
 
+/// Slice of a track: begin and end [ns], name, exact begin [ps].
+pub type Slice = (u64, Option<u64>, String, Option<u64>);
+
 /// A trace, read back.
 #[derive(Default)]
 pub struct Trace {
@@ -66,8 +69,8 @@ pub struct Trace {
     pub tracks: HashMap<u64, String>,
     /// Counters: time [ns] and value, by path.
     pub counters: BTreeMap<String, Vec<(u64, u64)>>,
-    /// Slices: begin and end [ns], name, exact begin [ps]; by path.
-    pub slices: BTreeMap<String, Vec<(u64, Option<u64>, String, Option<u64>)>>,
+    /// Slices by path.
+    pub slices: BTreeMap<String, Vec<Slice>>,
     /// Instants: time [ns], name; by path.
     pub instants: BTreeMap<String, Vec<(u64, String)>>,
     /// Arrows: where each begins and where it ends: time [ns] and path.

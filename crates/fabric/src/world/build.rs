@@ -106,14 +106,7 @@ pub(super) fn world(config: Config) -> World {
         Core::Spine { spines, .. } => spines,
         Core::Ideal { .. } => 1,
     };
-    for input in 0..n {
-        let mut rng = random::stream(w.config.seed, input.into(), FIRST_PATH);
-        for output in 0..n {
-            let first = random::below(&mut rng, paths.into()) as u32;
-            let flow = w.flow(input as usize, output as usize);
-            (flow.next_path, flow.next_control_path) = (first, first);
-        }
-    }
+    w.choose_first_paths(paths);
     if w.config.spray == Spray::Permuted {
         w.orders = orders(n, paths, w.config.seed);
     }
@@ -153,6 +146,17 @@ pub(super) fn world(config: Config) -> World {
 }
 
 impl World {
+    fn choose_first_paths(&mut self, paths: u32) {
+        for input in 0..self.ports_n {
+            let mut rng = random::stream(self.config.seed, input.into(), FIRST_PATH);
+            for output in 0..self.ports_n {
+                let first = random::below(&mut rng, paths.into()) as u32;
+                let flow = self.flow(input as usize, output as usize);
+                (flow.next_path, flow.next_control_path) = (first, first);
+            }
+        }
+    }
+
     fn add_hosts(&mut self) {
         let Some(config) = self.config.hosts.clone() else { return };
         let (line, seed) = (self.config.line, self.config.seed);

@@ -281,6 +281,7 @@ impl Soak<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a round from start to end: each step needs the processes of all others")]
     fn round(
         &mut self,
         kind: &str,

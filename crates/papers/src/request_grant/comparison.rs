@@ -258,6 +258,7 @@ fn in_fabric(w: &Workload, s: &NetworkScenario, tenths: u64, implicit: bool, sto
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "a list: one check of the claim an item, then figures and tables")]
 fn entry(cx: &Context, w: &Workload, title: &str) -> Result<Findings, ReproduceError> {
     let (seeds, until_us) = (cx.mode.pick(1, 5), cx.mode.pick(500, 5_000));
     let jobs: Vec<Job> = (0..SCHEMES.len())

@@ -38,6 +38,7 @@ fn config(ports: u32, w: f64, spray: Spray, control_path: ControlPath) -> Config
 }
 
 /// The entry.
+#[expect(clippy::too_many_lines, reason = "a list: one check of the claim an item, then figures and tables")]
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     // A run of N = 256 takes a minute.
     let settings = &SETTINGS[..cx.mode.pick(1, SETTINGS.len())];

@@ -38,6 +38,7 @@ fn last_departure(run: &Run) -> f64 {
 type Seen = (u32, bool, Series);
 
 /// The entry `reassembly`.
+#[expect(clippy::too_many_lines, reason = "a list: one check of the claim an item, then figures and tables")]
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut plan = Plan::default();
     let long = cx.mode.pick(60_000, 2_100_000);

@@ -79,6 +79,7 @@ fn buffers(title: &str, runs: &[(&str, &Run)], at_input: bool) -> Panel {
 }
 
 /// The entry.
+#[expect(clippy::too_many_lines, reason = "a list: one check of the claim an item, then figures and tables")]
 pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut all = Plan::default();
     let kinds = [PAUSE, ARRIVAL, RANDOM, KEEP_ALIVE, LARGEST, OUTPUT];

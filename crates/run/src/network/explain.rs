@@ -259,10 +259,11 @@ fn explain_from(
         };
         // The detector looks now and then: its next look may be after the time that was asked about.
         let next_looks = (at + scenario.model.deadlock_interval + scenario.model.deadlock_interval).min(scenario.until);
-        if !closed(&outcome) && next_looks > at {
-            if let Some((later, _)) = simulate(scenario, from, next_looks, look)? {
-                outcome = later;
-            }
+        if !closed(&outcome)
+            && next_looks > at
+            && let Some((later, _)) = simulate(scenario, from, next_looks, look)?
+        {
+            outcome = later;
         }
         if closed(&outcome) {
             e.root = Root::Cycle { step, circle: Circle::Deadlock };

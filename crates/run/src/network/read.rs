@@ -151,6 +151,7 @@ struct Sections<'d> {
 
 impl<'d> Sections<'d> {
     /// Reads every section by itself but that of the flow control.
+    #[expect(clippy::too_many_lines, reason = "a list: one section an item")]
     fn open(
         doc: &'d Document,
         topology: &'d Topology,

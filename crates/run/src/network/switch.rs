@@ -128,7 +128,7 @@ pub(super) fn name_what_is_unread_beside(
 ) {
     if matches!(switch.scheduler, SchedulerKind::Drr(_)) {
         let given = s.chosen("weights").map_or(0, |w| w.lines().count());
-        if given > classes.len() as usize {
+        if given > classes.len() {
             let what = format!("{given} weights, and {} priorities in use: the last of them are for none", classes.len());
             s.warn(&ParamError::new("weights", what, "one for each priority in use, the lowest first"));
         }

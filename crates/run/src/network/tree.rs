@@ -110,6 +110,9 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     Ok(grow(scenario, at, &ports, &flows))
 }
 
+/// Role of a branch, whether it is held, and the branches that it waits for with the bytes.
+type Waiting = (Role, bool, Vec<(usize, Bytes)>);
+
 /// The paused ports, and the ports for which their frames wait; `queue`: bytes that wait to leave, by number of the port.
 fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> Tree {
     let t = &s.topology;
@@ -133,7 +136,7 @@ fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> T
         branches.push((Role::Paused, w.since.is_some(), waits_for));
     }
     branches.resize(places.len(), (Role::Free, false, Vec::new()));
-    let branch = |((role, held, waits_for), (number, priority)): ((Role, bool, Vec<(usize, Bytes)>), (u32, u8))| {
+    let branch = |((role, held, waits_for), (number, priority)): (Waiting, (u32, u8))| {
         let (node, port) = ports.place(number);
         let role = if role == Role::Paused && t.nodes[node as usize].kind == NodeKind::Host { Role::Host } else { role };
         Branch { port: t.port_name(node, port), priority, role, queue: Bytes(queue[number as usize].into()), held, waits_for }

@@ -211,18 +211,6 @@ fn node(
         .iter()
         .zip(&links_without_flow_control)
         .any(|(f, links_without_flow_control)| matches!(f, FlowControl::None) && !links_without_flow_control);
-    let over_links = |port: &mut xoff_node::Port, at: u16| -> Result<(), ParamError> {
-        let far = topology.nodes[n as usize].ports[at as usize];
-        let ends = [(n, at), (far.peer, far.peer_port)];
-        if m.faults.errors.iter().any(|e| e.ports.iter().any(|p| ends.contains(p))) {
-            port.set_lossy();
-        }
-        if let Some(retry) = &m.faults.link_retry {
-            let l = topology.link_at(n, at);
-            port.repeat_by(retry.on(l.rate, l.delay, mtu)?);
-        }
-        Ok(())
-    };
     let mut made = match node.kind {
         NodeKind::Switch => Node::Switch(Box::new(Switch::new(
             n,
@@ -262,13 +250,34 @@ fn node(
         }
     };
     if !m.faults.errors.is_empty() || m.faults.link_retry.is_some() {
-        match &mut made {
-            Node::Switch(s) => (0..node.ports.len() as u16).try_for_each(|p| over_links(s.port_mut(p), p))?,
-            Node::Nic(nic) => over_links(nic.port_mut(), 0)?,
-            Node::Remote => {}
-        }
+        over_links(topology, n, m, mtu, &mut made)?;
     }
     Ok((made, lossless))
+}
+
+/// Prepares the ports of a node for the errors of their links, and for link retry.
+fn over_links(topology: &Topology, n: u32, m: &Model, mtu: Bytes, made: &mut Node) -> Result<(), ParamError> {
+    match made {
+        Node::Switch(s) => {
+            let ports = topology.nodes[n as usize].ports.len() as u16;
+            (0..ports).try_for_each(|p| over_link(topology, (n, p), m, mtu, s.port_mut(p)))
+        }
+        Node::Nic(nic) => over_link(topology, (n, 0), m, mtu, nic.port_mut()),
+        Node::Remote => Ok(()),
+    }
+}
+
+fn over_link(topology: &Topology, (n, at): (u32, u16), m: &Model, mtu: Bytes, port: &mut xoff_node::Port) -> Result<(), ParamError> {
+    let far = topology.nodes[n as usize].ports[at as usize];
+    let ends = [(n, at), (far.peer, far.peer_port)];
+    if m.faults.errors.iter().any(|e| e.ports.iter().any(|p| ends.contains(p))) {
+        port.set_lossy();
+    }
+    if let Some(retry) = &m.faults.link_retry {
+        let l = topology.link_at(n, at);
+        port.repeat_by(retry.on(l.rate, l.delay, mtu)?);
+    }
+    Ok(())
 }
 
 /// Storms of a host's broken NIC. A priority that is not in use has nothing to stop.

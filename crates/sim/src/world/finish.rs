@@ -7,6 +7,7 @@ use crate::outcome::{Outcome, PortTotals};
 
 impl World {
     /// Ends the run: final look, counters, flows.
+    #[expect(clippy::too_many_lines, reason = "each of an outcome's fields has its line")]
     pub fn finish(mut self, ended: Ended) -> (Outcome, Option<Box<dyn Recorder>>) {
         let (now, of_run) = (self.now, self.now());
         let fast_forwarded = self.fast_forwarded();

@@ -115,6 +115,14 @@ impl World {
                 self.samples.flow_bytes[flow] = delivered;
             }
         }
+        self.keep_sample(rows, certain);
+        self.samples.at = now;
+        self.plan(probes.interval, Kind::Sample);
+        certain
+    }
+
+    /// Records the rows of a sample, or holds them until the run reaches the next event.
+    fn keep_sample(&mut self, rows: Vec<(u32, Row)>, certain: bool) {
         for (_, row) in rows {
             let row = self.numbered_as_in_run(row);
             match certain {
@@ -122,8 +130,5 @@ impl World {
                 false => self.held.push(Sampled::of(row)),
             }
         }
-        self.samples.at = now;
-        self.plan(probes.interval, Kind::Sample);
-        certain
     }
 }

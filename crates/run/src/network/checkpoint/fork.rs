@@ -217,8 +217,11 @@ fn failures(s: &NetworkScenario, at: Time) -> Vec<(Time, u32)> {
     all
 }
 
-/// The flows in the order of a run, each with its path.
-fn flows(s: &NetworkScenario) -> Vec<(&Flow, Option<&[(u32, u16)]>)> {
+/// Path of a flow: node and port of each hop.
+type Hops<'s> = &'s [(u32, u16)];
+
+/// Flows in the order of a run, each with its path.
+fn flows(s: &NetworkScenario) -> Vec<(&Flow, Option<Hops<'_>>)> {
     let mut all: Vec<&Flow> = s.flows.flows.iter().collect();
     all.sort_by_key(|f| f.start);
     all.into_iter().map(|f| (f, f.path.map(|p| s.flows.paths.hops(p)))).collect()

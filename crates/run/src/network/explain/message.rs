@@ -34,8 +34,11 @@ pub struct MessageExplanation {
     /// The chain behind that port; `None`: no port of its path was restrained.
     pub chain: Option<Explanation>,
     /// The port of its path through which most bytes of other hosts went meanwhile, and their flows: number, source, destination.
-    pub shared: Option<(String, Vec<(u32, String, String)>)>,
+    pub shared: Option<(String, Vec<FlowName>)>,
 }
+
+/// Number, source and destination of a flow.
+pub type FlowName = (u32, String, String);
 
 /// Explains why a flow took from one time to another. The run is repeated up to the second, from its start.
 ///

@@ -67,6 +67,9 @@ impl Flat for Stretch {
 /// Egress ports of a way.
 pub(super) type Path = Option<Vec<(u32, u16)>>;
 
+/// Job and iteration, with the computation times by rank and stream.
+type OfIteration = ((usize, u32), HashMap<(u32, u16), Computed>);
+
 /// All that accounts are made from.
 pub(super) struct Accounts<'s> {
     pub scenario: &'s NetworkScenario,
@@ -77,7 +80,7 @@ pub(super) struct Accounts<'s> {
     /// By source, destination, source port and epoch of the routes.
     paths: RefCell<HashMap<(u32, u32, u16, usize), Path>>,
     /// Computation times of streams, by rank and stream, in the last requested iteration of a job [ps].
-    computed: RefCell<((usize, u32), HashMap<(u32, u16), Computed>)>,
+    computed: RefCell<OfIteration>,
     /// Rate control or a window may hold flows back.
     limited: bool,
 }

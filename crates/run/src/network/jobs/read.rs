@@ -350,6 +350,7 @@ fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Prob
     problems.or(all)
 }
 
+#[expect(clippy::too_many_lines, reason = "a list: one condition an item")]
 fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> Result<(), ParamError> {
     let job = s.text_opt("job")?;
     let at = match (&job, drafts.len()) {

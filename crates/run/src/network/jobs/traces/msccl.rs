@@ -92,6 +92,10 @@ fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64, pages: Option<
     }
 }
 
+/// Operation that waits, thread block and step that it waits for, and place in the file.
+type Wait = (u32, i64, i64, Range<usize>);
+
+#[expect(clippy::too_many_lines, reason = "a list: one attribute of a step an item, with its conditions")]
 fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64) -> Result<(), Bad> {
     let room = |buffer: &str| match buffer {
         "i" => Some("i_chunks"),
@@ -99,8 +103,9 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
         "s" => Some("s_chunks"),
         _ => None,
     };
-    let (mut blocks, mut waits): (Vec<Block>, Vec<(u32, i64, i64, Range<usize>)>) = (Vec::new(), Vec::new());
-    let (mut sent, mut received): (HashMap<(i64, i64), u64>, HashMap<(i64, i64), u64>) = (HashMap::new(), HashMap::new());
+    let (mut blocks, mut waits): (Vec<Block>, Vec<Wait>) = (Vec::new(), Vec::new());
+    // By peer and channel.
+    let (mut sent, mut received) = (HashMap::<(i64, i64), u64>::new(), HashMap::<(i64, i64), u64>::new());
     for (nth, tb) in (0..).zip(gpu.children().filter(Node::is_element)) {
         if number(&tb, "id")? != nth {
             return bad(&tb, "thread blocks do not count from 0", format!("expected id=\"{nth}\""));
