@@ -508,7 +508,7 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
         &["the priorities in use are others"],
     );
     refused(&["--at", "1ms", "--set", "run.duration=0.5ms"], &["ends the run before 1 ms"]);
-    refused(&["--at", "9s"], &["never reached 9 s: it ended"]);
+    refused(&["--at", "9s"], &["never reached 9 s: it ended at"]);
     refused(&["--at", "later"], &["--at"]);
     let same_folder = xoff(&["run", "--from", base.to_str().unwrap(), "--at", "1ms", "--out", base.to_str().unwrap()]);
     assert_eq!(same_folder.code, 2);

@@ -124,7 +124,7 @@ struct Base {
     digest: Option<String>,
     reached: Time,
     /// Reason for the end of the search.
-    stopped: String,
+    stopped: &'static str,
 }
 
 impl Base {
@@ -138,7 +138,7 @@ impl Base {
                 resolved: h.resolved,
                 folder: h.given.folder,
                 digest: Some(format!("{:016x}", h.digest)),
-                stopped: "it did not come to its end, and its last checkpoint is".into(),
+                stopped: "it did not come to its end, and its last checkpoint is",
             }),
             (_, Ok(m)) => {
                 let owner = xoff_record::owner(root).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Base {
                 }
                 Ok(Base {
                     reached: Time((m.simulated_seconds * 1e12).round() as u64),
-                    stopped: format!("it ended ({})", m.ended_because),
+                    stopped: "it ended",
                     folder: m.scenario_folder.into(),
                     digest: Some(m.inputs_digest).filter(|d| !d.is_empty() && m.xoff_version == crate::VERSION),
                     resolved: m.scenario,
