@@ -23,7 +23,8 @@ pub struct Measure {
     /// The value is a lower bound: flows that did not finish count with their age.
     pub at_least: bool,
     /// This side minus the first: run by run if both have the same seeds, otherwise from the means and without an interval; null: the first
-    /// side itself. Where this side is a lower bound, so is the difference; where the first is, the difference is not known.
+    /// side itself. If this side is a lower bound, the difference is one too. If the first side is a lower bound, the difference is
+    /// unknown.
     pub difference: Option<Estimate>,
 }
 

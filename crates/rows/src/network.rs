@@ -162,7 +162,7 @@ table! {
         egress_bytes_max: u64 ["bytes"],
         /// Largest ingress buffer at its far end, one priority.
         ingress_bytes_max: u64 ["bytes"],
-        /// Number of pauses: messages of its far end that paused it. A lack of credits counts under `blocks`.
+        /// Number of pauses, that is messages of its far end that paused it. A lack of credits counts under `blocks`.
         pauses: u64,
         /// Time it was paused by such messages, unfinished pauses included. The times of its priorities are added, so two priorities that
         /// are paused for the same microsecond count as two.
@@ -180,7 +180,8 @@ table! {
         /// Frames for it, of whatever ingress, that its egress queues had no room for; they are among the `dropped` of the ports that they
         /// came from.
         tail_dropped: Beside,
-        /// Frames that it sent and that were lost on its link, control frames counted: to errors, to its failure, or given up by its retry.
+        /// Frames that it sent and its link lost, control frames included: through errors, through a failure of the link, or given up by
+        /// its retry.
         lost: Beside,
     }
 }

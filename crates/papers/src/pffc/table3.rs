@@ -65,7 +65,8 @@ pub fn run_table(cx: &Context) -> Result<Findings, ReproduceError> {
         let gap = closest(n);
         let what = format!("{}: share of the link, thresholds {} apart", scheme.title, lab::bytes(gap as f64));
         let c = Check::near(what, Unit::Fraction, part(n, gap), *overhead, 0.1);
-        checks.push(c.paper(*overhead).assuming("the distance of the thresholds, chosen for each scheme so that its share comes closest"));
+        checks
+            .push(c.paper(*overhead).assuming("the distance of the thresholds is chosen for each scheme, so that its share comes closest"));
     }
     checks.push(Check::near("PFFC over PFC, the same thresholds", Unit::None, ratio(OWN), printed, RATIO).paper(printed));
     checks.push(Check::none("frames lost or out of order, all runs", "frames", runs.iter().map(broken).sum()));

@@ -314,13 +314,7 @@ pub fn run_c(cx: &Context) -> Result<Findings, ReproduceError> {
     let times: Vec<Mean> = (0..PHASES.len()).map(|p| Mean::of(runs.iter().map(|r| found(r, p)))).collect();
     let stops = |runs: &[Run]| Mean::of(runs.iter().map(|r| r.stops as f64)).mean;
     let stopped = |runs: &[Run]| Mean::of(runs.iter().map(|r| r.stopped_ps as f64)).mean;
-    checks.push(claimed(
-        "pause time of hosts, as a part of that under PAUSE only",
-        Unit::Fraction,
-        stopped(runs) / stopped(paused),
-        0.0,
-        0.5,
-    ));
+    checks.push(claimed("pause time of hosts, relative to PAUSE only", Unit::Fraction, stopped(runs) / stopped(paused), 0.0, 0.5));
     let means: Vec<String> = (0..PHASES.len()).map(|p| lab::rate(Mean::of(runs.iter().flat_map(|r| shares(r, p))).mean)).collect();
     let measured = format!(
         "{} each, {} seeds; every flow within {} of its fair share. Rates stay within 5 % from {:.0}, {:.0} and {:.0} ms after each change. \

@@ -162,17 +162,17 @@ fn compared(k: usize, r: &Seen, i: &Seen) -> Vec<Check> {
     let name = KINDS[k].0;
     // What arrival sampling leaves the victim, and who gains at outputs, goes by the seed: not compared (figs. 5a, 2b).
     let by_seed = name.starts_with("arrival");
-    checks.push(near(format!("{name}: mean rate of f1 to f6, rack over ideal"), (r.hot[1], i.hot[1]), 0.05));
-    checks.push(near(format!("{name}: mean rate of the second fan-in, rack over ideal"), (r.second[1], i.second[1]), 0.05));
+    checks.push(near(format!("{name}: mean rate of f1 to f6, rack relative to ideal"), (r.hot[1], i.hot[1]), 0.05));
+    checks.push(near(format!("{name}: mean rate of the second fan-in, rack relative to ideal"), (r.second[1], i.second[1]), 0.05));
     if !by_seed {
-        checks.push(near(format!("{name}: victim, rack over ideal"), (r.victim, i.victim), 0.05));
-        checks.push(near(format!("{name}: slowest of f1 to f6, rack over ideal"), (r.hot[0], i.hot[0]), 0.05));
+        checks.push(near(format!("{name}: victim, rack relative to ideal"), (r.victim, i.victim), 0.05));
+        checks.push(near(format!("{name}: slowest of f1 to f6, rack relative to ideal"), (r.hot[0], i.hot[0]), 0.05));
         if k == PAUSE {
-            checks.push(near(format!("{name}: input of f1, rack over ideal"), (r.queues[0], i.queues[0]), 0.15));
+            checks.push(near(format!("{name}: input of f1, rack relative to ideal"), (r.queues[0], i.queues[0]), 0.15));
         }
     }
-    checks.push(near(format!("{name}: output of the hotspot, rack over ideal"), (r.queues[1], i.queues[1]), 0.15));
-    checks.push(near(format!("{name}: STOPs, rack over ideal"), (r.stops, i.stops), 0.3));
+    checks.push(near(format!("{name}: output of the hotspot, rack relative to ideal"), (r.queues[1], i.queues[1]), 0.15));
+    checks.push(near(format!("{name}: STOPs, rack relative to ideal"), (r.stops, i.stops), 0.3));
     checks.push(
         Check::new(
             format!("{name}: mean delay of the background, rack minus ideal"),
@@ -229,7 +229,7 @@ impl Runs {
         let name = KINDS[RANDOM].0;
         let mut checks = vec![
             near(
-                format!("{name}: input of f1 with {} ports, mean of {} seeds, rack over ideal", SMALL.edges * LEAF, self.seeds),
+                format!("{name}: input of f1 with {} ports, mean of {} seeds, rack relative to ideal", SMALL.edges * LEAF, self.seeds),
                 (s.means[0].mean, s.means[1].mean),
                 0.15,
             )

@@ -506,7 +506,7 @@ fn table(pair: &Pair, w: &Workload, without: &Scheme, with: &Scheme) -> Table {
     }
     columns.extend(["Marked CE without".into(), "CE with TCD".into(), "UE with TCD".into()]);
     let mut t = Table::new(columns).align([Align::Left].into_iter().chain([Align::Right; 13])).caption(
-        "Slowdown: means over seeds; gain: without TCD over with it, seed by seed, with its 95 % interval; share of the flows with a mark.",
+        "Slowdown: means over seeds; gain: ratio without to with TCD, seed by seed, with its 95 % interval; share of the flows with a mark.",
     );
     let number = |v: f64| format!("{v:.2}");
     let names = (0..w.bins()).map(|b| w.name(b)).chain(w.ranges.iter().map(|r| r.0.to_owned()));
