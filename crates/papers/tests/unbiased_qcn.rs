@@ -44,7 +44,8 @@ fn entries_give_their_verdicts() {
     let find = |id: &str| all.iter().find(|e| e.id == id).unwrap();
     assert!(holds(find("fig2c"), "largest distance of a flow from its fair share, any seed and phase"));
     assert!(holds(find("fig5d"), "deterministic: CNMs to f6, all seeds"));
-    for what in ["(a) outputs", "(a) inputs with keep-alive over outputs", "(a) outputs with reliable delivery over outputs"] {
+    for what in ["(a) outputs", "(a) ratio of inputs with keep-alive to outputs", "(a) ratio of outputs with reliable delivery to outputs"]
+    {
         assert!(holds(find("fig6"), what), "{what}");
     }
 }

@@ -102,14 +102,14 @@ impl Mice {
         Mean::of(self.by_seed(e, scheme, &|r| r.totals("S1->S2").blocks as f64)).mean
     }
 
-    /// PFC over PFFC.
+    /// PFC relative to PFFC.
     fn ratio(&self, e: usize, size: Option<u64>) -> Mean {
         Mean::ratio(&self.by_seed(e, PFC, &mean_of(size)), &self.by_seed(e, PFFC, &mean_of(size)))
     }
 }
 
 fn table(mice: &Mice, elephants: &Elephants, seeds: u64) -> Table {
-    let mut table = Table::new(["Elephants", "Flow control", "Mice", "Mean", "99th percentile", "PFC over PFFC", "Stops of S1->S2"])
+    let mut table = Table::new(["Elephants", "Flow control", "Mice", "Mean", "99th percentile", "PFC relative to PFFC", "Stops of S1->S2"])
         .align([Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
     for (e, (name, _)) in elephants.iter().enumerate() {
         for scheme in SCHEMES {
@@ -185,7 +185,7 @@ fn entry(cx: &Context, title: &str, elephants: &Elephants, claimed: bool) -> Res
     let mice = Mice::run(cx, elephants, seeds)?;
     let mut checks = Vec::new();
     for (e, (name, _)) in elephants.iter().enumerate() {
-        let what = format!("{name}: mean completion time, PFC over PFFC");
+        let what = format!("{name}: mean completion time, PFC relative to PFFC");
         let ratio = mice.ratio(e, None);
         checks.push(match claimed {
             true => Check::mean(what, Unit::None, ratio, 1.0, f64::INFINITY).claimed().assuming(SHAPE),

@@ -31,7 +31,7 @@ pub fn run_hosts(cx: &Context) -> Result<Findings, ReproduceError> {
     let slower = |s: usize, over: usize, under: usize| Mean::ratio(&by_seed(s, over, &mean), &by_seed(s, under, &mean));
     let mut checks = Vec::new();
     for (s, (source, _, same)) in SOURCES.iter().enumerate() {
-        let what = format!("elephant {source}: mean completion time, hosts with priority pause over hosts with flow pause");
+        let what = format!("elephant {source}: mean completion time, hosts with priority pause relative to hosts with flow pause");
         checks.push(match same {
             true => Check::mean(what, Unit::None, slower(s, 2, 1), 1.0, f64::INFINITY),
             false => Check::mean(what, Unit::None, slower(s, 2, 1), 0.9, 1.1),

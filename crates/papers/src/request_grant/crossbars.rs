@@ -48,13 +48,15 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for ((name, _, delays), of) in loads.iter().zip(&all) {
         let carried = results.ratio(of[1], of[0], |r| r.carried());
         f.checks.push(
-            Check::mean(format!("{name}: carried, crossbars over queues"), Unit::Other("times".into()), carried, 0.98, 1.02).claimed(),
+            Check::mean(format!("{name}: carried, crossbars relative to queues"), Unit::Other("times".into()), carried, 0.98, 1.02)
+                .claimed(),
         );
         let mut text = format!("carried {}", carried.words(|v| format!("{v:.3}")));
         if *delays {
             let delay = results.ratio(of[1], of[0], |r| r.delay.mean);
             f.checks.push(
-                Check::mean(format!("{name}: mean delay, crossbars over queues"), Unit::Other("times".into()), delay, 0.8, 1.2).claimed(),
+                Check::mean(format!("{name}: mean delay, crossbars relative to queues"), Unit::Other("times".into()), delay, 0.8, 1.2)
+                    .claimed(),
             );
             text.push_str(&format!(", delay {}", delay.words(|v| format!("{v:.3}"))));
         }
@@ -62,7 +64,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     setups::assuming(&mut f.checks, SIZE);
     f.checks.push(soundness(&results));
-    f.measured = format!("Crossbars over queues: {}.", sentences.join("; "));
+    f.measured = format!("Buffered crossbars relative to queues: {}.", sentences.join("; "));
     let names: Vec<&str> = loads.iter().map(|l| l.0).collect();
     f.tables.push(table(&results, &names, &ELEMENTS.map(|e| e.0), &all).caption(
         "Reserved buffers, L_F = 1.1 L, control in band. Longest queue: for a crossbar, all crosspoints of an output together. Waits: \

@@ -213,7 +213,7 @@ pub fn run_fairness(cx: &Context) -> Result<Findings, ReproduceError> {
                 .mark(Mark::hline(1.0 / 24.0, "one in 24")),
         );
     let measured = format!(
-        "large over small requester: {:.3} with the rule and service by segments, {:.3} without the rule; round robin {:.2} and {:.2}",
+        "large relative to small requester: {:.3} with the rule and service by segments, {:.3} without the rule; round robin {:.2} and {:.2}",
         ratio(series[0]),
         ratio(series[1]),
         ratio(series[2]),

@@ -133,15 +133,15 @@ impl Runs {
             let hot = self.results.ratio(implicit[1], reserve, |r| r.hot);
             // "Worse": whichever is measured, with all of the interval.
             for (what, value, low, high) in [
-                ("mean delay of implicit over reserve", self.ratio(w, 1), 1.0, f64::INFINITY),
-                ("99th percentile of implicit over reserve", p99, 1.0, f64::INFINITY),
-                ("throughput of hotspots, implicit over reserve", hot, 0.0, 1.0),
+                ("mean delay of implicit relative to reserve", self.ratio(w, 1), 1.0, f64::INFINITY),
+                ("99th percentile of implicit relative to reserve", p99, 1.0, f64::INFINITY),
+                ("throughput of hotspots, implicit relative to reserve", hot, 0.0, 1.0),
             ] {
                 checks.push(Check::mean(format!("{name}, both at 1.1: {what}"), Unit::None, value, low, high).claimed());
             }
         }
         for (i, w) in UNBALANCED.iter().enumerate() {
-            let what = format!("unbalanced, 40 B smooth, w = {w}, both at 1.1: throughput of implicit over reserve");
+            let what = format!("unbalanced, 40 B smooth, w = {w}, both at 1.1: throughput of implicit relative to reserve");
             checks.push(Check::mean(what, Unit::None, self.unbalanced(i), 0.0, 1.0).claimed());
         }
         let full = self.fullest()[1];

@@ -168,7 +168,7 @@ pub fn run_stages(cx: &Context) -> Result<Findings, ReproduceError> {
             .into(),
     );
     f.tables.push(table(&results, &traffics.map(|t| t.0), &shapes().map(|s| s.0), &all).caption(
-        "Reserved buffers, L_F = 1.1 L, control in band, packets of 40 B in bursts. A fat tree has one queue for both directions of a switch, listed by stage of the longest path.",
+        "Reserved buffers, L_F = 1.1 L, control in band, packets of 40 B in bursts. In a fat tree both directions of a switch share one queue; it is listed under its stage of the longest path.",
     ));
     setups::quick_note(cx, &mut f.notes);
     f.figures.push(bars(

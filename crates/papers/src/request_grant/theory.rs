@@ -168,7 +168,12 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
         let highest = kept.iter().map(level).fold(0.0, f64::max);
         let distribution = kept.iter().filter_map(|r| r.distribution()).map(|p| p.level.to_f64()).fold(0.0, f64::max);
         let g = clos.routes();
-        f.checks.push(Check::exact(format!("{m} x {m}, {stages} stages, a single route: highest level over b"), Unit::None, one, g as f64));
+        f.checks.push(Check::exact(
+            format!("{m} x {m}, {stages} stages, a single route: highest level, relative to b"),
+            Unit::None,
+            one,
+            g as f64,
+        ));
         table.push([
             Cell::from(format!("{m} x {m}")),
             stages.to_string().into(),
@@ -196,21 +201,27 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
             none("anything queued in the distribution half", queued),
             none("flow control activated (Corollary 1)", fired),
             Check::none("routing stages in which b is not reached exactly", "stages", not_tight),
-            Check::new("without (iv): highest level over b, smallest of all networks", Unit::None, without_iv, 2.0, f64::INFINITY),
+            Check::new("without (iv): highest level, relative to b, smallest of all networks", Unit::None, without_iv, 2.0, f64::INFINITY),
             Check::near(
-                "(i) to (v) only, switches that serve in different orders (five stages): highest level over b",
+                "(i) to (v) only, switches that serve in different orders (five stages): highest level, relative to b",
                 Unit::None,
                 unlike,
                 4.0 / 3.0,
                 1e-9,
             ),
-            Check::near("(i) to (v) only, one link longer by b: highest level over b", Unit::None, unequal, 1.5, 1e-9),
-            Check::near("(iv) as T + b in any T, which the outline uses: highest level over b", Unit::None, envelope, 4.0 / 3.0, 1e-9),
+            Check::near("(i) to (v) only, one link longer by b: highest level, relative to b", Unit::None, unequal, 1.5, 1e-9),
+            Check::near(
+                "(iv) as T + b in any T, which the outline uses: highest level, relative to b",
+                Unit::None,
+                envelope,
+                4.0 / 3.0,
+                1e-9,
+            ),
         ],
     );
     f.measured = format!(
         "{trials} trials with all premises: no buffer exceeds b, nothing is queued in the distribution half, flow control is never \
-         activated, and b is reached in every routing stage. Without (iv) at least {without_iv:.1} b, with a single route g b"
+         activated, and b is reached in every routing stage. Without premise (iv) the peak is at least {without_iv:.1} b, and with a single route g b"
     );
     f.why.push(format!(
         "(i) to (v) alone are not enough: routes must also be alike. With switches that serve in different orders {unlike:.3} b (five \
@@ -224,7 +235,7 @@ pub fn run_theorem_1(cx: &Context) -> Result<Findings, ReproduceError> {
 
 /// Highest level of each network: with all premises, without (iv), with a single route.
 fn theorem_1_figure(names: Vec<String>, [held, flooded, single]: [Vec<Bar>; 3]) -> Figure {
-    Figure::new("Theorem 1: highest level over b")
+    Figure::new("Theorem 1: highest level, relative to b")
         .caption(
             "The fullest buffer of the routing half. With all premises its level is b. Without the limit on outstanding \
                 grants, or with a single route, it is higher.",

@@ -163,7 +163,7 @@ impl Mice {
         Mean::of(self.of(e, scheme).map(|r| r.mean(size)))
     }
 
-    /// PFC over PFFC, of the runs of the same mice that both count.
+    /// PFC relative to PFFC, of the runs of the same mice that both count.
     fn ratio(&self, e: &Elephants, size: Option<u64>) -> Mean {
         let pairs: Vec<(f64, f64)> =
             self.of(e, PFC).filter_map(|pfc| Some((pfc.mean(size), self.of(e, PFFC).find(|r| r.run == pfc.run)?.mean(size)))).collect();
@@ -177,7 +177,7 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
     let n = repetitions(cx);
     let mut checks = Vec::new();
     for e in elephants {
-        let what = format!("{}: mean completion time, PFC over PFFC", e.0);
+        let what = format!("{}: mean completion time, PFC relative to PFFC", e.0);
         checks.push(Check::mean(what, Unit::None, mice.ratio(e, None), 1.0, f64::INFINITY).claimed().assuming(SHAPE));
         for scheme in SCHEMES {
             let what = format!("{}, {}: runs that count, of {n}", e.0, scheme.title);
@@ -192,12 +192,13 @@ fn entry(cx: &Context, title: &str, elephants: &[Elephants]) -> Result<Findings,
         "frames",
         mice.runs.iter().map(|r| r.lost).sum(),
     ));
-    let mut table = Table::new(["Elephants", "Flow control", "Runs", "10 KB", "100 KB", "All mice", "PFC over PFFC", "Stops of S1->S2"])
-        .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
-        .caption(
-            "Means over the runs that count, with their 95 % intervals; each run has its own mice. Times are by the wall clock, \
+    let mut table =
+        Table::new(["Elephants", "Flow control", "Runs", "10 KB", "100 KB", "All mice", "PFC relative to PFFC", "Stops of S1->S2"])
+            .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right])
+            .caption(
+                "Means over the runs that count, with their 95 % intervals; each run has its own mice. Times are by the wall clock, \
             from the first byte that the program sends until the receiving program has confirmed the last.",
-        );
+            );
     for e in elephants {
         for scheme in SCHEMES {
             let time = |size| mice.mean(e, scheme, size).words(lab::time);

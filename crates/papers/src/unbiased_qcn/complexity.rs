@@ -85,7 +85,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         )
         .claimed(),
         Check::exact(
-            "deterministic: counters over units if each buffer unit has another flow",
+            "deterministic: ratio of counters to units if each buffer unit has another flow",
             Unit::Other("times".into()),
             counters(slots) as f64 / f64::from(slots),
             1.0,

@@ -156,7 +156,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         checks.push(Check::new(what, Unit::BitsPerSecond, most, 0.0, OFFERED / 2.0).claimed().assuming(RACK));
     }
     for p in 0..PHASES.len() {
-        let what = format!("{}: f6 over f1, mean of the seeds", phase(p));
+        let what = format!("{}: f6/f1, mean of the seeds", phase(p));
         checks.push(Check::mean(what, Unit::Other("times".into()), ratio(runs, p), 0.85, 1.15).paper(1.0).assuming(RACK));
     }
     let words = |runs: &[Run]| {
@@ -167,7 +167,7 @@ pub fn run_a(cx: &Context) -> Result<Findings, ReproduceError> {
         (0..PHASES.len()).map(one).collect::<Vec<_>>().join("; ")
     };
     let measured = format!(
-        "Phase by phase, on the fabric of Fig. 1: {}. On one ideal switch: {}. In brackets f6 over f1 with its 95 % interval, {} and {} seeds.",
+        "Phase by phase, on the fabric of Fig. 1: {}. On one ideal switch: {}. In brackets f6/f1 with its 95 % interval, {} and {} seeds.",
         words(runs),
         words(ideal),
         runs.len(),

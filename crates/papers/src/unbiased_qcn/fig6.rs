@@ -140,9 +140,9 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
             .interval(lab::ms(outputs.low), lab::ms(outputs.high))
             .beside(lab::ms(15.0)),
     );
-    checks.push(factor("(a) inputs over outputs", Kind::Inputs, 2.5, 6.0).beside(4.0));
-    checks.push(factor("(a) inputs with keep-alive over outputs", Kind::KeepAlive, 0.7, 1.5).beside(1.0));
-    checks.push(factor("(a) outputs with reliable delivery over outputs", Kind::OutputsReliable, 2.5, f64::INFINITY));
+    checks.push(factor("(a) ratio of inputs to outputs", Kind::Inputs, 2.5, 6.0).beside(4.0));
+    checks.push(factor("(a) ratio of inputs with keep-alive to outputs", Kind::KeepAlive, 0.7, 1.5).beside(1.0));
+    checks.push(factor("(a) ratio of outputs with reliable delivery to outputs", Kind::OutputsReliable, 2.5, f64::INFINITY));
     // While PAUSE acts: from a millisecond after the drop until the output flow would have been throttled.
     let (from, to) = (DROP + 2.0, DROP + 10.0);
     let quantile = |k: Kind, at_input: bool, share: f64| {

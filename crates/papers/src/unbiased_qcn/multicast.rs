@@ -87,7 +87,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         } else {
             checks.push(
                 Check::near(
-                    format!("fan-out {fanout}, {name}: multicast over unicast CNMs per frame, I_s = 150 KB"),
+                    format!("fan-out {fanout}, {name}: CNMs per frame, ratio of multicast to unicast, I_s = 150 KB"),
                     Unit::Other("times".into()),
                     ratio,
                     expected,
@@ -111,7 +111,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     let figure = figure(bars);
     let measured = format!(
-        "Every frame sampled: 1 CNM per frame at inputs, 2 and 3 at outputs. With I_s = 150 KB, over unicast: {}.",
+        "Every frame sampled: 1 CNM per frame at inputs, 2 and 3 at outputs. With I_s = 150 KB, relative to unicast: {}.",
         sentences.join(", ")
     );
     Ok(Findings { measured, checks, figures: vec![figure], tables: vec![table], ..Findings::default() })
