@@ -163,7 +163,7 @@ pub fn feedback(_: &Context) -> Result<Findings, ReproduceError> {
         let f_b = (queue - 60) * 1_000 + 2 * (queue - before) * 1_000;
         before = queue;
         let seen = sampler.on_arrival(Time::ZERO, FRAME, Bytes::from_kb(queue as u64), &mut || 0.5).map_or(0, |c| c.degree);
-        let what = format!("feedback of a queue of {queue} KB (80, 100 and 90 KB in this order), w = 2");
+        let what = format!("feedback of a queue of {queue} KB, sampled in this order, w = 2");
         checks.push(Check::exact(what, Unit::None, f64::from(seen), f64::from(quantise(f_b, range))).closed_form());
     }
     let cut = |feedback: u8| {
