@@ -216,7 +216,7 @@ fn lost_messages(page: &mut String) {
 fn the_page_has_what_is_computed() {
     let mut page = String::from(
         "# Links with errors\n\n\
-         How much buffer a cable needs under pauses and under credits, what one lost message costs, and what bit errors do to flows with and without\n\
+         This page measures the buffer that a cable needs under pauses and under credits, the cost of one lost message, and the effect of bit errors on flows with and without\n\
          [a retry on the link](mechanisms/link-retry.md). `cargo test --release -p xoff-run --test links_with_errors` computes all figures and compares this page.\n\n\
          ## Buffer for full rate\n\n\
          One flow of 100 Gb/s in frames of 1500 B, through a switch, to a host that stalls for a while and then continues at the rate of the link. The table has\n\
