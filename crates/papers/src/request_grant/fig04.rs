@@ -55,7 +55,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     setups::assuming(&mut checks, setups::LOAD);
     let words = |s: Series| {
         format!(
-            "up to {:.0} grants at one input, {:.0} on average at the end, {:.3} carried, hotspots {:.3}",
+            "up to {:.0} grants at one input, {:.0} on average at the end, other outputs carry {:.3} of their load, throughput of hotspots {:.3}",
             results.max(s, grants_max),
             held_at_end(s).mean,
             carried(s).mean,

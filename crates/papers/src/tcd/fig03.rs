@@ -185,7 +185,7 @@ pub(super) fn summary(runs: &[Observed]) -> String {
         let (low, high) = fig2::queue_after(run);
         let of = |flow| fig2::count(run, P2, flow, Marking::Ce);
         format!(
-            "{}: up to {} at P2, ON and OFF until {}, then {} ({} of it F1) and {} to {} waiting. CE of P2: {} on F0, {} on F1, {} on \
+            "{}: up to {} at P2, ON and OFF until {}, then {} (F1: {}) and a queue of {} to {}. CE of P2: {} on F0, {} on F1, {} on \
              F2.",
             fabric.name(),
             lab::bytes(run.totals(P2).egress_bytes_max as f64),
