@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ def _panel(axes: Axes, sweep: Sweep, name: str) -> None:
                 ends.append(0.0 if row[end] is None else abs(row["value"] - row[end]) / scale)
         label = str(group[0]) if group else name
         axes.bar(xs, values, width * 0.92, yerr=errors, capsize=2, color=color(label, i), label=label, error_kw={"lw": 1})
-    axes.set_ylabel(f"{name.replace('_bps', '').replace('_bytes', '').replace('_seconds', '').removesuffix('_ps')}" + (f" [{unit}]" if unit else ""), fontsize=9)
+    quantity = re.sub("_(bps|bytes|seconds|ps)(?![a-z])", "", name).replace("_", " ")
+    axes.set_ylabel(quantity[:1].upper() + quantity[1:] + (f" [{unit}]" if unit else ""), fontsize=9)
     axes.set_xticks(range(len(places)), [", ".join("" if v is None else str(v) for v in p) or "all" for p in places])
     if len(places) > 12:
         axes.tick_params(axis="x", labelrotation=90, labelsize=7)

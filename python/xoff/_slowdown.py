@@ -106,11 +106,3 @@ def label(begin: int, end: int | None) -> str:
     if end is None:
         return f"{size(begin)} and more"
     return f"below {size(end)}" if begin == 0 else f"{size(begin)} to {size(end)}"
-
-
-def size(value: float) -> str:
-    """A size in decimal units."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if value >= scale:
-            return f"{value / scale:.4g} {unit}"
-    return f"{value:.0f} B"

@@ -62,7 +62,7 @@ impl Curve {
 
     /// The x value of a point, for people.
     pub fn show_x(&self, x: f64) -> String {
-        if self.is_over_time() { Unit::Seconds.format(x) } else { xoff_report::figure::grouped(&format!("{x:.0}")) }
+        if self.is_over_time() { Unit::Seconds.format(x) } else { xoff_units::measured::long(&format!("{x:.0}")) }
     }
 
     fn is_over_time(&self) -> bool {

@@ -133,11 +133,11 @@ fn text(c: &Comparison) -> String {
         });
         out += &format!("\n{title}\n\n{}", terminal::draw(&t));
     };
-    section("Parameters that differ", c.parameter_table());
     section("Measures", c.measure_table());
     section("Slowdown by size", c.slowdown_table());
     section("Flows that the last side slows down most", c.victim_table(ROWS_MAX));
     section("Pauses by port, the largest change first", c.pause_table(ROWS_MAX));
+    section("Parameters that differ", c.parameter_table());
     if c.sides.iter().any(|s| s.seeds.len() > 1) {
         out += &format!("\n{}", terminal::wrapped(xoff_compare::INTERVALS));
     }

@@ -2,7 +2,9 @@
 
 use xoff_report::{Align, Axis, Bar, BarGroup, Card, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
 
-use crate::words::{bound, significant, words};
+use xoff_units::measured::{short as significant, time};
+
+use crate::words::{bound, words};
 use crate::{Comparison, Estimate, Measure};
 
 /// What intervals are, for a caption.
@@ -103,10 +105,10 @@ impl Comparison {
         let of = |what: &str| self.names().map(|name| format!("{what}, {name}")).collect::<Vec<_>>();
         let head = ["port".to_owned()].into_iter().chain(of("pauses")).chain(of("paused")).chain(of("blocked"));
         let mut t = Table::new(head).align(std::iter::once(Align::Left).chain(std::iter::repeat_n(Align::Right, 3 * self.sides.len())));
-        let time = |ps: &f64| if *ps == 0.0 { "0".into() } else { format!("{} us", significant(ps / 1e6)) };
         for p in self.pauses.iter().filter(|p| p.is_changed()).take(rows_max) {
             let counts = p.pauses.iter().map(|n| significant(*n));
-            t.push([p.port.clone()].into_iter().chain(counts).chain(p.paused_ps.iter().map(time)).chain(p.blocked_ps.iter().map(time)));
+            let times = p.paused_ps.iter().chain(&p.blocked_ps).map(|ps| time(*ps));
+            t.push([p.port.clone()].into_iter().chain(counts).chain(times));
         }
         t
     }
@@ -165,7 +167,6 @@ impl Comparison {
             }
             page = std::mem::replace(&mut page, Report::new("")).section(s.table(table));
         };
-        section("Parameters that differ", "", self.parameter_table(), None);
         section("Measures", INTERVALS, self.measure_table(), None);
         section("Slowdown by size", "", self.slowdown_table(), self.figure());
         let of = format!("The same flow on every side; {} flows are on all of them.", self.victims_total);
@@ -176,6 +177,7 @@ impl Comparison {
             self.pause_table(ROWS_MAX),
             None,
         );
+        section("Parameters that differ", "", self.parameter_table(), None);
         for side in &self.sides {
             for ((folder, seed), hash) in side.folders.iter().zip(&side.seeds).zip(&side.result_hashes) {
                 page = page.provenance(format!("{}, seed {seed}", side.name), format!("{folder} {hash}"));

@@ -56,13 +56,3 @@ pub(crate) fn label(from: u64, to: Option<u64>) -> String {
         Some(to) => format!("{} to {}", size(from as f64), size(to as f64)),
     }
 }
-
-/// A size in decimal units.
-pub(crate) fn size(value: f64) -> String {
-    for (unit, scale) in [("GB", 1e9), ("MB", 1e6), ("KB", 1e3)] {
-        if value.abs() >= scale {
-            return format!("{} {unit}", crate::words::significant(value / scale));
-        }
-    }
-    format!("{value:.0} B")
-}

@@ -1,8 +1,7 @@
 //! What changed, in a line.
 
-use xoff_units::grouped;
+use xoff_units::measured;
 
-use crate::size::size;
 use crate::{Measure, SideFacts};
 
 const PAUSED: &str = "time paused, all ports";
@@ -68,69 +67,11 @@ pub(crate) fn bound(at_least: bool) -> &'static str {
 /// A value with its unit.
 pub(crate) fn words(value: f64, unit: &str) -> String {
     match unit {
-        "bytes" => size(value),
-        "bit/s" => rate(value),
+        "bytes" => measured::size(value),
+        "bit/s" => measured::rate(value),
+        "us" => measured::time(value * 1e6),
         // The name of the measure has it.
-        "" | "frames" | "flows" | "share of runs" => significant(value),
-        unit => format!("{} {unit}", significant(value)),
-    }
-}
-
-/// A rate with the prefix that makes its number short.
-fn rate(value: f64) -> String {
-    let (unit, scale) =
-        [("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6)].into_iter().find(|(_, s)| value.abs() >= *s).unwrap_or(("bit/s", 1.0));
-    format!("{} {unit}", significant(value / scale))
-}
-
-/// Four significant digits, thousands apart: `7.5`, `1,234`, `104,300`, `5.043e9`.
-pub(crate) fn significant(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let exponent = libm::floor(libm::log10(value.abs()));
-    if !(-4.0..7.0).contains(&exponent) {
-        return trimmed(format!("{value:.3e}"));
-    }
-    let rounded = if exponent > 3.0 {
-        let scale = libm::pow(10.0, exponent - 3.0);
-        libm::round(value / scale) * scale
-    } else {
-        value
-    };
-    let decimals = (3.0 - exponent).max(0.0) as usize;
-    let text = format!("{rounded:.decimals$}");
-    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
-    grouped(&text)
-}
-
-/// Without the zeros in front of the exponent.
-fn trimmed(text: String) -> String {
-    match text.split_once('e') {
-        Some((digits, exponent)) if digits.contains('.') => {
-            format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::significant;
-
-    #[test]
-    fn four_digits_are_shown() {
-        let cases = [
-            (0.0, "0"),
-            (7.5, "7.5"),
-            (1234.5, "1,234"),
-            (104_283.0, "104,300"),
-            (0.01234567, "0.01235"),
-            (5.0431e9, "5.043e9"),
-            (-12.0, "-12"),
-        ];
-        for (value, text) in cases {
-            assert_eq!(significant(value), text);
-        }
+        "" | "frames" | "flows" | "share of runs" => measured::short(value),
+        unit => format!("{} {unit}", measured::short(value)),
     }
 }

@@ -92,7 +92,7 @@ fn number(text: &str) -> Option<f64> {
     let times = match unit {
         "%" => 0.01,
         "ns" | "KB" | "kb/s" => 1e3,
-        "µs" | "MB" | "Mb/s" => 1e6,
+        "us" | "MB" | "Mb/s" => 1e6,
         "ms" | "GB" | "Gb/s" => 1e9,
         "s" | "TB" | "Tb/s" => 1e12,
         _ => 1.0,

@@ -168,7 +168,7 @@ fn table_one() -> Figure {
 
 fn overhead() -> Figure {
     let samples = |shift: f64| (0..20_000).map(move |i| 0.0021 + shift + 0.0009 * (noise(i) + noise(i + 30_000) + noise(i + 60_000)));
-    Figure::new("Bandwidth taken by GFC messages, per port and 500 µs").note(NOTE).panel(
+    Figure::new("Bandwidth taken by GFC messages, per port and 500 us").note(NOTE).panel(
         Panel::new("", Axis::new("Share of the link", Unit::Fraction), Axis::new("Share of samples", Unit::Fraction).range(0.0, 1.0))
             .mark(Mark::cdf("buffer-based GFC, hysteresis 0", samples(0.0)))
             .mark(Mark::cdf("buffer-based GFC, hysteresis 2 MTU", samples(-0.0007)).dashed())

@@ -80,7 +80,7 @@ impl From<String> for Cell {
 impl From<u64> for Cell {
     /// Digits in groups of three.
     fn from(value: u64) -> Self {
-        Cell::Text(crate::figure::grouped(&value.to_string()))
+        Cell::Text(xoff_units::measured::long(&value.to_string()))
     }
 }
 

@@ -60,10 +60,10 @@ pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
         _ => summary.parameters[1..].join(", "),
     };
     for (i, column) in columns {
-        let axis = Axis::new(&column.name, column.unit.clone());
+        let axis = Axis::new(label(&column.name), column.unit.clone());
         let along = if many { "combination" } else { along.as_str() };
         let panel = Panel::new("", Axis::new(along, Unit::None), axis);
-        let name = |group: &Value| if *group == Value::Null { column.name.clone() } else { group.to_string() };
+        let name = |group: &Value| if *group == Value::Null { label(&column.name) } else { group.to_string() };
         figure = figure.panel(if !many {
             let bars = groups.iter().map(|g| {
                 let own = labels.iter().map(|l| bar(of(g, l).and_then(|c| c.intervals[i])));
@@ -95,6 +95,13 @@ fn split(values: &[Value]) -> (Value, Vec<Value>) {
     }
 }
 
+/// Name of a column without its unit, which the value has: `Throughput` of `throughput_bps`.
+fn label(column: &str) -> String {
+    let name = ["_bps", "_seconds", "_bytes"].iter().fold(column.to_owned(), |name, unit| name.replace(unit, "")).replace('_', " ");
+    let first = name.chars().next().map_or(0, char::len_utf8);
+    name[..first].to_uppercase() + &name[first..]
+}
+
 /// A value with its interval in words: `5.06 (5.031 to 5.088) Gb/s`.
 pub(crate) fn in_words(column: &Averaged, at: Option<Interval>) -> String {
     let Some(i) = at else { return "-".into() };
@@ -112,7 +119,7 @@ pub(crate) fn in_words(column: &Averaged, at: Option<Interval>) -> String {
 /// The table of the columns to show.
 pub(crate) fn table(plan: &Plan, summary: &Summary) -> Table {
     let columns = shown(plan, summary);
-    let names = summary.parameters.iter().cloned().chain(["runs".into()]).chain(columns.iter().map(|(_, c)| c.name.clone()));
+    let names = summary.parameters.iter().cloned().chain(["runs".into()]).chain(columns.iter().map(|(_, c)| label(&c.name)));
     let align = summary.parameters.iter().map(|_| Align::Left).chain(std::iter::repeat_n(Align::Right, columns.len() + 1));
     let mut table = Table::new(names).align(align).caption(METHOD);
     for c in &summary.combinations {
@@ -124,7 +131,7 @@ pub(crate) fn table(plan: &Plan, summary: &Summary) -> Table {
 
 fn differences(plan: &Plan, summary: &Summary) -> Table {
     let columns = shown(plan, summary);
-    let names = summary.parameters.iter().cloned().chain(columns.iter().map(|(_, c)| c.name.clone()));
+    let names = summary.parameters.iter().cloned().chain(columns.iter().map(|(_, c)| label(&c.name)));
     let mut table =
         Table::new(names).align(summary.parameters.iter().map(|_| Align::Left).chain(std::iter::repeat_n(Align::Right, columns.len())));
     for c in summary.combinations.iter().skip(1) {
@@ -197,5 +204,6 @@ mod tests {
         assert_eq!(words(Unit::None, 2.0, 1.0, 3.0), "2 (1 to 3)");
         assert_eq!(words(Unit::BitsPerSecond, 1.6012e9, 1.60121e9, 1.60119e9), "1.601 Gb/s");
         assert_eq!(in_words(&column(Unit::None), None), "-");
+        assert_eq!(["throughput_bps", "ingress_bytes_max", "x"].map(label), ["Throughput", "Ingress max", "X"]);
     }
 }

@@ -114,7 +114,7 @@ fn title(s: &NetworkScenario) -> String {
 
 fn machine(r: &RealReport) -> String {
     format!(
-        "Of {:.3} s on the wall the world's clock stood still for {:.3} s, in which the processor was elsewhere; the loop was away for {:.0} µs at the longest. Times are those of the world.",
+        "Of {:.3} s on the wall the world's clock stood still for {:.3} s, in which the processor was elsewhere; the loop was away for {:.0} us at the longest. Times are those of the world.",
         r.wall_seconds, r.left_out_seconds, r.gap_longest_us
     )
 }

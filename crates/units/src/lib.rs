@@ -10,6 +10,7 @@
 extern crate self as xoff_units;
 
 mod grouped;
+pub mod measured;
 pub mod paged;
 mod parse;
 mod prefetch;

@@ -22,7 +22,7 @@ impl fmt::Display for UnitError {
 impl std::error::Error for UnitError {}
 
 /// Splits `text` into number and unit and returns the value in base units, exactly when the decimal allows it.
-fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
+fn parse(text: &str, size: impl Fn(&str) -> Option<u64>, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
     let err = |what: String| UnitError { what, expected };
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '+' | '-'))).unwrap_or(text.len());
@@ -37,7 +37,7 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
     if unit.is_empty() {
         return Err(err(format!("'{text}' has no unit")));
     }
-    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+    let Some(factor) = size(unit) else {
         let near = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
         return Err(err(match near {
             Some((name, _)) => format!("unknown unit '{unit}' (did you mean '{name}'?)"),
@@ -60,10 +60,11 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
 }
 
 const SPAN: &[(&str, u64)] =
-    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("μs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 const BYTES: &[(&str, u64)] = &[
     ("B", 1),
     ("KB", 1_000),
+    ("kB", 1_000),
     ("MB", 1_000_000),
     ("GB", 1_000_000_000),
     ("TB", 1_000_000_000_000),
@@ -72,36 +73,44 @@ const BYTES: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
     ("TiB", 1 << 40),
 ];
-const RATE: &[(&str, u64)] = &[
-    ("bps", 1),
-    ("kbps", 1_000),
-    ("Kbps", 1_000),
-    ("Mbps", 1_000_000),
-    ("Gbps", 1_000_000_000),
-    ("Tbps", 1_000_000_000_000),
-    ("b/s", 1),
-    ("kb/s", 1_000),
-    ("Mb/s", 1_000_000),
-    ("Gb/s", 1_000_000_000),
-    ("Tb/s", 1_000_000_000_000),
-];
+/// Units of rates that a wrong one is compared with.
+const RATE: &[(&str, u64)] = &[("bps", 1), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
 const LENGTH: &[(&str, u64)] = &[("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 
+/// Size of a unit of a list.
+fn of(units: &[(&str, u64)]) -> impl Fn(&str) -> Option<u64> {
+    move |unit| units.iter().find(|(name, _)| *name == unit).map(|(_, size)| *size)
+}
+
+/// Size of a unit of rates: `Gbps`, `gbit/s`, `Gb/s`, `G`. Bytes per second, and `m` alone, which is a metre, are none.
+fn of_rate(unit: &str) -> Option<u64> {
+    let prefix = ["bps", "b/s", "bit/s", "bit", "Bit/s", "Bit", ""].iter().find_map(|suffix| unit.strip_suffix(suffix))?;
+    match prefix {
+        "" if !unit.is_empty() => Some(1),
+        "k" | "K" => Some(1_000),
+        "m" if unit == "m" => None,
+        "m" | "M" => Some(1_000_000),
+        "g" | "G" => Some(1_000_000_000),
+        "t" | "T" => Some(1_000_000_000_000),
+        _ => None,
+    }
+}
+
 macro_rules! from_str {
-    ($t:ident, $units:ident, $expected:literal) => {
+    ($t:ident, $size:expr, $units:ident, $expected:literal) => {
         impl FromStr for $t {
             type Err = UnitError;
             fn from_str(s: &str) -> Result<$t, UnitError> {
-                parse(s, $units, $expected).map($t)
+                parse(s, $size, $units, $expected).map($t)
             }
         }
     };
 }
-from_str!(Time, SPAN, "a time with a unit, such as \"1.5us\" (ps, ns, us, ms, s)");
-from_str!(Span, SPAN, "a time with a unit, such as \"1.5us\" (ps, ns, us, ms, s)");
-from_str!(Bytes, BYTES, "a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...)");
-from_str!(Rate, RATE, "a rate with a unit, such as \"10Gbps\" (bps, kbps, Mbps, Gbps, Tbps)");
-from_str!(Length, LENGTH, "a length with a unit, such as \"100m\" (mm, cm, m, km)");
+from_str!(Time, of(SPAN), SPAN, "a time with a unit, such as \"1.5us\" (ps, ns, us, ms, s)");
+from_str!(Span, of(SPAN), SPAN, "a time with a unit, such as \"1.5us\" (ps, ns, us, ms, s)");
+from_str!(Bytes, of(BYTES), BYTES, "a size with a unit, such as \"300KB\" (B, KB = 1000, KiB = 1024, MB, MiB, ...)");
+from_str!(Rate, of_rate, RATE, "a rate with a unit, such as \"10Gbps\" or \"10G\" (bps, kbps, Mbps, Gbps, Tbps)");
+from_str!(Length, of(LENGTH), LENGTH, "a length with a unit, such as \"100m\" (mm, cm, m, km)");
 
 #[cfg(test)]
 mod tests {
@@ -114,6 +123,12 @@ mod tests {
         assert_eq!("5GiB".parse(), Ok(Bytes(5 << 30)));
         assert_eq!("10 Gbps".parse(), Ok(Rate(10_000_000_000)));
         assert_eq!("8kb/s".parse(), Ok(Rate(8_000)));
+        for text in ["100G", "100g", "100Gb/s", "100gbit", "100Gbit/s", "100GBit/s", "100 Gb/s", "100Gbps", "100gbps", "0.1T", "100000M"] {
+            assert_eq!(text.parse(), Ok(Rate(100_000_000_000)), "{text}");
+        }
+        assert_eq!(("1bit/s".parse(), "10mbit".parse()), (Ok(Rate(1)), Ok(Rate(10_000_000))));
+        assert_eq!(["1MB", "1 MB", "1000kB"].map(str::parse), [const { Ok(Bytes(1_000_000)) }; 3]);
+        assert_eq!(["3us", "3 us", "3µs", "3μs"].map(str::parse), [const { Ok(Span(3_000_000)) }; 4]);
         assert_eq!("0.1us".parse(), Ok(Span(100_000)));
         assert_eq!("52.428us".parse(), Ok(Span(52_428_000)));
         assert_eq!("100m".parse(), Ok(Length(100_000)));
@@ -142,9 +157,11 @@ mod tests {
     fn refusals_name_the_expected_unit() {
         let e = "10".parse::<Rate>().unwrap_err();
         assert!(e.what.contains("no unit") && e.expected.contains("10Gbps"), "{e}");
-        let e = "10gbps".parse::<Rate>().unwrap_err();
+        let e = "10GBps".parse::<Rate>().unwrap_err();
         assert!(e.what.contains("did you mean 'Gbps'"), "{e}");
-        for bad in ["", "Gbps", "-1Gbps", "1.2.3Gbps", "1e9bps", "99999999999999999999Tbps", ".Gbps"] {
+        let e = "9216".parse::<Bytes>().unwrap_err();
+        assert!(e.what.contains("no unit") && e.expected.contains("300KB"), "{e}");
+        for bad in ["300m", "10GB/s", "10Gib/s", "10Gs", "10 ", "10/s", "", "Gbps", "-1Gbps", "1.2.3Gbps", "1e9bps", "99999999999999999999Tbps", ".Gbps"] {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
     }

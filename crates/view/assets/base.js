@@ -2,12 +2,19 @@
 "use strict";
 const xoff = (() => {
   // ---- numbers with their units -------------------------------------------------------------------------------------------------
-  const scaled = (value, steps, digits = 3) => {
+  // The same texts as those of crates/units/src/measured.rs: four significant digits, all digits of a whole number.
+  const short = (value, digits = 4) => {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size < 1e-4 || size >= 1e7) return value.toExponential(2).replace(/\.?0+e/, "e").replace("+", "");
+    const text = value.toFixed(Math.max(digits - 1 - Number(size.toExponential().split("e")[1]), 0));
+    const [whole, part = ""] = (text.includes(".") ? text.replace(/\.?0+$/, "") : text).split(".");
+    return (size >= 9999.5 ? whole.replace(/\B(?=(\d{3})+$)/g, ",") : whole) + (part && `.${part}`);
+  };
+  const scaled = (value, steps, digits) => {
     if (value === null || value === undefined || Number.isNaN(value)) return "-";
-    const [factor, unit] = steps.find(([f]) => Math.abs(value) >= f) || steps[steps.length - 1];
-    const shown = value / factor;
-    const text = Number.isInteger(shown) && Math.abs(shown) < 1e6 ? String(shown) : String(Number(shown.toPrecision(digits)));
-    return value === 0 ? `0 ${unit}` : `${text} ${unit}`;
+    const [factor, unit] = steps.find(([f]) => Math.abs(value) >= f * 0.99995) || steps[steps.length - 1];
+    return `${short(value / factor, digits)} ${unit}`;
   };
   const TIME = [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"], [1, "ps"]];
   const BYTES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];

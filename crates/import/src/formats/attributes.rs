@@ -37,15 +37,9 @@ impl Attribute<'_> {
         self.text().is_ok_and(|t| t.parse::<f64>().is_ok())
     }
 
-    /// A rate; `100G`, as ports are called, is 100 Gb/s.
+    /// A rate.
     pub fn rate(&self) -> Result<Rate, Problem> {
-        let text = self.text()?;
-        let short = text.strip_suffix(['K', 'M', 'G', 'T']).is_some_and(|n| n.trim().parse::<f64>().is_ok());
-        if short { self.with(format!("{text}bps")).quantity() } else { self.quantity() }
-    }
-
-    fn with(&self, text: String) -> Attribute<'_> {
-        Attribute { name: self.name, item: Item::Text(text), place: self.place.clone() }
+        self.quantity()
     }
 
     /// A quantity with a unit.

@@ -87,7 +87,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     );
     let figure = Figure::new("How long does the covered root stay hidden?")
         .caption(
-            "Above: samples of the queue, one per T = 100.4 µs from the release on. The queue swings at its limit, and each sample \
+            "Above: samples of the queue, one per T = 100.4 us from the release on. The queue swings at its limit, and each sample \
             is shorter than the previous one, until one is not. Below: the delay for other periods T.",
         )
         .panel(

@@ -99,13 +99,14 @@ pub(super) fn observe(cx: &Context, load: Load, paper: bool) -> Result<Seen, Rep
     };
     for (period, rate) in [("13.1us", 40), ("26.2us", 40), ("46us", 40), (PAPER_PERIOD, 40), (PAPER_PERIOD, 32)] {
         let more = [format!("flow_control.cbfc.period={period}"), format!("topology.rate={rate}Gbps")];
-        credit(format!("{period}, {rate} Gb/s, round-robin, 50us"), ib.clone().with(more));
+        let period = period.replace("us", " us");
+        credit(format!("{period}, {rate} Gb/s, round-robin, 50 us"), ib.clone().with(more));
     }
     for discipline in &DISCIPLINES[1..] {
-        credit(format!("46us, 40 Gb/s, {discipline}, 50us"), ib.clone().read(discipline, fig2::READING.variant));
+        credit(format!("46 us, 40 Gb/s, {discipline}, 50 us"), ib.clone().read(discipline, fig2::READING.variant));
     }
-    for becn in ["0us", "20us", "100us"] {
-        credit(format!("46us, 40 Gb/s, round-robin, {becn}"), ib.clone().with([format!("rate_control.ib-cc.cnp_interval={becn}")]));
+    for becn in [0, 20, 100] {
+        credit(format!("46 us, 40 Gb/s, round-robin, {becn} us"), ib.clone().with([format!("rate_control.ib-cc.cnp_interval={becn}us")]));
     }
     let mut runs = fig2::observe(cx, &setups)?;
     let others = runs.split_off(2);

@@ -58,7 +58,7 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let rows: Vec<String> = SHARES.iter().rev().map(|s| format!("R_d {:.0} Gb/s", s * 40.0)).collect();
     let columns: Vec<String> = EPSILONS.iter().map(|e| format!("epsilon {e}")).collect();
     let surface = Panel::new("The surface", Axis::new("", Unit::None), Axis::new("", Unit::None)).mark(Mark::heatmap(rows, columns, cells));
-    let figure = Figure::new("T_on over epsilon and R_d, tau 8 µs, 40 Gb/s (paper: Fig. 8)")
+    let figure = Figure::new("T_on over epsilon and R_d, tau 8 us, 40 Gb/s (paper: Fig. 8)")
         .caption(
             "Eq. (2) with B_1 - B_0 = 2 KB. The paper: T_on rises slowly, then rapidly, as epsilon falls; the plane is its value \
             at epsilon = 0.05 (and R_d = C/2).",

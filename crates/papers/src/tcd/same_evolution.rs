@@ -26,7 +26,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut table = Table::new(["Fabric", "Window", "Mean queue, one point", "Mean queue, two points", "Correlation", "Mean difference"])
         .align([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right])
         .caption(
-            "P2's queue with one and with two congestion points, sampled every 10 µs. Difference: mean distance over the mean of \
+            "P2's queue with one and with two congestion points, sampled every 10 us. Difference: mean distance over the mean of \
             both.",
         );
     for (((fabric, _), pair), window) in FABRICS.into_iter().zip(runs.chunks(2)).zip(WINDOWS) {

@@ -35,12 +35,12 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     for (gbps, us) in [(40, 34.4), (100, 26.96), (200, 24.48)] {
         let max = example(gbps, near);
         checks.push(Check::exact(format!("max(T_on), {gbps} Gb/s, t_p 1 us"), Unit::Picoseconds, ps(max), lab::us(us)).paper(lab::us(us)));
-        row(&format!("{gbps} Gb/s"), "1 µs", "2 KB", "0.05", tau(Rate::from_gbps(gbps), near), max, &format!("{us} µs"));
+        row(&format!("{gbps} Gb/s"), "1 us", "2 KB", "0.05", tau(Rate::from_gbps(gbps), near), max, &format!("{us} us"));
     }
     let far = Span::from_us(4);
     let simulated = of_the_paper(far);
     checks.push(Check::exact("max(T_on), 40 Gb/s, t_p 4 us: the links of section 3.1.1", Unit::Picoseconds, ps(simulated), lab::us(100.4)));
-    row("40 Gb/s", "4 µs", "2 KB", "0.05", tau(Rate::from_gbps(40), far), simulated, "not stated");
+    row("40 Gb/s", "4 us", "2 KB", "0.05", tau(Rate::from_gbps(40), far), simulated, "not stated");
     let (ten, tau_testbed) = (Rate::from_gbps(10), Span::from_us(20));
     let testbed = max_ton_by_queue(ten, Bytes(30_000), tau_testbed, 0.04);
     checks.push(Check::exact("max(T_on) of the testbed, tau 20 us, 30 KB, epsilon 0.04", Unit::Picoseconds, ps(testbed), lab::us(870.0)));

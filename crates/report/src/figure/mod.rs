@@ -26,7 +26,7 @@ mod unit;
 
 pub use mark::{Bar, BarGroup, HeatCell, LaneGroup, Mark};
 pub use palette::{Colour, DEADLOCK};
-pub use unit::{Unit, grouped};
+pub use unit::Unit;
 
 use std::path::Path;
 use xoff_output::OutputError;

@@ -1,6 +1,8 @@
 //! Ranges, ticks and the way from a value to a pixel.
 
-use super::unit::{Unit, grouped, short, trimmed};
+use xoff_units::measured::{long, short, trimmed};
+
+use super::unit::Unit;
 
 /// Values beyond this are treated as missing: differences of ranges must stay finite.
 const HUGE: f64 = 1e300;
@@ -147,7 +149,7 @@ impl Ruler {
             .map(|i| (first + i as f64) * step)
             .take_while(|value| *value <= hi + step * 1e-6)
             .map(|value| {
-                let text = if plain { grouped(trimmed(&format!("{value:.decimals$}"))) } else { short(value) };
+                let text = if plain { long(trimmed(&format!("{value:.decimals$}"))) } else { short(value) };
                 Tick { value: value * self.size, text }
             })
             .collect()

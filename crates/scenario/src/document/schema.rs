@@ -101,9 +101,9 @@ fn keys(tables: &[&'static [ParamSpec]]) -> (Map<String, Value>, Vec<String>) {
 
 fn key(spec: &ParamSpec) -> Value {
     let mut v = match spec.kind {
-        Kind::Rate => quantity("([kKMGT]?bps|[kMGT]?b/s)"),
-        Kind::Bytes => quantity("(B|[KMGT]B|[KMGT]iB)"),
-        Kind::Span => quantity("(ps|ns|us|µs|ms|s)"),
+        Kind::Rate => quantity("([kKmMgGtT]?(bps|b/s|[bB]it(/s)?)|[kKMgGtT])"),
+        Kind::Bytes => quantity("(B|[kKMGT]B|[KMGT]iB)"),
+        Kind::Span => quantity("(ps|ns|us|µs|μs|ms|s)"),
         Kind::Length => quantity("(mm|cm|m|km)"),
         Kind::Count => json!({"type": "integer", "minimum": 0}),
         Kind::Integer => json!({"type": "integer"}),
