@@ -1,5 +1,7 @@
 //! Bins of flow sizes.
 
+use xoff_units::measured::size;
+
 use crate::{CompareError, Run};
 
 /// Sizes at which a bin begins, unless they are given [bytes].

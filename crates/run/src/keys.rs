@@ -41,7 +41,7 @@ This page is generated from the declared parameters; `crates/run/tests/page.rs` 
 
 | a key takes | written as | units |
 |---|---|---|
-| rate | `\"10Gbps\"` | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps`; `b/s` for `bps` |
+| rate | `\"10Gbps\"` | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps`; `b/s`, `bit` or `bit/s` for `bps`; `10G` |
 | bytes | `\"300KB\"` | `B`, `KB` (1000 B), `MB`, `GB`, `TB`, `KiB` (1024 B), `MiB`, `GiB`, `TiB` |
 | time | `\"1us\"` | `ps`, `ns`, `us`, `ms`, `s` |
 | length | `\"100m\"` | `mm`, `cm`, `m`, `km` |

@@ -161,7 +161,10 @@ mod tests {
         assert!(e.what.contains("did you mean 'Gbps'"), "{e}");
         let e = "9216".parse::<Bytes>().unwrap_err();
         assert!(e.what.contains("no unit") && e.expected.contains("300KB"), "{e}");
-        for bad in ["300m", "10GB/s", "10Gib/s", "10Gs", "10 ", "10/s", "", "Gbps", "-1Gbps", "1.2.3Gbps", "1e9bps", "99999999999999999999Tbps", ".Gbps"] {
+        for bad in ["300m", "10GB/s", "10Gib/s", "10Gs", "10 ", "10/s"] {
+            assert!(bad.parse::<Rate>().is_err(), "{bad}");
+        }
+        for bad in ["", "Gbps", "-1Gbps", "1.2.3Gbps", "1e9bps", "99999999999999999999Tbps", ".Gbps"] {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
     }
