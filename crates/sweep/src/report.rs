@@ -97,7 +97,7 @@ fn split(values: &[Value]) -> (Value, Vec<Value>) {
 
 /// Name of a column without its unit, which the value has: `Throughput` of `throughput_bps`.
 fn label(column: &str) -> String {
-    let name = ["_bps", "_seconds", "_bytes"].iter().fold(column.to_owned(), |name, unit| name.replace(unit, "")).replace('_', " ");
+    let name = ["_bps", "_seconds", "_bytes", "_ps"].iter().fold(column.to_owned(), |name, unit| name.replace(unit, "")).replace('_', " ");
     let first = name.chars().next().map_or(0, char::len_utf8);
     name[..first].to_uppercase() + &name[first..]
 }
@@ -204,6 +204,6 @@ mod tests {
         assert_eq!(words(Unit::None, 2.0, 1.0, 3.0), "2 (1 to 3)");
         assert_eq!(words(Unit::BitsPerSecond, 1.6012e9, 1.60121e9, 1.60119e9), "1.601 Gb/s");
         assert_eq!(in_words(&column(Unit::None), None), "-");
-        assert_eq!(["throughput_bps", "ingress_bytes_max", "x"].map(label), ["Throughput", "Ingress max", "X"]);
+        assert_eq!(["throughput_bps", "ingress_bytes_max", "paused_ps", "x"].map(label), ["Throughput", "Ingress max", "Paused", "X"]);
     }
 }
