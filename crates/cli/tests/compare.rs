@@ -30,7 +30,7 @@ fn two_runs_are_shown_side_by_side() {
     let ran = xoff(&["compare", &pfc, &gfc, "--html", &page]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for part in [
-        "pfc -> gfc-buffer: deadlock in 1 of 1 (pfc), 0 of 1 (gfc-buffer); time paused 104,300 us -> 0 us",
+        "pfc -> gfc-buffer: deadlock in 1 of 1 (pfc), 0 of 1 (gfc-buffer); time paused 104.3 ms -> 0 s",
         "flow_control.kind",
         "Pauses by port",
         "S1->S2",

@@ -81,7 +81,7 @@ fn one(text: &str, expected: &str) {
 fn a_number_without_unit() {
     one(
         "[topology]\nkind = \"ring\"\nswitches = 3\nrate = 10\n",
-        "s.toml:4:8: rate: 10 has no unit (expected a rate with a unit, such as \"10Gbps\" (bps, kbps, Mbps, Gbps, Tbps))",
+        "s.toml:4:8: rate: 10 has no unit (expected a rate with a unit, such as \"10Gbps\" or \"10G\" (bps, kbps, Mbps, Gbps, Tbps))",
     );
     one(
         &format!("{RING3}delay = \"5 sec\""),
@@ -228,7 +228,7 @@ fn settings_pass_the_same_checks() {
     );
     one(
         "topology.rate=40",
-        "--set topology.rate=40: rate: '40' has no unit (expected a rate with a unit, such as \"10Gbps\" (bps, kbps, Mbps, Gbps, Tbps))",
+        "--set topology.rate=40: rate: '40' has no unit (expected a rate with a unit, such as \"10Gbps\" or \"10G\" (bps, kbps, Mbps, Gbps, Tbps))",
     );
     one(
         "topolog.rate=4",
