@@ -60,11 +60,11 @@ class Comparison:
 
     def _shown(self) -> list[tuple[str, pl.DataFrame]]:
         return [
-            ("Parameters that differ", self.parameters),
             ("Measures", self.measures.select("measure", "unit", "side", "mean", "low", "high", "at_least", "difference")),
             ("Slowdown by size", self.slowdown.select("size", "side", "flows", "unfinished", "p50", "p95", "p99", "p99_low", "p99_high")),
             ("Flows that the last side slows down most", self.victims.head(10)),
             ("Pauses by port", self.pauses.head(10)),
+            ("Parameters that differ", self.parameters),
         ]
 
     def _repr_html_(self) -> str:

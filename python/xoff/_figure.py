@@ -20,7 +20,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from . import _figures
+from . import _figures, _units
 from ._ask import ask, option
 from ._commands import _of
 from ._palette import COLORS, DEADLOCK, NAMES, PAUSED
@@ -158,16 +158,6 @@ def _provenance(run: Run) -> str:
     return f"{_subject(run)[:-1]}; xoff {m['xoff_version']}{commit}; result hash {m['result_hash']}."
 
 
-def _time(ps: float) -> str:
-    unit, scale = time_unit(ps)
-    return f"{ps / scale:.4g} {unit}"
-
-
-def _bytes(n: float) -> str:
-    scale, unit = next(((f, u) for f, u in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")) if n >= f), (1.0, "B"))
-    return f"{n / scale:.4g} {unit}"
-
-
 # ---- the network ----------------------------------------------------------------------------------------------------------------
 
 
@@ -222,11 +212,11 @@ def _cycle(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:
             dx, dy = x - centre[0], y - centre[1]
             length = (dx * dx + dy * dy) ** 0.5 or 1.0
             # Outside of the cycle, so that labels of opposite links keep apart.
-            axes.annotate(_bytes(bytes_), (x, y), xytext=(22 * dx / length, 10 * dy / length), textcoords="offset points", ha="center", va="center", fontsize=7, color=DEADLOCK, zorder=6)
+            axes.annotate(_units.size(bytes_), (x, y), xytext=(22 * dx / length, 10 * dy / length), textcoords="offset points", ha="center", va="center", fontsize=7, color=DEADLOCK, zorder=6)
     _nodes(axes, net, {i for end in ends for i in end})
     names = f"{', '.join(ports[:-1])} and {ports[-1]}" if 1 < len(ports) <= 6 else f"{len(ports)} ports"
     labels = " Labels: bytes that are blocked." if len(ends) <= 8 else ""
-    return result, f"Deadlock: {names} wait for each other from {_time(rows['start_ps'][0])} on.{labels}"
+    return result, f"Deadlock: {names} wait for each other from {_units.time(rows['start_ps'][0])} on.{labels}"
 
 
 def _network(run: Run, net: dict[str, Any], inches: float) -> tuple[Figure, str]:

@@ -12,7 +12,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from ._palette import COLORS, DEADLOCK, color
 from ._plot import RunFigure, time_unit, title
 from ._run import Run
-from ._slowdown import EDGES, by_size, edges, size, sized
+from ._slowdown import EDGES, by_size, edges, sized
+from ._units import size
 
 if TYPE_CHECKING:
     from ._compare import Comparison

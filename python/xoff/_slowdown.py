@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ._errors import RunError
+from ._units import size
 
 if TYPE_CHECKING:
     import polars as pl
