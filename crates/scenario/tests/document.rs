@@ -187,7 +187,7 @@ fn an_owners_refusal_is_located_at_the_value() {
     one(&text, "s.toml:6:7: xon: 200 KB lies above xoff, 100 KB (expected xon <= xoff)");
     // Here the key itself is a default: the section is the place, and the default is named.
     let text = format!("{RING3}[flow_control]\nxoff = \"100KB\"\n");
-    one(&text, "s.toml:4:2: flow_control.xon (default \"290KB\"): 290KB lies above xoff, 100KB (expected xon <= xoff)");
+    one(&text, "s.toml:4:2: flow_control.xon (default \"290KB\"): 290 KB lies above xoff, 100 KB (expected xon <= xoff)");
 }
 
 #[test]
