@@ -116,7 +116,7 @@ const GIB: f64 = (1u64 << 30) as f64;
 const HPCC: &str = "HPCC format, k = 8, 128 hosts, WebSearch 50 %, 5 ms";
 pub const HPCC_CPU: Spec = spec("hpcc-cpu", HPCC, "CPU time", Unit::Seconds, None);
 pub const HPCC_SPEED: Spec = spec("hpcc-speed", HPCC, SPEED, Unit::FrameHopsPerSecond, at_least(16e6));
-pub const HPCC_RATIO: Spec = spec("hpcc-ratio", HPCC, "speed over that of the HPCC simulator", Unit::Times, at_least(40.0));
+pub const HPCC_RATIO: Spec = spec("hpcc-ratio", HPCC, "speed relative to the HPCC simulator", Unit::Times, at_least(40.0));
 pub const TOML_SPEED: Spec = spec("toml-speed", "the same network as a scenario", SPEED, Unit::FrameHopsPerSecond, at_least(16e6));
 pub const K8_PERMUTATION: Spec = spec("k8-permutation", "k = 8, 128 hosts, permutation, 100 us", SPEED, Unit::FrameHopsPerSecond, None);
 pub const K16_PERMUTATION: Spec =
@@ -128,10 +128,10 @@ const K64: &str = "k = 64, 65,536 hosts, permutation, 100 us";
 pub const K64_SETUP: Spec = spec("k64-setup", K64, "set-up and exit", Unit::Seconds, at_most(30.0));
 pub const K64_MEMORY: Spec = spec("k64-memory", K64, "peak memory", Unit::Bytes, at_most(3.0 * GIB));
 pub const K64_SPEED: Spec = spec("k64-speed", K64, SPEED, Unit::FrameHopsPerSecond, at_least(5e6));
-pub const K64_SHARE: Spec = spec("k64-share", K64, "speed over that of 128 hosts", Unit::Share, at_least(0.4));
+pub const K64_SHARE: Spec = spec("k64-share", K64, "speed relative to 128 hosts", Unit::Share, at_least(0.4));
 
 const K102: &str = "k = 102, 265,302 hosts, permutation, 20 us";
-pub const K102_CLOCK: Spec = spec("k102-clock", K102, "start to exit, clock", Unit::Seconds, at_most(600.0));
+pub const K102_CLOCK: Spec = spec("k102-clock", K102, "start to exit, wall clock", Unit::Seconds, at_most(600.0));
 pub const K102_MEMORY: Spec = spec("k102-memory", K102, "peak memory", Unit::Bytes, at_most(12.0 * GIB));
 pub const K102_SPEED: Spec = spec("k102-speed", K102, SPEED, Unit::FrameHopsPerSecond, None);
 
@@ -142,15 +142,10 @@ pub const QUEUE_SHARE: Spec = spec(
     Unit::Share,
     at_least(0.5),
 );
-pub const FRAMES_GROWTH: Spec = spec(
-    "frames-growth",
-    "k = 8, 128,000 frames in flight over 1,280",
-    "CPU time of a frame-hop over that of the other",
-    Unit::Times,
-    at_most(1.5),
-);
+pub const FRAMES_GROWTH: Spec =
+    spec("frames-growth", "k = 8, 128,000 frames in flight", "CPU time of a frame-hop relative to 1,280 frames", Unit::Times, at_most(1.5));
 
-const ENGINES: &str = "CPU time with all events in one order over that window by window";
+const ENGINES: &str = "CPU time with one global order of events, relative to windows";
 pub const ENGINES_WEBSEARCH: Spec = spec("engines-websearch", "k = 8, WebSearch 50 %, 1 ms of arrivals", ENGINES, Unit::Times, None);
 pub const ENGINES_PERMUTATION: Spec = spec("engines-permutation", "k = 16, permutation, 100 us", ENGINES, Unit::Times, None);
 pub const ENGINES_LARGE: Spec = spec("engines-large", "k = 32, 8192 hosts, permutation, 30 us", ENGINES, Unit::Times, None);
@@ -165,22 +160,22 @@ const JOB: &str = "100 iterations of a job of 128 ranks";
 pub const JOB_SAVED: Spec = spec("job-saved", JOB, SAVED, Unit::Times, at_least(50.0));
 pub const JOB_CPU: Spec = spec("job-cpu", JOB, "CPU time", Unit::Seconds, None);
 const RANKS: &str = "1,024 ranks: hierarchical all-reduce of 1 GB, all-to-all, PFC, DCQCN";
-pub const RANKS_CLOCK: Spec = spec("ranks-clock", RANKS, "start to exit, clock", Unit::Seconds, at_most(300.0));
+pub const RANKS_CLOCK: Spec = spec("ranks-clock", RANKS, "start to exit, wall clock", Unit::Seconds, at_most(300.0));
 pub const RANKS_MEMORY: Spec = spec("ranks-memory", RANKS, "peak memory", Unit::Bytes, at_most(2.0 * GIB));
 pub const RANKS_SPEED: Spec = spec("ranks-speed", RANKS, SPEED, Unit::FrameHopsPerSecond, None);
 
 pub const THREADS_RATIO: Spec =
-    spec("threads-ratio", "k = 16, permutation, 2 threads", "speed over that of 1 thread, clock", Unit::Times, at_least(1.85));
+    spec("threads-ratio", "k = 16, permutation, 2 threads", "speed relative to 1 thread, wall clock", Unit::Times, at_least(1.85));
 pub const THREADS_CEILING: Spec = spec(
     "threads-ceiling",
     "k = 16, permutation, two processes at once",
-    "speed of both together over that of one alone, clock: what the machine allows",
+    "speed of both together relative to one alone, wall clock: the limit of the machine",
     Unit::Times,
     None,
 );
 pub const FRAME_MEMORY: Spec = spec("frame-memory", "memory of the engine", "per queued or flying frame", Unit::Bytes, at_most(64.0));
 pub const PORT_MEMORY: Spec = spec("port-memory", "memory of the engine", "per idle port", Unit::Bytes, at_most(1024.0));
-pub const SHORT_RUN: Spec = spec("short-run", "ten flows, start to exit", "time on the clock", Unit::Seconds, at_most(0.05));
+pub const SHORT_RUN: Spec = spec("short-run", "ten flows, start to exit", "wall-clock time", Unit::Seconds, at_most(0.05));
 
 /// Real frames: what one core forwards from a veth pair to another, by length, as frames and as bits.
 pub const FORWARDING: [(Spec, Spec); 4] = [

@@ -173,8 +173,8 @@ pub fn run_fig12(cx: &Context) -> Result<Findings, ReproduceError> {
         ..Findings::default()
     };
     f.why.push(format!(
-        "The effect is less discernible than with small packets: at load 0.5 hotspots add {} and {}, but {} to smooth and {} to bursty \
-         packets of 40 B.",
+        "The effect is less discernible than with small packets: at load 0.5 hotspots add {} to the delay of bimodal packets \
+         and {} to that of jumbo packets, but {} to smooth and {} to bursty packets of 40 B.",
         percent(excess(0, 0.5)),
         percent(excess(1, 0.5)),
         percent(of_small[0]),

@@ -44,7 +44,7 @@ const COMMON: &[ParamSpec] = &[
         "control_path",
         Kind::Choice(&["shared", "own"]),
         "shared",
-        "path of a control segment that travels alone: the next one of its flow, or of a counter of its own",
+        "path of a control segment that travels alone: the next path of its flow, or the next path of a separate counter",
         "not stated in the paper",
     ),
     ParamSpec::optional("control_delay", Kind::Span, "delay of control messages on separate wires; absent: they travel with the data", RG),
