@@ -92,8 +92,13 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     for (what, by_arrival) in [("FIFO, round robin and deficit round robin", true), ("input FIFO", false)] {
         let cells: Vec<&Tried> = grid.iter().filter(|t| (t.discipline != INPUT_FIFO) == by_arrival).collect();
         let kept = cells.iter().filter(|t| t.slowest >= KEPT).count() as f64 / cells.len() as f64;
-        let check =
-            Check::new(format!("settings of the matrix, {what}: share in which every flow keeps 4.5 Gb/s"), Unit::Fraction, kept, 1.0, 1.0);
+        let check = Check::new(
+            format!("settings of the matrix, {what}: share of settings in which every flow keeps 4.5 Gb/s"),
+            Unit::Fraction,
+            kept,
+            1.0,
+            1.0,
+        );
         if by_arrival {
             found.checks.push(check);
         } else {

@@ -280,7 +280,7 @@ pub fn run_loss(cx: &Context) -> Result<Findings, ReproduceError> {
     let bars = [BarGroup::new("lost", all.iter().map(|r| Bar::new(r.mean(share).mean)))];
     let figure = Figure::new("Real frames: four senders to one output, 800 KB")
         .caption(
-            "PFC by the sum of its ingress thresholds over the buffer, and PFFC. The slides claim that PFC loses frames and PFFC does \
+            "PFC, by the ratio of the sum of its ingress thresholds to the buffer, and PFFC. The slides claim that PFC loses frames and PFFC does \
              not.",
         )
         .panel(

@@ -29,7 +29,7 @@ const FLOWS: [u32; 4] = [1, 4, 13, 39];
 
 /// A search by the clock.
 const ASSUMING: &str = "one read of the array per cycle of the 454 MHz chip. Random addresses are tried 64 times (the paper: \"a number \
-    of searches\") before the rows are read in sequence. The frames are contiguous, where random rows find them least often.";
+    of searches\") before the rows are read in sequence. The frames are contiguous, the case in which random rows find them least often.";
 
 /// Reads that searches took.
 struct Reads {

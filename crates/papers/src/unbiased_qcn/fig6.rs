@@ -166,7 +166,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     let more = |r: &Run| r.flows[0].output.iter().zip(&r.flows[0].input).filter(|(o, i)| o > i).count() as u64;
     checks.push(
         Check::none(
-            "(c) reliable delivery: windows at whose end the output holds more than the input",
+            "(c) reliable delivery: windows that end with more bytes at the output than at the input",
             "windows",
             runs(Kind::OutputsReliable).iter().map(more).sum(),
         )
