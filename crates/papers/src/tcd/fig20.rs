@@ -44,7 +44,7 @@ pub fn run_dcqcn(cx: &Context) -> Result<Findings, ReproduceError> {
     found.why = vec![
         from_zero(&seen[1]),
         format!(
-            "With the deeper cuts of section 5.2.1 P2 is undetermined {} if the egress serves its ingresses round robin, {} under FIFO \
+            "With the deeper cuts of section 5.2.1, P2 is undetermined as follows: {} if the egress serves its ingresses round robin, {} under FIFO \
              and {} with one queue per ingress: F1 is slowed down before its backlog reaches P2.",
             until(&seen[2]),
             until(&seen[3]),

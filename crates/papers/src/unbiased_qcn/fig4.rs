@@ -49,7 +49,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
         let held = |f: usize| runs.iter().map(|r| r.mean(&r.flows[f].held, FROM, TO)).sum::<f64>();
         let occupied = held(F2) / (held(F2) + held(0));
         let part = |what: &str, expected: f64| {
-            Check::new(format!("{name}: f2's share of CNMs less {what}"), Unit::Fraction, notified - expected, -0.05, 0.05)
+            Check::new(format!("{name}: f2's share of CNMs minus {what}"), Unit::Fraction, notified - expected, -0.05, 0.05)
                 .claimed()
                 .assuming(scenes::SETTING)
         };
