@@ -187,7 +187,7 @@ pub const FORWARDING: [(Spec, Spec); 4] = [
 const fn forwarding(frames: &'static str, bits: &'static str, work: &'static str) -> (Spec, Spec) {
     (spec(frames, work, "frames", Unit::FramesPerSecond, None), spec(bits, work, "bits", Unit::BitsPerSecond, None))
 }
-const REACTION: &str = "a pause, host and switch at 1 Gb/s, to the last frame that still came";
+const REACTION: &str = "host and switch at 1 Gb/s: from a pause to the last frame that still arrives";
 pub const REACTION_P50: Spec = spec("reaction-p50", REACTION, "median", Unit::Seconds, None);
 pub const REACTION_P99: Spec = spec("reaction-p99", REACTION, "99 of 100 below", Unit::Seconds, None);
 

@@ -40,7 +40,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "victim_mask",
         Kind::Choice(&["none", "hosts", "all"]),
         "hosts",
-        "ports that mark even as victims: none, ports to hosts, all",
+        "ports that mark frames even if they are victims: none, ports to hosts, all",
         "IBA A10: Victim_Mask; Gran et al., IPDPS 2010",
     ),
     ParamSpec::new(

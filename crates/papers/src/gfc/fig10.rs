@@ -38,7 +38,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
     }
     checks.extend([
         Check::near("GFC: steady-state queue", Unit::Bytes, sync_seen.rest, 745e3, 0.02).paper(745e3).assuming(OCCUPANCY),
-        Check::near("GFC: the same over (B_m + B_0)/2", Unit::Bytes, sync_seen.rest, by_occupancy, 0.01),
+        Check::near("GFC: the same queue, compared with (B_m + B_0)/2", Unit::Bytes, sync_seen.rest, by_occupancy, 0.01),
         Check::near("GFC, H3 later: steady-state queue", Unit::Bytes, late_seen.rest, 745e3, 0.02).paper(745e3).assuming(LATER),
         Check::new("GFC, H3 later: overshoot (the paper: slight)", Unit::Bytes, late_seen.peak - late_seen.rest, 3e3, 130e3)
             .claimed()

@@ -21,7 +21,7 @@ pub fn run(_: &Context) -> Result<Findings, ReproduceError> {
     let checks = vec![
         Check::near("largest message rate of the limit cycle, fluid simulation", Unit::BitsPerSecond, worst, expected, 0.05)
             .beside(printed),
-        Check::new("the same over the paper's bound m/(8 tau)", Unit::BitsPerSecond, worst, 0.0, printed).paper(printed),
+        Check::new("the same rate, compared with the paper's bound m/(8 tau)", Unit::BitsPerSecond, worst, 0.0, printed).paper(printed),
     ];
     let figure = Figure::new("Messages of buffer-based GFC in steady state, without hysteresis")
         .caption(
