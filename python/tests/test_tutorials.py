@@ -1,7 +1,8 @@
-"""docs/tutorials: every step runs in the order of the page, in a folder that holds what a checkout holds, and prints what stands below it.
+"""README and docs/tutorials: every step runs in the order of the page, in a folder like a checkout, and prints the output that the page shows.
 
-A block of `sh` is a shell's script, a block of `python` goes on where the one before it ended, and a block of `text` behind one of them is what it prints. A line `...` stands
-for any lines: times of this machine, rows that a reader need not see. A block of `console` is shown, not run: the installation, which other tests do.
+A `sh` block is a shell script, a `python` block continues the previous one, and a `text` block after either is its output. A line `...` stands
+for any lines: timings, or rows that a reader does not need. README has `console` blocks instead: each line `$ COMMAND` is a step, and the lines
+up to the next one are its output. In the tutorials a `console` block is shown, not run: the installation, which other tests cover.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from conftest import ROOT
 
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 STEP = re.compile(r"^```(?P<kind>sh|python)\n(?P<code>.*?)^```\n(?:\n```text\n(?P<printed>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+# README: a command behind `$ `, and its output.
+CONSOLE = re.compile(r"^```console\n(?P<block>.*?)^```\n", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ (?P<code>(?:.*\\\n)*.*\n)(?P<printed>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 # An answer "no" ends with 1; anything above is a mistake.
 SHELL = "trap 'code=$?; [ $code -le 1 ] || exit $code' ERR\n"
 
@@ -75,6 +79,33 @@ def test_every_step_runs_as_printed(page: Path, checkout: dict[str, str]) -> Non
     if os.environ.get("XOFF_TEST_BLESS"):
         page.write_text(blessed)
     assert not wrong, "\n".join(wrong)
+
+
+def differences(page: str, environment: dict[str, str]) -> list[str]:
+    """The commands of a page's console blocks whose output is not the one shown."""
+    wrong = []
+    for block in CONSOLE.finditer(page):
+        for step in COMMAND.finditer(block["block"]):
+            done = subprocess.run(["bash", "-c", step["code"]], env=environment, capture_output=True, text=True, timeout=300)
+            assert done.returncode in (0, 1), f"{step['code']}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+            printed = "".join(f"{row.rstrip()}\n" for row in done.stdout.splitlines())
+            if not matches(step["printed"], printed):
+                wrong.append(f"{step['code']}expected\n{step['printed']}printed\n{printed}")
+    return wrong
+
+
+def test_readme_shows_what_its_commands_print(checkout: dict[str, str]) -> None:
+    readme = (ROOT / "README.md").read_text()
+    commands = [step["code"] for block in CONSOLE.finditer(readme) for step in COMMAND.finditer(block["block"])]
+    assert len(commands) >= 6 and readme.count("\n$ ") == len(commands), commands
+    wrong = differences(readme, {**checkout, "COLUMNS": "100"})
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_changed_digit_in_readme_is_found(checkout: dict[str, str]) -> None:
+    block = "```console\n$ echo 12 lossless ports\n12 lossless ports\n```\n"
+    assert differences(block, checkout) == []
+    assert len(differences(block.replace("\n12", "\n13"), checkout)) == 1
 
 
 def test_the_three_users_have_one() -> None:
