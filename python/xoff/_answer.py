@@ -1,4 +1,4 @@
-"""What every answer has in common: the numbers and words of ``--json`` as an object, with types.
+"""Common base of all answers: the numbers and words of ``--json`` as an object, with types.
 
 Sizes are bytes, times picoseconds (``*_ps``), rates bit/s (``*_bps``, ``rate_bps``), unless a field has a unit beside it.
 """
@@ -38,12 +38,12 @@ def _fields(kind: type, value: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a subcommand answers."""
+    """Answer of a subcommand."""
 
     json: dict[str, Any] = field(repr=False)
-    """All of it, as ``--json`` prints it."""
+    """The whole answer, as ``--json`` prints it."""
     text: str = field(repr=False)
-    """All of it, as a terminal shows it."""
+    """The whole answer, as a terminal shows it."""
 
     @classmethod
     def _of(cls, text: str, json: str) -> Self:

@@ -15,7 +15,7 @@ from ._progress import Line, Step, StepCallback
 T = TypeVar("T")
 
 LOOK = 0.05
-"""Between two looks at signals and progress [s]."""
+"""Interval between two checks of signals and progress [s]."""
 
 
 def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], object] | None = None, results: list[T] | None = None) -> T:

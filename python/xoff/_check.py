@@ -1,4 +1,4 @@
-"""The answer of ``xoff check``: whether routes can deadlock, and what would help."""
+"""The answer of ``xoff check``: whether routes can deadlock, and remedies."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Remedy:
     kind: str
     """``up-down``, ``forbid-links`` or ``second-class``."""
     change: str
-    """What to change."""
+    """The change."""
     proof: str
-    """What was proved."""
+    """The proof."""
     classes: int
-    """Lossless classes that it needs."""
+    """Number of lossless classes needed."""
     links: list[str] = field(default_factory=list)
-    """``forbid-links``: those to keep out."""
+    """``forbid-links``: links to remove from the routes."""
     turns: list[tuple[str, str]] = field(default_factory=list)
     """``second-class``: where the priority changes, from one link to the next; empty: at every bounce."""
 
@@ -58,9 +58,9 @@ class FailureSet:
     links: list[str]
     """The links that fail."""
     disconnects: bool
-    """It separates hosts too."""
+    """True if the failure also separates hosts."""
     cycle: Cycle
-    """The cycle that it creates."""
+    """The cycle after the failure."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class OfSize:
     sets_checked: int
     """Those examined."""
     cyclic: int
-    """Those of them that create a cycle."""
+    """Number of sets that create a cycle."""
 
 
 @dataclass(frozen=True)
@@ -90,20 +90,20 @@ class FailureStudy:
     sets_checked: int
     """Those examined."""
     sampled: bool
-    """Some sizes were drawn at random, because there are more sets than ``sets_max``."""
+    """True if some sizes were drawn at random, because there are more sets than ``sets_max``."""
     interrupted: bool
-    """It was stopped before its end."""
+    """True if the search was interrupted."""
     cyclic_total: int
     """Sets that create a cycle."""
     cyclic: list[FailureSet]
-    """Those that contain no smaller one."""
+    """Sets that contain no smaller set with a cycle."""
     disconnecting: list[list[str]]
     """Sets that separate hosts."""
 
 
 @dataclass(frozen=True)
 class Hole:
-    """A switch without an entry for a destination that it is sent frames for."""
+    """A switch without an entry for the destination of frames that it receives."""
 
     switch: str
     """The switch."""
@@ -123,7 +123,7 @@ class ForwardingLoop:
 
 @dataclass(frozen=True)
 class InstalledTables:
-    """What is known of routes that are installed."""
+    """Facts about installed routes."""
 
     service_levels: bool
     """Service levels separated the virtual lanes."""
@@ -141,7 +141,7 @@ class InstalledTables:
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Answer):
-    """Whether routes can deadlock. It is true where the answer is ``yes``: ``assert xoff.check("fat-tree:k=4")``."""
+    """Whether routes can deadlock. True if the answer is ``yes``: ``assert xoff.check("fat-tree:k=4")``."""
 
     headline: str
     """The answer in a line."""
@@ -152,9 +152,9 @@ class Check(Answer):
     verdict_without_failures: Literal["cycle-free", "cyclic"]
     """Before any further failure."""
     remedies: list[Remedy]
-    """What would help, the smallest change first."""
+    """Remedies, the smallest change first."""
     topology: str
-    """What was checked, as it was named."""
+    """The checked network, as given."""
     hosts: int
     """Hosts."""
     switches: int
@@ -162,7 +162,7 @@ class Check(Answer):
     links: int
     """Links."""
     failed_links: list[str]
-    """Links that were failed first."""
+    """Links that fail before the check."""
     routing: str
     """The routing rule."""
     flows: int | None
@@ -170,7 +170,7 @@ class Check(Answer):
     buffers: int
     """Buffers between switches."""
     dependencies: int
-    """Pairs of buffers of which one can wait for the other."""
+    """Pairs of buffers in which one can wait for the other."""
     cyclic_components: int
     """Sets of buffers that all depend on each other."""
     cyclic_buffers: int

@@ -1,4 +1,4 @@
-"""The subcommands beside ``run``, as functions."""
+"""The subcommands except ``run``, as functions."""
 
 from __future__ import annotations
 

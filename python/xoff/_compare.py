@@ -1,4 +1,4 @@
-"""Runs side by side: what differs in their parameters, and what came of it."""
+"""Comparison of runs: different parameters, and different results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Side = Run | str | PathLike[str] | Sequence[Run | str | PathLike[str]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs side by side. Intervals are those of 95 % (Student's t) over the runs of a side; null where a side is a single run."""
+    """Runs side by side. Intervals are those of 95 % (Student's t) over the runs of a side; null if a side is a single run."""
 
     names: list[str]
     """The sides."""
@@ -45,7 +45,7 @@ class Comparison:
     pauses: pl.DataFrame
     """By port, the largest change first: ``port``, ``pauses``, ``paused_ps`` and ``blocked_ps`` by side (means over the runs)."""
     headline: str = ""
-    """What changed, in a line."""
+    """The change in one line."""
     notes: list[str] = field(default_factory=list)
     """Warnings about the numbers: an interrupted run, another version of xoff, equal results."""
     _starts: list[int] = field(default_factory=list, repr=False)

@@ -1,4 +1,4 @@
-"""What can go wrong. The texts are those of the command line: ``file:line:column: message (hint)``."""
+"""Exceptions and warnings. The texts are those of the command line: ``file:line:column: message (hint)``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an input, and where."""
+    """A problem of an input, and its position."""
 
     message: str
-    """What is wrong."""
+    """The problem."""
     hint: str = ""
-    """What would be right; may be empty."""
+    """A hint; may be empty."""
     file: str | None = None
     """The file, as it was named; ``None``: no file is concerned."""
     line: int | None = None
@@ -37,17 +37,17 @@ class ScenarioError(ValueError):
 
     @property
     def problems(self) -> list[Problem]:
-        """Everything that is wrong, in the order in which it was found."""
+        """All problems, in the order in which xoff found them."""
         return [Problem(*f) for f in getattr(self, "_fields", [])] or [Problem(str(self))]
 
     @property
     def message(self) -> str:
-        """What is wrong first."""
+        """The first problem."""
         return self.problems[0].message
 
     @property
     def hint(self) -> str:
-        """What would be right; may be empty."""
+        """A hint; may be empty."""
         return self.problems[0].hint
 
     @property
@@ -75,4 +75,4 @@ class RunError(RuntimeError):
 
 
 class ScenarioWarning(UserWarning):
-    """A scenario runs, but something about it should be known, such as a theorem's condition that does not hold."""
+    """A warning about a valid scenario, such as a theorem's condition that does not hold."""

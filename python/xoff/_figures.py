@@ -32,7 +32,7 @@ def _axes(axes: Axes, label: str) -> None:
 
 
 def _by_factor(axes: Axes, room: float = 1.1) -> None:
-    """A slowdown's axis: logarithmic from 1 on, with plain numbers and ``room`` above."""
+    """Axis of a slowdown: logarithmic from 1, with plain numbers and ``room`` above."""
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.9)
     _, top = axes.get_ylim()

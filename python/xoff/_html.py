@@ -1,4 +1,4 @@
-"""What notebooks show: a headline in its colour and tables. No script, no style sheet, nothing from elsewhere."""
+"""Display in notebooks: a coloured headline and tables, without scripts, style sheets and external files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROWS_MAX = 20
 
 
 def headline(text: str, answer: str | None = None) -> str:
-    """A line in the colour of its answer."""
+    """The headline, coloured by the answer."""
     color = f' style="color:{COLORS[answer]}"' if answer in COLORS else ""
     return f"<p><b{color}>{escape(text)}</b></p>"
 
@@ -35,7 +35,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: str =
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> str:
-    """Names and values; what is empty is left out."""
+    """Names and values, without empty values."""
     kept = [(name, value) for name, value in rows if value not in (None, "", [], {})]
     cells = "".join(f'<tr><th style="text-align:left">{escape(n)}</th><td style="text-align:left">{escape(str(v))}</td></tr>' for n, v in kept)
     return f"<table><tbody>{cells}</tbody></table>" if kept else ""

@@ -1,4 +1,4 @@
-"""What a function is: a hash of all that its results can depend on."""
+"""Identity of a function: a hash of everything that its results can depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer of ``xoff import``: what was read from the files of another program."""
+"""The answer of ``xoff import``: a network from the files of another program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Imported(Answer):
     out: str | None
     """The scenario that was written."""
     links_file: str | None
-    """The table of links beside it, where there are many."""
+    """The table of links next to it, if there are many."""
     hosts: int
     """Hosts."""
     switches: int
@@ -29,15 +29,15 @@ class Imported(Answer):
     destinations: int | None
     """Destinations of installed tables."""
     left_out: list[str]
-    """What was understood and not taken over."""
+    """Parts that xoff read but did not import."""
     findings: list[str]
     """Black holes and forwarding loops of the tables."""
     warnings: list[str]
-    """What was not understood, with file and place."""
+    """Warnings, with file and position."""
 
     @property
     def headline(self) -> str:
-        """What was read, in a line."""
+        """The network in one line."""
         return f"{self.format}: {self.hosts:,} hosts, {self.switches:,} switches, {self.links:,} links"
 
     def _repr_html_(self) -> str:

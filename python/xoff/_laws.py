@@ -1,4 +1,4 @@
-"""Flow control and rate control written in Python: for a first idea, about ten times slower than the built-in ones.
+"""Flow control and rate control written in Python: for experiments, about ten times slower than the built-in ones.
 
 ::
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
 Message = int | Pause
-"""What travels from a receiver to its sender: a number below 2**64 whose meaning is the mechanism's, or a PAUSE of 802.1Q."""
+"""Message from a receiver to its sender: a number below 2**64 that the mechanism defines, or a PAUSE of 802.1Q."""
 
 
 class Receiver(Protocol):
@@ -59,10 +59,10 @@ class Sender(Protocol):
     """The upstream half: obeys messages and answers for one egress queue."""
 
     credits: bool = False
-    """What stops it are credits that it has used up, not messages: table ``pauses`` then has cause ``credits``."""
+    """True if missing credits block it, not messages: table ``pauses`` then has cause ``credits``."""
 
     def gate(self, now_ps: int, frame_bytes: int) -> bool | int:
-        """May this frame start now? ``True``; ``False``: not until a message; or a time after now [ps]: not before it. Default: ``True``."""
+        """Whether this frame may start now: ``True``; ``False``: not until a message; or a time after now [ps]: not before it. Default: ``True``."""
         return True
 
     def on_sent(self, now_ps: int, frame_bytes: int, duration_ps: int) -> None:
@@ -74,15 +74,15 @@ class Sender(Protocol):
         return None
 
     def held(self, now_ps: int, frame_bytes: int) -> bool:
-        """Do the peer's messages hold the queue, whatever timer may run? Default: ``gate(...) is False``."""
+        """Whether the peer's messages pause the queue, whatever timer may run. Default: ``gate(...) is False``."""
         return self.gate(now_ps, frame_bytes) is False
 
     def rate(self, now_ps: int) -> float:
-        """The rate that it allows now [bit/s]; 0 while held. It is recorded; :meth:`gate` enforces it. Default: 0 while held, else the link's."""
+        """The allowed rate [bit/s]; 0 while paused. For records only: :meth:`gate` enforces it. Default: 0 while paused, else the link's."""
         return 0.0
 
     def restart(self, now_ps: int) -> None:
-        """The link has been down: messages of before no longer count. Default: nothing."""
+        """The link has been down: earlier messages no longer count. Default: nothing."""
         return None
 
 
@@ -118,11 +118,11 @@ class RateControl(Protocol):
         return None
 
     def rate(self) -> float:
-        """The rate at which the flow may send now [bit/s], 1 or more; fractions are cut off."""
+        """The rate at which the flow may send now [bit/s], 1 or more; rounded down."""
         ...
 
     def window(self) -> float | None:
-        """Bytes that may be sent and not acknowledged, 1 or more; ``None``: no limit. Default: none."""
+        """Largest number of unacknowledged bytes, 1 or more; ``None``: no limit. Default: none."""
         return None
 
     def on_sent(self, now_ps: int, frame_bytes: int, timers: Timers) -> None:
@@ -134,7 +134,7 @@ class RateControl(Protocol):
         return None
 
     def on_cnp(self, now_ps: int, mark: Literal["ce", "ue"], timers: Timers) -> None:
-        """A CNP: frames arrived marked so. Default: nothing."""
+        """A CNP: marked frames have arrived. Default: nothing."""
         return None
 
     def on_cnm(self, now_ps: int, degree: int, timers: Timers) -> None:

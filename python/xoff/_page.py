@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def page(run: Run) -> str:
-    """Headline, what it was, slowdown by size, active mechanisms."""
+    """Headline, scenario, slowdown by size, active mechanisms."""
     m, summary = run.manifest, run.summary
     values = dict(zip(run.parameters["path"], run.parameters["value"], strict=True))
     answer = run.verdict.answer if m.get("verdict") else None

@@ -1,4 +1,4 @@
-"""The answers of ``xoff plan``: what to set on a link, or on every lossless port of a fabric."""
+"""The answers of ``xoff plan``: settings of a link, or of every lossless port of a fabric."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Quantity:
     """A planned quantity."""
 
     name: str
-    """What it is."""
+    """Its description."""
     symbol: str
     """Its symbol, such as ``XOFF``."""
     value: str
@@ -27,25 +27,25 @@ class Quantity:
     unit: str
     """``bytes``, ``ps``, ``bit/s``, or empty."""
     formula: str
-    """How it follows."""
+    """Its formula."""
     source: str
-    """The paper or standard that it is from."""
+    """Its source: a paper or standard."""
 
 
 @dataclass(frozen=True)
 class Evidence(Quantity):
-    """The headroom of another rule, beside the one that is set."""
+    """The headroom by one of several rules."""
 
     choice: str
     """The name with which ``headroom=`` chooses it; empty: it cannot be chosen."""
     chosen: bool
-    """It is the one that is set."""
+    """True for the rule in use."""
     difference: int
-    """Bytes that it is above (+) or below (-) what is set."""
+    """Bytes above (+) or below (-) the rule in use."""
     counts: str
-    """What it counts."""
+    """Components that it counts."""
     leaves_out: str
-    """What it leaves out."""
+    """Components that it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class PlanWarning:
     text: str
     """What follows."""
     source: str
-    """Where it is from."""
+    """Its source."""
 
 
 @dataclass(frozen=True)
@@ -75,27 +75,27 @@ class PlanTable:
     """A table of a plan, such as thresholds by stage."""
 
     name: str
-    """What it lists."""
+    """Its contents."""
     columns: list[Column]
     """Its columns."""
     rows: list[list[int]]
     """Its rows."""
     formula: str
-    """How it follows."""
+    """Its formula."""
     source: str
-    """Where it is from."""
+    """Its source."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Answer):
-    """What to set on one direction of a link for one priority. ``plan["XOFF"]`` is the exact number of a symbol."""
+    """Settings of one link direction for one priority. ``plan["XOFF"]`` is the exact number of a symbol."""
 
     flow_control: str
-    """What is planned."""
+    """The planned flow control."""
     detection: str | None = None
-    """The detection that is planned beside it."""
+    """The detection that is planned with it."""
     set: list[Quantity]
-    """What to set for each lossless priority of a port."""
+    """Settings of each lossless priority of a port."""
     why: list[str]
     """Why."""
     check: list[str]
@@ -124,7 +124,7 @@ class Plan(Answer):
 
     @property
     def headline(self) -> str:
-        """What to set, in a line."""
+        """The settings in one line."""
         return f"{self.flow_control}: set " + ", ".join(f"{q.symbol} = {q.value}" for q in self.set)
 
     @property
@@ -166,33 +166,33 @@ class PortPlan:
     mtu_bytes: int
     """The longest frame [bytes]."""
     headroom_bytes: int
-    """What the plan sets for each priority [bytes]."""
+    """Planned headroom of each priority [bytes]."""
     lossless_bytes: int
-    """Below it frames are lost in the worst case [bytes]."""
+    """Headroom below which frames are lost in the worst case [bytes]."""
     headroom_today_bytes: int | None
     """The least of today's profiles [bytes]; ``None``: the files have none."""
     xon_bytes: int
     """Arrivals in a feedback latency [bytes]."""
     verdict: Literal["enough", "below-standard", "loses-frames", "not-set", "unknown"]
-    """What today's setting comes to."""
+    """Assessment of today's setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPlan(Answer):
-    """Every lossless port of a fabric. It is true where today's settings lose no frame."""
+    """Every lossless port of a fabric. True if today's settings lose no frame."""
 
     headline: str
     """The answer in a line."""
     answer: Literal["yes", "no"]
-    """``no``: frames are lost in the worst case, or memory does not suffice."""
+    """``no``: frames are lost in the worst case, or there is not enough memory."""
     set: str
-    """What to set."""
+    """Settings."""
     why: str
     """Why."""
     check: list[str]
-    """What to check."""
+    """Assumptions to check."""
     warnings: list[str]
-    """Ports that lose frames and switches whose memory does not suffice."""
+    """Ports that lose frames, and switches without enough memory."""
     ports: list[PortPlan]
     """Every lossless port."""
     sonic: dict[str, Any] | None = None

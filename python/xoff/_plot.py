@@ -16,7 +16,7 @@ from ._palette import COLORS, DEADLOCK
 from ._run import Run
 
 LINES_MAX = 8
-"""Lines in one panel unless ports are named: more cannot be distinguished."""
+"""Largest number of lines in a panel, unless ports are named."""
 STYLES = ("-", "--", ":", "-.")
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RunFigure(Figure):
 
 
 def plot(run: Run, ports: str | Sequence[str] | None, kind: str | None) -> Figure:
-    """The figure of a kind; the one that has most to show where none is named."""
+    """The figure of a kind; by default the most informative one."""
     from . import _figures
 
     kind = _kind(run, ports) if kind is None else kind
@@ -102,7 +102,7 @@ def _queues(run: Run, chosen: list[str] | None) -> list[Line]:
 
 
 def _rates(run: Run, chosen: list[str] | None) -> tuple[list[Line], str]:
-    """Of the chosen ports; else of the flows; else of the busiest ports."""
+    """Rates of the chosen ports, else of the flows, else of the busiest ports."""
     measured = run.rates.filter(pl.col("source") == "measured").rename({"rate_bps": "y"})
     of_flows = measured.filter(pl.col("flow").is_not_null())
     of_ports = measured.filter(pl.col("flow").is_null()).sort("time_ps")
@@ -143,7 +143,7 @@ def _panel(axes: Axes, lines: list[Line], scale: float, unit: float, label: str,
 
 
 def _merged(lines: list[Line]) -> list[Line]:
-    """Lines that are the same, as in a symmetric ring, become one with all their names."""
+    """Equal lines, as in a symmetric ring, become one line with all names."""
     same: list[tuple[list[str], pl.DataFrame]] = []
     for name, line in lines:
         points = line.select("time_ps", "y")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._sweep import Sweep
 
 UNITS = {"_bps": (1e9, "Gb/s"), "_bytes": (1e3, "KB"), "_bytes_max": (1e3, "KB"), "_seconds": (1e-3, "ms"), "_ps": (1e9, "ms")}
-"""How columns are shown: by the end of their name."""
+"""Format of columns, by the end of their name."""
 
 
 def plot(sweep: Sweep, columns: Sequence[str]) -> Figure:

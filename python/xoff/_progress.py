@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Progress of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, TextIO
 
 
 class Progress(NamedTuple):
-    """What a progress callback receives, about twenty times a second."""
+    """Argument of a progress callback, which is called about twenty times a second."""
 
     now_ps: int
     """Simulated time reached [ps]."""
@@ -22,17 +22,17 @@ class Progress(NamedTuple):
 
     @property
     def done(self) -> float:
-        """Part of the simulated time that is over, 0 to 1."""
+        """Completed part of the simulated time, 0 to 1."""
         return self.now_ps / self.until_ps if self.until_ps else 1.0
 
 
 class Step(NamedTuple):
-    """What a progress callback of :func:`xoff.check`, :func:`xoff.explain`, :func:`xoff.tree` and :func:`xoff.reproduce` receives."""
+    """Argument of a progress callback of :func:`xoff.check`, :func:`xoff.explain`, :func:`xoff.tree` and :func:`xoff.reproduce`."""
 
     done: float
-    """Part of the work that is over, 0 to 1; 0 where the amount is unknown."""
+    """Completed part of the work, 0 to 1; 0 if the amount is unknown."""
     what: str
-    """What is being done."""
+    """Description of the work."""
 
 
 Callback = Callable[[Progress], object]
@@ -40,7 +40,7 @@ StepCallback = Callable[[Step], object]
 
 
 class Line:
-    """One line of a terminal that is written over and over."""
+    """A status line of a terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stderr if stream is None else stream

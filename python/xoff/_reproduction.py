@@ -14,21 +14,21 @@ class JudgedCheck:
     """A measured value against its band."""
 
     what: str
-    """What is compared."""
+    """The compared quantity."""
     measured: str
-    """What was measured, with its unit."""
+    """The measured value, with its unit."""
     expected: str
-    """The band that it has to lie in."""
+    """The accepted range."""
     paper: str
-    """What the paper has."""
+    """The value of the paper."""
     source: str
     """Where the band is from: the paper, recomputed, a closed form, or a choice of xoff."""
     assumption: str
-    """What it takes that the paper does not state; empty if nothing."""
+    """Assumptions that the paper does not state; may be empty."""
     fails_at: str
-    """A value that would fail it."""
+    """A value that would fail."""
     holds: bool
-    """It lies in it."""
+    """True if the value is in the range."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class Claim:
     id: str
     """Its name."""
     title: str
-    """What it shows."""
+    """Its subject."""
     paper: str
-    """What the paper says."""
+    """The claim of the paper."""
     band: str
     """When it counts as reproduced."""
     measured: str = ""
-    """What was measured."""
+    """The measurement."""
     verdict: Literal["", "reproduced", "reproduced under assumption", "not reproduced", "extension"] = ""
     """Computed from :attr:`checks`, or ``extension``: no claim of the paper; empty if only listed."""
     assumptions: list[str] = field(default_factory=list)
-    """Assumptions that it needs."""
+    """Assumptions of the claim."""
     changes: list[str] = field(default_factory=list)
     """Changes of bands after data were seen, each with date and reason."""
     figure: str | None = None
@@ -63,7 +63,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction(Answer):
-    """A paper's figures and tables, run and judged. It is true where all are reproduced."""
+    """Figures and tables of a paper, run and judged. True if all are reproduced."""
 
     paper: str
     """The paper."""
@@ -72,7 +72,7 @@ class Reproduction(Answer):
     seed: int
     """Seed of every random stream."""
     complete: bool
-    """It was not interrupted."""
+    """True if it was not interrupted."""
     answer: Literal["yes", "no", "interrupted"]
     """Exit codes 0, 1 and 130."""
     claims: list[Claim]

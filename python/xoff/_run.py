@@ -50,7 +50,7 @@ class Slowdown:
     """
 
     flows: int
-    """Flows that count: those with a size and a route."""
+    """Number of flows with a size and a route."""
     censored: int
     """Unfinished flows among them. Above 0: all values are lower bounds."""
     mean: float
@@ -67,14 +67,14 @@ class Slowdown:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run came to: the same answer as in the headline, the manifest and the exit code of ``xoff run``."""
+    """The verdict of a run: the answer in the headline, the manifest and the exit code of ``xoff run``."""
 
     answer: Literal["yes", "no", "interrupted"]
     """``no``: a deadlock, lost frames or a violated check. Exit code 0, 1 or 130."""
     headline: str
     """One line: ``no deadlock, 0 frames lost``."""
     lost_frames: int
-    """All frames that did not arrive: dropped by nodes, lost between them, or refused."""
+    """All frames that did not arrive: dropped by nodes, lost between them, or rejected."""
     losses: dict[str, int]
     """Those frames by cause, such as ``buffer-full`` or ``on-failed-link``."""
     lost_control_frames: int
@@ -86,13 +86,13 @@ class Verdict:
     violations: int
     """Checks violated."""
     incomplete: int
-    """Flows that have an end and did not reach it."""
+    """Flows with a size that did not complete."""
     nothing_ran: str | None
-    """Why nothing was simulated, if that is so."""
+    """Reason if the run simulated nothing."""
     not_kept: str | None
-    """What could not be kept beside the results, such as checkpoints; no result depends on it."""
+    """Files that could not be written, such as checkpoints; no result depends on them."""
     why: list[str]
-    """Why something was not checked."""
+    """Reasons for skipped checks."""
 
     @classmethod
     def _of(cls, v: dict[str, Any]) -> Self:
@@ -113,13 +113,13 @@ class Verdict:
         )
 
     def __bool__(self) -> bool:
-        """Is the answer ``yes``? So ``assert run.verdict`` holds a run to it."""
+        """True if the answer is ``yes``: use ``assert run.verdict`` in tests."""
         return self.answer == "yes"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A run in words: no run leaves its user guessing."""
+    """A run in words."""
 
     ended: str
     """When and why it ended: ``stopped at 20 ms (run.duration)``."""
@@ -128,11 +128,11 @@ class Summary:
     inactive: list[str]
     """Mechanisms that were configured and never triggered, one sentence each."""
     warnings: list[str]
-    """What should be known about the scenario, one sentence each."""
+    """Warnings about the scenario, one sentence each."""
     headline: str = ""
-    """What it came to, in one line: ``no deadlock, 0 frames lost``."""
+    """The outcome in one line: ``no deadlock, 0 frames lost``."""
     incomplete: str | None = None
-    """What has an end and did not reach it: ``4 of 4 flows``; ``None``: nothing."""
+    """Unfinished flows and jobs: ``4 of 4 flows``; ``None``: none."""
     slowdown: Slowdown | None = None
     """Slowdown of the flows, unfinished ones counted."""
 
@@ -155,7 +155,7 @@ class Summary:
 
 
 class Run:
-    """What a run left behind.
+    """Results of a run.
 
     The tables are Polars frames. Times are in picoseconds since the start (``*_ps``), sizes in bytes (``*bytes*``), rates
     in bit/s (``rate_bps``); a port ``H1->S1`` is H1's egress towards S1, and as an ingress S1's buffer for what H1
@@ -163,9 +163,9 @@ class Run:
     """
 
     manifest: dict[str, Any]
-    """All about the run but its tables: what ``manifest.json`` holds."""
+    """Everything about the run except its tables: the contents of ``manifest.json``."""
     folder: Path | None
-    """Where its files are; ``None``: it is in memory only."""
+    """Folder of its files; ``None``: in memory only."""
 
     def __init__(self, manifest: dict[str, Any], memory: Mapping[str, _core.Table | pl.DataFrame], folder: Path | None) -> None:
         """Made by :func:`xoff.run` and :func:`xoff.open`."""
@@ -273,12 +273,12 @@ class Run:
 
     @cached_property
     def ports(self) -> pl.DataFrame:
-        """Counters and extremes of every port over the whole run; there without any probe."""
+        """Counters and extremes of every port over the whole run; available without probes."""
         return self.frame("ports")
 
     @cached_property
     def causes(self) -> pl.DataFrame:
-        """Who filled a buffer when it made its upstream neighbour pause."""
+        """Flows that filled a buffer when it paused its upstream neighbour."""
         return self.frame("causes")
 
     @cached_property
@@ -313,7 +313,7 @@ class Run:
 
     @cached_property
     def storms(self) -> pl.DataFrame:
-        """Every queue that the watchdog of a switch freed, or stated, because its far end held it for too long."""
+        """Every queue that the watchdog of a switch released, or reported, because its peer paused it for too long."""
         return self.frame("storms")
 
     @cached_property
@@ -333,7 +333,7 @@ class Run:
 
     @cached_property
     def operations(self) -> pl.DataFrame:
-        """Every operation of the ranks of a job: when it began and ended."""
+        """Every operation of the ranks of a job, with its start and end."""
         return self.frame("operations")
 
     @property
@@ -365,7 +365,7 @@ class Run:
 
     @property
     def verdict(self) -> Verdict:
-        """What it came to: deadlock, lost frames, violated checks, and what was not checked."""
+        """The verdict: deadlock, lost frames, violated checks, and skipped checks."""
         verdict = self.manifest.get("verdict")
         if verdict is None:
             raise RunError("the manifest has no verdict: it was written by an earlier version")
@@ -373,7 +373,7 @@ class Run:
 
     @property
     def lost_frames(self) -> int:
-        """All frames that did not arrive: dropped by nodes, lost between them, or refused."""
+        """All frames that did not arrive: dropped by nodes, lost between them, or rejected."""
         return self.verdict.lost_frames
 
     @property
@@ -397,21 +397,21 @@ class Run:
         return by_size(flows, edges(flows["size_bytes"], bins))
 
     def compare(self, *others: Side, names: Sequence[str] | None = None, bins: Bins | None = None) -> Comparison:
-        """This run beside others: :func:`xoff.compare`."""
+        """Comparison with other runs: :func:`xoff.compare`."""
         from ._compare import compare
 
         return compare(self, *others, names=names, bins=bins)
 
     @property
     def tables(self) -> list[str]:
-        """The tables that it has, by name."""
+        """Its tables, by name."""
         if self.folder is None:
             return [t for t in TABLES if t in self._memory]
         return [t for t in TABLES if any(self.folder.glob(f"{t}.*"))]
 
     @property
     def interrupted(self) -> bool:
-        """Whether it was stopped before its end; the tables hold what was there until then."""
+        """True if the run was interrupted; the tables contain the results until then."""
         return cast(bool, self.manifest["interrupted"])
 
     @property
@@ -460,7 +460,7 @@ class Run:
         *,
         kind: Literal["time", "slowdown", "throughput", "windows"] | None = None,
     ) -> Figure:
-        """What the run has to show, as a figure.
+        """A figure of the run.
 
         ``kind="time"``: queues and rates over time, with the time of a deadlock; it needs probes (``probes.interval = "10us"``).
         ``kind="slowdown"``: slowdown over size, every flow and percentiles. ``kind="throughput"``: of every flow, and the fullest
@@ -556,7 +556,7 @@ def run(
 
 
 def _is_law(value: object) -> bool:
-    """Written in Python, not the name of a built-in one or its keys."""
+    """True for a law written in Python, false for the name of a built-in one or its keys."""
     return value is not None and not isinstance(value, (str, Mapping))
 
 

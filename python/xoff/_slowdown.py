@@ -73,7 +73,7 @@ def edges(sizes: pl.Series, bins: Bins | None) -> list[int]:
 
 
 def percentile(ordered: list[float], percent: float) -> float | None:
-    """The smallest value that so many per cent of the values do not exceed, as in the manifest; ``None`` of nothing."""
+    """Percentile: the smallest value that so many per cent of the values do not exceed, as in the manifest; ``None`` without values."""
     if not ordered:
         return None
     return ordered[max(math.ceil(percent / 100 * len(ordered)), 1) - 1]

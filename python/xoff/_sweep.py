@@ -29,20 +29,20 @@ Measure = Callable[[Run], Mapping[str, Any]]
 Returned = tuple[str, list[tuple[str, bytes]]]
 
 LOOK = 0.2
-"""Between two looks at what executors have finished [s]."""
+"""Interval between two checks of executors [s]."""
 TRIES = 3
-"""How often a run is submitted whose worker died."""
+"""Number of attempts for a run whose worker died."""
 
 
 class Executor(Protocol):
-    """What :func:`sweep` needs of an executor: ``submit``, and futures with ``done`` and ``result``."""
+    """Interface of an executor for :func:`sweep`: ``submit``, and futures with ``done`` and ``result``."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep came to."""
+    """Results of a sweep."""
 
     runs: pl.DataFrame
     """A row for each run that ended: ``run``, the parameters, ``seed``, ``status``, what was measured, ``error``."""
@@ -52,13 +52,13 @@ class Sweep:
     manifest: dict[str, Any]
     """All about it: ``runs`` (``total``, ``done``, ``failed``, ``missing``), ``parameters``, ``seeds``, ``runs_hash``, ..."""
     folder: Path | None
-    """Where the results are; ``None``: only here."""
+    """Folder of the results; ``None``: in memory only."""
     page: str
     """The report as HTML; the file ``index.html`` of the folder."""
 
     @property
     def headline(self) -> str:
-        """How many runs are done, in words."""
+        """Number of completed runs, in words."""
         return cast(str, self.manifest["headline"])
 
     @property
@@ -206,7 +206,7 @@ def _step(core: _core.Sweep) -> Step:
 
 
 def cell(plan: str, index: int, measure: Measure | None) -> Returned:
-    """What a worker does: one run of a frozen plan."""
+    """Task of a worker: one run of a frozen plan."""
     kept, tables, ended = _core.sweep_cell(plan, index, measure is not None)
     if measure is None or ended is None:
         return kept, tables
@@ -226,7 +226,7 @@ def cell(plan: str, index: int, measure: Measure | None) -> Returned:
 
 
 def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, report: StepCallback | None) -> dict[int, BaseException]:
-    """Has an executor do the runs without a result; returns those that did not come back, and why."""
+    """Submits the runs without a result to an executor; returns the runs that failed to return, with reasons."""
     plan, todo = core.freeze(), core.unfinished()
     kept, ended, failed, begun = len(core) - len(todo), 0, 0, time.monotonic()
     tries: dict[int, int] = dict.fromkeys(todo, 1)
@@ -272,7 +272,7 @@ def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, repor
 
 
 def _ended(futures: Sequence[Any]) -> list[Any]:
-    """Those that have ended; waits for a short time if there are none. Not for ever: a waiting thread may receive no Ctrl-C."""
+    """Completed futures; waits for a short time if there are none. Not forever: a waiting thread may receive no Ctrl-C."""
     if all(isinstance(f, Future) for f in futures):
         return list(wait(futures, timeout=LOOK, return_when="FIRST_COMPLETED").done)
     done = [f for f in futures if f.done()]

@@ -1,4 +1,4 @@
-"""The answers of ``xoff explain`` and ``xoff tree``: which ports wait, for what, and whose frames fill the buffers."""
+"""The answers of ``xoff explain`` and ``xoff tree``: blocked ports, the reasons, and the flows that fill the buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Waiting:
     port: str
     """The port."""
     bytes: int
-    """What waits for it [bytes]."""
+    """Bytes that wait for it."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,23 @@ class Share:
     dst: str
     """Its destination."""
     bytes: int
-    """What it had in the buffer [bytes]."""
+    """Its bytes in the buffer."""
 
 
 @dataclass(frozen=True)
 class ExplainedPort:
-    """A port that could not transmit as it wished."""
+    """A paused or slowed port."""
 
     port: str
     """The port, ``S1->S2``."""
     priority: int
     """The priority."""
     start_ps: int
-    """Since when [ps]."""
+    """Start of the pause [ps]."""
     restraint: Literal["stopped", "slowed"]
-    """What its peer did."""
+    """The action of its peer."""
     allowed_bps: int
-    """The rate that it was allowed [bit/s]; 0: stopped."""
+    """Its allowed rate [bit/s]; 0: paused."""
     held_bytes: int
     """The buffer of its peer then [bytes]."""
     waiting_for: list[Waiting]
@@ -57,14 +57,14 @@ class ExplainedPort:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation(Answer):
-    """The chain from a held or slowed port back to its root."""
+    """The chain from a paused or slowed port back to its root."""
 
     at_ps: int
     """The time [ps]."""
     steps: list[ExplainedPort]
-    """The chain, the port that was asked for first."""
+    """The chain, the requested port first."""
     root: Literal["not held", "deadlock", "bottleneck", "far end"]
-    """What it ends in."""
+    """The kind of its root."""
     root_port: str | None
     """The port of a bottleneck."""
     cycle_from_step: int | None
@@ -96,9 +96,9 @@ class Branch:
     role: str
     """``congested``, ``undetermined`` or ``paused host``; without a detector of congestion ``paused``, ``paused host`` or ``free to send``."""
     queue_bytes: int
-    """What waits in it [bytes]."""
+    """Its queued bytes."""
     held: bool
-    """Its peer holds it."""
+    """True if its peer pauses it."""
     parent: int | None
     """The branch towards the root, by its place in the list."""
     waits_for: list[tuple[int, int]]
