@@ -26,7 +26,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_hash(ring: Path, tmp_path: P
     again = xoff.resume(out, progress=False)
     assert (again.result_hash, again.folder) == (whole.result_hash, out)
     assert again.queues.equals(whole.queues) and again.flows.equals(whole.flows)
-    with pytest.raises(xoff.ScenarioError, match="came to its end: there is nothing left to resume"):
+    with pytest.raises(xoff.ScenarioError, match="is complete: there is nothing to resume"):
         xoff.resume(out)
 
 

@@ -16,7 +16,7 @@ from conftest import interrupt_soon
         ({"flow_control": "gfc"}, "unknown kind 'gfc' (did you mean 'gfc-buffer'? known: none, pfc, cbfc, "),
         ({"switch__buffr": "1MB"}, "keyword switch.buffr=1MB: unknown key 'buffr' in [switch] (did you mean 'buffer'?)"),
         ({"switch__buffer": 5}, "keyword switch.buffer=5: buffer: '5' has no unit (expected a size with a unit, "),
-        ({"probes__queues": ["S1->S9"]}, "queues: there is no node 'S9' (in port 'S1->S9') (a port is named by its two ends, such as S1:S2 or \"S1->S2\")"),
+        ({"probes__queues": ["S1->S9"]}, "queues: there is no node 'S9' (in port 'S1->S9') (name a port by its two ends, such as S1:S2 or \"S1->S2\")"),
         ({"flow_control.xoff": "100KB", "flow_control.xon": "200KB"}, "xon"),
     ],
 )
@@ -40,7 +40,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
     assert isinstance(e.value, xoff.ScenarioError)
     with pytest.raises(xoff.RunError, match="no such folder; check the path"):
         xoff.open(tmp_path / "none")
-    with pytest.raises(xoff.RunError, match="expected the folder that a run was written to"):
+    with pytest.raises(xoff.RunError, match="expected a folder that a run wrote"):
         xoff.open(tmp_path)
 
 

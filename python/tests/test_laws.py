@@ -205,7 +205,7 @@ def test_what_is_no_law_is_refused(ring: Path) -> None:
         (TypeError, "python:int is no flow control: it has no method 'receiver", lambda: xoff.run(ring, flow_control=int)),  # type: ignore[arg-type]
         (TypeError, "python:object is no rate control: it has no method 'rate", lambda: xoff.run(ring, rate_control=object)),  # type: ignore[arg-type]
         (TypeError, "expected a class", lambda: xoff.run(ring, rate_control=3)),  # type: ignore[arg-type]
-        (xoff.ScenarioError, "learns from acknowledgements, and hosts send none", lambda: xoff.run(DCQCN, rate_control=laws.FixedWindow)),
+        (xoff.ScenarioError, "reacts to acknowledgements, but hosts send none", lambda: xoff.run(DCQCN, rate_control=laws.FixedWindow)),
         (xoff.ScenarioError, "a scheduled fabric has no flow control", lambda: xoff.run(hotspots, flow_control=laws.Pfc)),
     ]
     for kind, text, ask in cases:

@@ -40,12 +40,12 @@ def test_tables_of_another_run_are_refused(ring: Path, tmp_path: Path) -> None:
     with pytest.raises(xoff.RunError, match="it has 5 bytes, and manifest.json lists it with"):
         xoff.open(tmp_path)
     (tmp_path / "manifest.json").unlink()
-    with pytest.raises(xoff.RunError, match="'xoff run' did not finish there"):
+    with pytest.raises(xoff.RunError, match="'xoff run' did not finish in this folder"):
         xoff.open(tmp_path)
 
 
 def test_a_folder_of_a_sweep_is_no_folder_of_a_run(ring: Path, tmp_path: Path) -> None:
     xoff.sweep({"scenario": str(ring), "seeds": 1, "set": SHORT}, out=tmp_path)
     assert names(tmp_path) >= {".xoff", "finished", "index.html", "manifest.json", "runs.parquet", "table.csv"}
-    with pytest.raises(xoff.RunError, match="holds results of 'xoff sweep'"):
+    with pytest.raises(xoff.RunError, match="contains results of 'xoff sweep'"):
         xoff.run(ring, SHORT, out=tmp_path)

@@ -633,7 +633,7 @@ def test_a_run_that_was_interrupted(browser: Any, tmp_path: Path) -> None:
         assert o.page.evaluate("page.data.course.times.length") > 2
     assert not (tmp_path / "killed" / "report.html").exists()
     viewed = xoff("view", str(tmp_path / "killed"), "--no-browser")
-    assert viewed.returncode == 2 and "there are no complete results" in " ".join(viewed.stderr.replace("│", " ").split()), viewed.stderr
+    assert viewed.returncode == 2 and "has no complete results" in " ".join(viewed.stderr.replace("│", " ").split()), viewed.stderr
 
 
 def test_more_ports_than_a_course_holds(browser: Any, tmp_path: Path) -> None:

@@ -50,12 +50,12 @@ def test_a_verdict_states_what_was_checked(ring: Path, pfc: xoff.Run) -> None:
     blind = xoff.run(ring, run={"duration": "1ms", "deadlock_interval": "0us", "checks": False}).verdict
     assert (blind.deadlock, blind.promises) == ("not-watched", "not-checked")
     assert blind.why == ["run.deadlock_interval is 0us", "run.checks is false"]
-    assert blind.headline == "deadlock not checked, 0 frames lost, promises not checked"
+    assert blind.headline == "deadlock not checked, 0 frames lost, invariants not checked"
     late = {"flow_control.xoff": "999KB", "flow_control.xon": "990KB", "run.duration": "3ms"}
     lossy = xoff.run(ring, late)
     assert lossy.lost_frames == lossy.dropped_frames == sum(lossy.verdict.losses.values()) > 0
     assert (lossy.verdict.answer, lossy.verdict.promises, lossy.verdict.violations >= lossy.lost_frames) == ("no", "violated", True)
-    with pytest.warns(xoff.ScenarioWarning, match="nothing is simulated"):
+    with pytest.warns(xoff.ScenarioWarning, match="xoff simulates nothing"):
         nothing = xoff.run(ring, run__duration="0us").verdict
     assert nothing.nothing_ran is not None and "no deadlock" not in nothing.headline
 

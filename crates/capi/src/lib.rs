@@ -83,7 +83,7 @@ unsafe fn with<T>(net: *mut Network, act: impl FnOnce(&mut Driven) -> Result<T, 
         }
         Err(_) => {
             net.broken = true;
-            net.error = c_text("xoff has failed: a mistake of its own; the network cannot be used any more");
+            net.error = c_text("internal error in xoff: the network is no longer usable");
             None
         }
     }
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn xoff_new(scenario: *const c_char, folder: *const c_char
         let priorities: Vec<u8> = (0..8).filter(|p| priorities >> p & 1 == 1).collect();
         Driven::new("scenario", scenario, &[], Path::new(folder), &priorities).map_err(|e| e.to_string())
     };
-    let made = catch_unwind(make).unwrap_or_else(|_| Err("xoff has failed: a mistake of its own".into()));
+    let made = catch_unwind(make).unwrap_or_else(|_| Err("internal error in xoff".into()));
     let (net, error) = match made {
         Ok(driven) => (Box::into_raw(Box::new(Network { driven, error: CString::default(), broken: false })), CString::default()),
         Err(why) => (null_mut(), c_text(&why)),

@@ -144,7 +144,9 @@ pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
         }
     };
     written.unwrap_or_else(|e| {
-        terminal::problems(&Problem::new(format!("cannot write to standard output: {e}"), "free space, or send it elsewhere").into());
+        terminal::problems(
+            &Problem::new(format!("cannot write to standard output: {e}"), "free some space, or redirect the output").into(),
+        );
         Exit::Bad
     }) as u8
 }

@@ -92,7 +92,7 @@ fn find_straggler<'j>(jobs: &'j [JobAnswer], which: &str) -> Result<(&'j JobAnsw
     let (name, iteration) = match which.rsplit_once(':') {
         Some((name, n)) if !names.contains(&which) => match n.parse::<usize>() {
             Ok(n) => (name, Some(n)),
-            Err(_) => return refuse(format!("'{n}' is no iteration"), "a whole number from 0"),
+            Err(_) => return refuse(format!("'{n}' is not an iteration"), "expected a whole number from 0"),
         },
         _ => (which, None),
     };
@@ -100,7 +100,7 @@ fn find_straggler<'j>(jobs: &'j [JobAnswer], which: &str) -> Result<(&'j JobAnsw
         Some(job) => job,
         None if jobs.is_empty() => return refuse("the run has no job".into(), "give a port and a time"),
         None if name.is_empty() => jobs.iter().find(|j| !j.iterations.is_empty()).unwrap_or(&jobs[0]),
-        None => return refuse(format!("there is no job '{name}'"), &format!("one of {}", names.join(", "))),
+        None => return refuse(format!("there is no job '{name}'"), &format!("expected one of {}", names.join(", "))),
     };
     let at = match iteration {
         // Of equal ones the first.
@@ -175,13 +175,13 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
     }
     if m.xoff_version != xoff_run::VERSION {
         let (then, now) = (&m.xoff_version, xoff_run::VERSION);
-        let text = format!("{} was made by xoff {then}; xoff {now} repeats the run, so the answer may differ", path.display());
+        let text = format!("{} was written by xoff {then}; xoff {now} repeats the run, so the answer may differ", path.display());
         terminal::note(&text);
     }
     let name = path.join(xoff_run::RESOLVED).display().to_string();
     let s = NetworkScenario::from_text(&name, &m.scenario, &[], Path::new(&m.scenario_folder))?;
     if m.xoff_version == xoff_run::VERSION && !m.inputs_digest.is_empty() && m.inputs_digest != s.inputs_digest() {
-        let what = format!("files of the scenario of {} are not as the run read them", path.display());
+        let what = format!("input files of the scenario in {} have changed since the run", path.display());
         return Err(
             Problem::new(what, format!("xoff reads them from {}: restore them, or run the scenario again", m.scenario_folder)).into()
         );
@@ -193,8 +193,8 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
 pub fn unchanged(folder: &Path) -> Result<(), Problem> {
     let changed = xoff_output::changed_in(folder);
     let Some(name) = changed.first() else { return Ok(()) };
-    let what = format!("{} is not as the run left it", folder.join(name).display());
-    Err(Problem::new(what, "the folder was changed after the run: run it again"))
+    let what = format!("{} has changed since the run", folder.join(name).display());
+    Err(Problem::new(what, "the folder changed after the run: repeat the run"))
 }
 
 /// A port that waits.

@@ -157,12 +157,12 @@ struct JsonCapture {
 /// Exports it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.from.zip(args.until).is_some_and(|(from, until)| from > until) {
-        let what = "--from lies after --until";
-        return Err(Problem::new(what, "expected a begin and a later end").into());
+        let what = "--from is after --until";
+        return Err(Problem::new(what, "expected a start and a later end").into());
     }
     if !args.run.is_dir() {
         let (what, hint) = match args.run.exists() {
-            true => ("is a file, not the folder of a run", "run it first: xoff run FILE --out DIR"),
+            true => ("is a file, not the folder of a run", "run the scenario first: xoff run FILE --out DIR"),
             false => ("does not exist", "expected the folder of a run (--out of xoff run)"),
         };
         return Err(Problem::new(format!("'{}' {what}", args.run.display()), hint).into());
@@ -190,7 +190,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     })();
     match done {
         Ok(()) => {}
-        Err(Failed::Stopped) => return Ok(Answer::new("Interrupted: nothing was left half written.".into(), &json, Exit::Interrupted)),
+        Err(Failed::Stopped) => return Ok(Answer::new("Interrupted: no partial files remain.".into(), &json, Exit::Interrupted)),
         Err(Failed::Because(problems)) => return Err(problems),
     }
     json.perfetto.iter().for_each(|t| text += &t.words());
@@ -220,7 +220,9 @@ fn failed<'a>(option: &'a str, file: &'a Path) -> impl Fn(ExportError) -> Failed
         ExportError::Output(e) => out::refused(option, file, e).into(),
         ExportError::Write(e) => {
             let what = format!("cannot write {}: {e}", file.display());
-            Problem::new(what, "free space, or name a file elsewhere").at(terminal::option(option, &file.display().to_string())).into()
+            Problem::new(what, "free some space, or name a file on another disk")
+                .at(terminal::option(option, &file.display().to_string()))
+                .into()
         }
     }
 }
@@ -229,7 +231,7 @@ fn failed<'a>(option: &'a str, file: &'a Path) -> impl Fn(ExportError) -> Failed
 fn draft(option: &str, file: &Path, args: &Args) -> Result<Draft, Problem> {
     let at = |p: Problem| p.at(terminal::option(option, &file.display().to_string()));
     if !args.force && file.is_file() {
-        return Err(at(Problem::new(format!("'{}' is there already", file.display()), import::REPLACE)));
+        return Err(at(Problem::new(format!("'{}' already exists", file.display()), import::REPLACE)));
     }
     out::draft(option, file, Kind::Capture, true)
 }
@@ -280,7 +282,7 @@ fn write_trace(args: &Args, manifest: &Manifest, file: &Path, draft: Draft) -> R
     draft.finish().map_err(|e| out::refused("--perfetto", file, e))?;
     let mut notes = s.notes;
     if bytes > TRACE_LARGE {
-        notes.push("a browser takes long for so large a trace: --from and --until choose a part".into());
+        notes.push("a trace of this size loads slowly in a browser: choose a part with --from and --until".into());
     }
     Ok(JsonTrace {
         file: file.display().to_string(),
@@ -325,8 +327,8 @@ impl<'a> Tapped<'a> {
     fn write(self, args: &Args, manifest: &Manifest) -> Result<JsonCapture, Failed> {
         let Tapped { file, scenario, ports, draft } = self;
         if manifest.interrupted {
-            let what = format!("{} was interrupted, and a capture runs its scenario again, to the end", args.run.display());
-            return Err(Problem::new(what, "run it to its end; --perfetto and --csv take what there is").into());
+            let what = format!("{} was interrupted, but a capture needs a complete run", args.run.display());
+            return Err(Problem::new(what, "complete the run, or export partial results with --perfetto or --csv").into());
         }
         let options = capture::Options {
             snap_length: args.snap_length,
@@ -378,9 +380,9 @@ fn comment(s: &NetworkScenario, m: &Manifest) -> String {
 fn another_result(args: &Args, m: &Manifest, got: &str) -> Problem {
     let what = format!("{} run again has the result hash {got}, and its manifest {}", args.run.display(), m.result_hash);
     let hint = if m.xoff_version != xoff_run::VERSION {
-        "it was made by another version of xoff: run it again with this one"
+        "another version of xoff wrote the run: repeat it with this version"
     } else {
-        "it is no simulation (real frames are captured with --capture), or its scenario names files that were changed: run it again"
+        "the run is not a simulation (capture real frames with --capture), or its input files have changed: repeat the run"
     };
     Problem::new(what, hint)
 }
@@ -420,7 +422,8 @@ impl JsonTables {
         if !self.large.is_empty() {
             let names: Vec<String> = self.large.iter().map(|(table, column)| format!("{table}.{column}")).collect();
             text += &format!(
-                "  Note: {} hold numbers of more than 15 digits. Excel rounds them, R those from 2^53 on; pandas with the types of columns.csv, Polars and DuckDB keep them.\n",
+                "Note: {} contain numbers of more than 15 digits. Excel rounds them; R rounds from 2^53. Polars, DuckDB, and pandas with \
+                 the types of columns.csv keep them.\n",
                 names.join(", ")
             );
         }
@@ -435,14 +438,14 @@ impl JsonCapture {
             text += &format!(", {} {} frames out and {} in", i.port, grouped(i.outbound_frames), grouped(i.inbound_frames));
         }
         text += &format!(", {} control frames among them\n", grouped(self.control_frames));
-        text += "  The scenario was run again; its result hash is that of the run.\n";
+        text += "  xoff repeated the run; its result hash is the same.\n";
         text += "  tshark -X lua_script:docs/wire/xoff.lua -r FILE shows the frames of xoff's own kinds.\n";
         if self.lost_frames > 0 {
-            text += &format!("  {} frames were lost on their link: they went out and did not come in.\n", grouped(self.lost_frames));
+            text += &format!("  {} frames were lost on their link: sent, but not received.\n", grouped(self.lost_frames));
         }
         if self.without_bytes > 0 {
             let count = grouped(self.without_bytes);
-            text += &format!("  Note: {count} control frames have no format on a wire (docs/wire-formats.md) and are left out.\n");
+            text += &format!("  Note: xoff leaves out {count} control frames without a wire format (docs/wire-formats.md).\n");
         }
         text
     }

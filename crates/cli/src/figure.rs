@@ -190,7 +190,7 @@ struct Drawn {
 /// Draws it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some(port) = args.port.as_ref().filter(|_| args.of != Of::Port) {
-        return Err(Problem::new("only a figure of a port has one", "--of port").at(terminal::option("--port", port)).into());
+        return Err(Problem::new("only a figure of a port has this option", "--of port").at(terminal::option("--port", port)).into());
     }
     let data = data(args)?;
     if args.data {
@@ -339,7 +339,7 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
     let python = crate::STARTED_BY.get().and_then(|words| words.first()).map_or_else(|| OsString::from("python3"), OsString::clone);
     let name = python.to_string_lossy().into_owned();
     let missing = |why: &str| {
-        let what = format!("xoff figure draws with Matplotlib, and {name} cannot: {why}");
+        let what = format!("xoff figure needs Matplotlib, but {name} cannot load it: {why}");
         Problem::new(what, "install xoff's Python package for this interpreter: pip install . in its sources")
     };
     let asked =
@@ -370,7 +370,7 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
 
 fn garbled(why: &str) -> Problem {
     Problem::new(
-        format!("the Python package gave no figure: {why}"),
+        format!("the Python package returned no figure: {why}"),
         "install the Python package of the same version: pip install . in its sources",
     )
 }

@@ -146,7 +146,7 @@ pub fn free(file: &Path, force: bool) -> Result<(), Problem> {
     let inputs = read::files();
     xoff_output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path)).map_err(|e| at(Problem::new(e.what, e.hint)))?;
     if !force && file.is_file() {
-        let there = Problem::new(format!("'{}' is there already", file.display()), REPLACE);
+        let there = Problem::new(format!("'{}' already exists", file.display()), REPLACE);
         return Err(at(crate::caller::of_output(there)));
     }
     Ok(())

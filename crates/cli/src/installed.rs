@@ -113,7 +113,7 @@ fn lines_as_they_are(page: &mut Vec<u8>, heading: &str, lines: &str) -> std::io:
 
 /// Writes them.
 pub fn manual(args: &Manual) -> Result<Answer, Problems> {
-    let unwritten = |e: std::io::Error| Problem::new(format!("cannot write the manual pages: {e}"), "name a folder that you may write");
+    let unwritten = |e: std::io::Error| Problem::new(format!("cannot write the manual pages: {e}"), "name a folder where you may write");
     let pages = pages().map_err(unwritten)?;
     let names: Vec<String> = pages.iter().map(|(name, _)| name.clone()).collect();
     let Some(out) = &args.out else {
@@ -125,7 +125,7 @@ pub fn manual(args: &Manual) -> Result<Answer, Problems> {
     for (name, text) in &pages {
         // A page of another program is not ours to replace.
         if std::fs::read_to_string(out.join(name)).is_ok_and(|there| !there.contains(".TH xoff")) {
-            return Err(Problem::new(format!("{} is no manual page of xoff", out.join(name).display()), "name another folder").into());
+            return Err(Problem::new(format!("{} is not a manual page of xoff", out.join(name).display()), "name another folder").into());
         }
         std::fs::write(out.join(name), text).map_err(at)?;
     }

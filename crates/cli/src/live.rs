@@ -138,7 +138,7 @@ impl Options {
     pub fn run(&self, s: &NetworkScenario, node: Node, real: Real) -> Result<Answer, Problems> {
         let Node { command, name, here, links, interfaces, ports } = node;
         let folder = self.out.as_ref().map(|out| claim("--out", out, command, &self.force)).transpose()?;
-        let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
+        let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file on a disk with free space");
         let facts = Facts::of(s, &here, &links, &real);
         let create =
             |path: &PathBuf| capture(path, folder.as_ref(), self.force.force, |path| replay::create(path, &links, &facts, self.snap));
@@ -146,7 +146,11 @@ impl Options {
         let ready = self.ready.as_ref().map(|file| draft("--ready", file, Kind::Ready, self.force.force)).transpose()?;
         // Everything is open; what comes from unknown sources is handled without rights. Each thread has its own: before there are others.
         privileges::drop_all().map_err(|e| {
-            Problem::new(format!("privileges cannot be given up: {e}"), "start it as an ordinary user with the capabilities that it needs")
+            Problem::new(
+                format!("xoff cannot give up its privileges: {e}"),
+                "start xoff as an ordinary user with the capabilities that it \
+                                                                         needs",
+            )
         })?;
         let unserved =
             |e: std::io::Error| Problem::new(format!("--metrics: {e}"), "name an address and a free port, such as 127.0.0.1:9464");
@@ -189,7 +193,7 @@ impl Options {
         table.clear();
         let (finished, real) = driven.map_err(|e| match e {
             DriveError::Run(e) => problem(e),
-            DriveError::Live(e) => Problem::new(e.to_string(), "was the interface taken down?").into(),
+            DriveError::Live(e) => Problem::new(e.to_string(), "check that the interface is up").into(),
         })?;
         if let Some(capture) = capture {
             capture.finish().map_err(written)?;
@@ -225,7 +229,7 @@ pub fn capture<T>(
             .extension()
             .is_some_and(|e| ["json", "toml", "txt", "html"].into_iter().chain(FORMATS.iter().map(|f| f.name)).any(|r| e == r));
         if result {
-            let what = format!("cannot write {}: results of this command may have that name", path.display());
+            let what = format!("cannot write {}: results of this command may use that name", path.display());
             return Err(refused(OutputError::new(path, what, "name a file that ends in .pcapng")));
         }
         folder.own_if_inside(path).map_err(refused)?;
@@ -246,8 +250,8 @@ fn reader(path: &Path) -> Result<Option<std::fs::File>, OutputError> {
             Ok(file) => return Ok(Some(file)),
             Err(_) if began.elapsed() < READER_WAIT && !interrupt::asked() => std::thread::sleep(Duration::from_millis(20)),
             Err(_) => {
-                let what = format!("cannot write {}: it is a FIFO that no process reads", path.display());
-                return Err(OutputError::new(path, what, "start the program that reads it first"));
+                let what = format!("cannot write {}: no process reads this FIFO", path.display());
+                return Err(OutputError::new(path, what, "first start the program that reads it"));
             }
         }
     }
@@ -305,14 +309,14 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
         // Most often: a receiver that began to listen when its sender had begun to send.
         row("Checks violated", format!("{}, the first: {}", xoff_units::grouped(f.outcome.violations_total), first.what));
     }
-    row("Thrown away by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
+    row("Dropped by the watchdog", real.ports.iter().map(|p| p.thrown_away).sum::<u64>().to_string());
     for (p, i) in real.ports.iter().zip(interfaces).filter(|(p, _)| p.downs > 0) {
         row(&format!("{} ({i}) was down", p.port), format!("{}, {} dropped", outages(p), terminal::counted(p.port_down, "frame")));
     }
     let control = |of: fn(&PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
     let (stale, impossible) = (control(|p| p.stale), control(|p| p.impossible));
     if stale + impossible > 0 {
-        row("Control frames not obeyed", format!("{stale} older than one before them, {impossible} whose values cannot be true"));
+        row("Control frames not obeyed", format!("{stale} older than a previous one, {impossible} with impossible values"));
     }
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));

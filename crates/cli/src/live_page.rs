@@ -64,7 +64,7 @@ impl LivePage {
     /// Names its address on the terminal, and opens it in the user's browser where there is one.
     pub fn announce(&self) {
         let address = self.address();
-        terminal::note(&format!("the page of this run is at {address}"));
+        terminal::note(&format!("the live page is at {address}"));
         if std::io::stderr().is_terminal() {
             open(&address);
         }
@@ -89,12 +89,12 @@ impl LivePage {
 
 fn answer(r: &HttpRequest, html: &Arc<[u8]>, last: &Mutex<Last>, s: &xoff_view::Drawn, folder: &str) -> HttpAnswer {
     match r.path {
-        _ if !is_own(r) => HttpAnswer::text("403 Forbidden", "only http://127.0.0.1 is answered\n"),
+        _ if !is_own(r) => HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n"),
         "/" => HttpAnswer { status: "200 OK", content: "text/html; charset=utf-8", body: html.clone() },
         "/api/data" => {
             let l = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if l.ports.is_empty() {
-                return HttpAnswer::text("503 Service Unavailable", "the run has not begun\n");
+                return HttpAnswer::text("503 Service Unavailable", "the run has not started\n");
             }
             let ideals = vec![None; l.flows.len()];
             let seen =

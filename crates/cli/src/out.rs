@@ -44,7 +44,10 @@ pub fn claim(option: &str, folder: &Path, command: &str, force: &Force) -> Resul
     let claimed = Folder::claim(folder, command, force.force).map_err(at_option)?;
     claimed.refuse_inputs(read::files().iter().map(PathBuf::as_path)).map_err(at_option)?;
     for name in claimed.changed() {
-        terminal::note(&format!("{} is not as xoff left it; --force: a result of that name replaces it", folder.join(name).display()));
+        terminal::note(&format!(
+            "{} changed after xoff wrote it; with --force, a result of that name replaces it",
+            folder.join(name).display()
+        ));
     }
     Ok(claimed)
 }

@@ -73,7 +73,7 @@ fn refused(problems: &Problems, first: bool) -> u8 {
 
 /// What another process could not do.
 fn elsewhere(process: usize, why: &str) -> Problems {
-    let hint = "every process needs the same program, and the scenario and the files that it names under the same names";
+    let hint = "every process needs the same program, scenario and input files, under the same names";
     Problem::new(format!("process {process}: {why}"), hint).into()
 }
 
@@ -89,15 +89,15 @@ fn problems<E>(stopped: Stopped<E>, here: impl FnOnce(E) -> Problems) -> Problem
 fn load(args: &Args) -> Result<NetworkScenario, Problems> {
     if args.threads.is_some_and(|n| n > 1) {
         let what = "each process runs on one thread";
-        return Err(Problem::new(what, "leave --threads out; mpirun -n N starts more processes")
+        return Err(Problem::new(what, "remove --threads; mpirun -n N starts more processes")
             .at(terminal::option("--threads", "N"))
             .into());
     }
     let Some(file) = args.scenario() else {
-        return Err(Problem::new("a run is continued in one process", "use xoff run").into());
+        return Err(Problem::new("xoff can continue a run only in one process", "use xoff run").into());
     };
     match Scenario::load(file, &args.settings()?)? {
-        Scenario::Fabric(_) => Err(Problem::new("a scheduled fabric runs in one process", "use xoff run").into()),
+        Scenario::Fabric(_) => Err(Problem::new("a scheduled fabric needs one process", "use xoff run").into()),
         Scenario::Network(mut scenario) => {
             scenario.engine = args.engine.into();
             Ok(*scenario)
@@ -117,7 +117,7 @@ fn among(args: &Args, mut processes: Box<dyn Processes>) -> Result<Option<Answer
         Ok((scenario, folder))
     });
     let (scenario, folder) = agree(&mut *processes, prepared).map_err(|s| problems(s, |p| p))?;
-    let differs = |what: String| Problem::new(what, "give all of them the same files, and start the same program everywhere");
+    let differs = |what: String| Problem::new(what, "give all processes the same files and the same program");
     scenario.same_everywhere(&mut *processes).map_err(differs)?;
     let Some(folder) = folder else {
         scenario.follow(processes, || !interrupt::asked()).map_err(|s| problems(s, run::problem))?;
@@ -126,7 +126,7 @@ fn among(args: &Args, mut processes: Box<dyn Processes>) -> Result<Option<Answer
     let running = scenario.lead(Sink::Files(folder, args.format), processes).map_err(|s| problems(s, run::problem))?;
     let (all, busy) = running.processes();
     if busy < all {
-        terminal::note(&format!("{} of {all} processes have nothing to do: there are no more switches to share", all - busy));
+        terminal::note(&format!("{} of {all} processes are idle: the network has no more switches to share", all - busy));
     }
     run::to_the_end(&args.ending(), &scenario, running).map(Some)
 }

@@ -61,7 +61,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     drop(bar);
     let (facts, seen) = replayed.map_err(|e| match e {
         ReplayError::Scenario(problems) => problems,
-        e => Problem::new(format!("{}: {e}", args.capture.display()), "make it with xoff testbed or xoff switch --capture").into(),
+        e => Problem::new(format!("{}: {e}", args.capture.display()), "write one with xoff testbed --capture or xoff switch --capture")
+            .into(),
     })?;
     let (identical, interrupted) = (seen.difference.is_none(), interrupt::asked());
     let conclusion = Conclusion::of(interrupted, identical);
@@ -70,7 +71,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let text = match &seen.difference {
         // What was not read on either side is no difference.
         _ if interrupted => terminal::bad(&format!("Interrupted after {counts}: not compared to the end")),
-        None if nothing => terminal::caution("Nothing compared: the capture holds no frame"),
+        None if nothing => terminal::caution("Not compared: the capture contains no frames"),
         None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),
         Some(d) => format!("{}\n{d}", terminal::bad(&format!("Different after {counts}"))),
     };

@@ -241,7 +241,10 @@ fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     let cores = xoff_run::cores();
     match unsplit {
         Some(why) => terminal::note(&format!("one thread instead of {asked}: {why}")),
-        None if running < asked => terminal::note(&format!("{running} threads instead of {asked}: there are no more switches to share")),
+        None if running < asked => terminal::note(&format!(
+            "{running} threads instead of {asked}: the network has no more switches to \
+                                                            share"
+        )),
         None if running > cores => terminal::note(&format!("{running} threads share {cores} cores; more than {cores} gain nothing")),
         None => {}
     }

@@ -127,7 +127,7 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
         Ok(Ended::Tried) => Ok(None),
         Ok(Ended::Stopped) => {
             let done = plan.len() - store.unfinished(plan).len();
-            let text = format!("interrupted: {done} of {} runs are done and kept; the same command continues", plan.len());
+            let text = format!("interrupted: {done} of {} runs are complete and kept; repeat the command to continue", plan.len());
             let json = Stopped { answer: Conclusion::Interrupted, headline: &text, runs: RunsDone { total: plan.len(), done } };
             Ok(Some(Answer::new(terminal::bad(&text), &json, Exit::Interrupted)))
         }
@@ -135,8 +135,8 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
             let done = plan.len() - store.unfinished(plan).len();
             let mut problems = bad(e, None);
             problems.push(Problem::new(
-                format!("the sweep ended: {done} of {} runs are done and kept", plan.len()),
-                "free space, then run the same command again",
+                format!("the sweep ended: {done} of {} runs are complete and kept", plan.len()),
+                "free some space, then repeat the command",
             ));
             Err(problems)
         }
@@ -232,8 +232,7 @@ fn index(args: &Args, plan: &Plan, cells: &Cells, out: &Path) -> Result<Answer, 
             Some(error) => format!("{}\n", terminal::bad(&format!("run {}: failed ({}): {error}", one.run, one.values))),
         })
         .collect();
-    text +=
-        &format!("{} of {} runs were done before. --collect makes the results when all are done.\n", own.len() - missing.len(), own.len());
+    text += &format!("{} of {} runs were complete before. Use --collect when all are complete.\n", own.len() - missing.len(), own.len());
     Ok(Answer::new(text, &Ran { answer: conclusion, runs: list, out: out.display().to_string() }, conclusion.into()))
 }
 

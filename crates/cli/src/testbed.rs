@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if left_out > 0 {
         let at = args.ip.join(", ");
         terminal::note(&format!(
-            "{} that begin or end at {at} are left out: an IP stack is there",
+            "xoff leaves out {} that start or end at {at}, because it has an IP stack",
             terminal::counted(left_out as u64, "flow")
         ));
     }
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let (hosts, ports) = IpHosts::new(&scenario, &shims, &links).map_err(missing)?;
     let mut commands = hosts.commands(runs, &folder).map_err(|e| refused_out("--out", &out, e))?;
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
-    let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file in a folder with free space");
+    let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file on a disk with free space");
     let real = Real::default();
     let facts = Facts::of(&scenario, &here, &links, &real);
     let create =
@@ -143,7 +143,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let unstarted = commands.unstarted();
     let commands = commands.finish();
     if let Some(e) = unstarted {
-        return Err(Problem::new(format!("a command could not be started: {e}"), "is it installed, and is its name right?").into());
+        return Err(Problem::new(format!("xoff cannot start a command: {e}"), "check its name, and that it is installed").into());
     }
     let (mut finished, real) = driven.map_err(failed)?;
     if let Some(capture) = capture {

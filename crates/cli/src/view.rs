@@ -72,7 +72,7 @@ pub fn listen(port: u16) -> Result<TcpListener, Problems> {
 
 /// Why nothing can be served.
 pub fn unserved(e: &std::io::Error) -> Problems {
-    Problem::new(format!("the page cannot be served: {e}"), "choose another port of this machine, or none for any that is free").into()
+    Problem::new(format!("xoff cannot serve the report: {e}"), "choose another port, or no port for any free one").into()
 }
 
 /// Starts the user's browser, where there is one.
@@ -87,17 +87,17 @@ fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
     let name = folder.display().to_string();
     let refuse = |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("RUN", &name)));
     if folder.is_file() {
-        let hint = "expected the folder of a run; report.html opens in a browser by itself";
+        let hint = "expected the folder of a run; open report.html directly in a browser";
         return refuse(format!("'{name}' is a file, not the folder of a run"), hint);
     }
     let owner = xoff_output::owner(folder).unwrap_or_default();
     match owner.split_whitespace().next().unwrap_or_default() {
         command @ ("sweep" | "reproduce") => {
-            refuse(format!("'{name}' is not the folder of a run: it belongs to xoff {command}"), "its index.html is its page")
+            refuse(format!("'{name}' is not the folder of a run: it belongs to xoff {command}"), "open its index.html instead")
         }
         "hpcc" => refuse(
-            format!("'{name}' holds a replay of the HPCC simulator, which has no page"),
-            "its results have that simulator's form; xoff run makes a page of a scenario",
+            format!("'{name}' contains a replay of the HPCC simulator, which has no report"),
+            "use xoff run for a report; a replay has the output files of that simulator",
         ),
         _ => Ok(owner),
     }
@@ -116,15 +116,15 @@ fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, 
     }
     if ["testbed", "switch", "host"].iter().any(|real| owner.starts_with(real)) {
         let what = format!("{} has no {}, and real frames cannot be repeated", folder.display(), xoff_view::REPORT);
-        let hint = "xoff testbed leaves one, xoff switch and xoff host do with --live and --out";
+        let hint = "use xoff testbed, or xoff switch and xoff host with --live and --out";
         return Err(Problem::new(what, hint).into());
     }
     let Some(s) = scenario else {
         // The scheduled fabric, whose runs are short; or what explain::load has refused, with its reason.
-        let hint = "run it again without --no-report";
+        let hint = "repeat the run without --no-report";
         return Err(Problem::new(format!("{} has no {}", folder.display(), xoff_view::REPORT), hint).into());
     };
-    terminal::note(&format!("{} has no {}: the run is repeated to draw it", folder.display(), xoff_view::REPORT));
+    terminal::note(&format!("{} has no {}: xoff repeats the run to draw it", folder.display(), xoff_view::REPORT));
     interrupt::ask_first();
     let (bar, name) = (bar(), folder.display().to_string());
     let running = s.start(Sink::Nothing, None).map_err(problem)?.with_page(|_| None);
@@ -134,7 +134,7 @@ fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, 
     });
     let finished = finished.map_err(problem)?;
     if !manifest.interrupted && finished.manifest.result_hash != manifest.result_hash {
-        terminal::note("the repeated run has another result hash: another version, or files that the scenario names were changed");
+        terminal::note("the repeated run has another result hash: xoff or an input file has changed");
     }
     Ok(String::from_utf8_lossy(&xoff_view::of_network(s, &finished, &name).bytes).into_owned())
 }
@@ -167,7 +167,7 @@ fn answer(r: &HttpRequest, html: &str, dir: &Path, scenario: Option<&NetworkScen
     const NOT_FOUND: &str = "404 Not Found";
     const BAD: &str = "400 Bad Request";
     if !is_own(r) {
-        return HttpAnswer::text("403 Forbidden", "only http://127.0.0.1 is answered\n");
+        return HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n");
     }
     let time = |name: &str| argument(r.query, name).and_then(|t| t.parse::<u64>().ok());
     let port = argument(r.query, "port");

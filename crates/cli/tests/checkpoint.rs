@@ -190,7 +190,7 @@ fn runs_that_are_killed_at_random_times_come_to_the_same() {
                 killed(&resume, &out, lasts.mul_f64(0.4 * dice.part()), 1);
             }
             let resumed = ran(&resume);
-            if resumed.code == 2 && resumed.err.contains("came to its end") {
+            if resumed.code == 2 && resumed.err.contains("is complete") {
                 continue; // the second kill came too late
             }
             assert_eq!(resumed.code, 0, "{run:?}: {}", resumed.err);
@@ -251,9 +251,9 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
             }
         }
     };
-    refused(resumed(&out, &dir, "cut", each(|b| b.truncate(b.len() / 2))), &["cannot be used", "it is cut off:"]);
-    refused(resumed(&out, &dir, "short", each(|b| b.truncate(9))), &["cannot be used", "it is cut off:"]);
-    refused(resumed(&out, &dir, "flipped", each(|b| *b.last_mut().unwrap() ^= 4)), &["cannot be used", "it is damaged"]);
+    refused(resumed(&out, &dir, "cut", each(|b| b.truncate(b.len() / 2))), &["cannot use", "the file is truncated:"]);
+    refused(resumed(&out, &dir, "short", each(|b| b.truncate(9))), &["cannot use", "the file is truncated:"]);
+    refused(resumed(&out, &dir, "flipped", each(|b| *b.last_mut().unwrap() ^= 4)), &["cannot use", "the file is damaged"]);
     refused(
         resumed(
             &out,
@@ -264,10 +264,10 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
                 b[at] ^= 1
             }),
         ),
-        &["it is damaged"],
+        &["the file is damaged"],
     );
-    refused(resumed(&out, &dir, "format", each(|b| b[16] = 99)), &["its format is 99"]);
-    refused(resumed(&out, &dir, "other", each(|b| *b = b"something else altogether".to_vec())), &["it is no checkpoint of xoff"]);
+    refused(resumed(&out, &dir, "format", each(|b| b[16] = 99)), &["the file has format 99"]);
+    refused(resumed(&out, &dir, "other", each(|b| *b = b"something else altogether".to_vec())), &["the file is not a checkpoint of xoff"]);
     let version = |b: &mut Vec<u8>| {
         let at = b.windows(9).position(|w| w == b"\"xoff\":\"0").unwrap();
         b[at + 8] = b'9';
@@ -291,23 +291,23 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
         fs::write(file, &bytes[..needed - 1]).unwrap();
     };
     if needed > 0 {
-        refused(resumed(&out, &dir, "rows", rows), &["rows cannot be used"]);
+        refused(resumed(&out, &dir, "rows", rows), &["cannot use", "rows"]);
     }
     // Finished, without checkpoints, nowhere.
     refused(
         (xoff(&["run", "--resume", &whole.display().to_string()]), out.clone()),
-        &["came to its end: there is nothing left to resume", "--from"],
+        &["is complete: there is nothing to resume", "--from"],
     );
     refused((xoff(&["run", "--resume", &path(&dir, "nowhere")]), out.clone()), &["there is no folder"]);
     let plain = dir.join("plain");
     assert_eq!(xoff(&["run", &scenario("tutorial/ring.toml"), "--allow", "deadlock", "--out", &plain.display().to_string()]).code, 0);
     refused(
         (xoff(&["run", "--resume", &plain.display().to_string()]), out.clone()),
-        &["came to its end, and has no checkpoints", "run.checkpoint"],
+        &["is complete and has no checkpoints", "run.checkpoint"],
     );
     // A new run does not take the folder of one that can go on.
     let anew = run_args(RUNS[0], &out);
-    refused((ran(&anew), out.clone()), &["holds a run that stopped at", "xoff run --resume", "--force begins anew"]);
+    refused((ran(&anew), out.clone()), &["contains a run that stopped at", "xoff run --resume", "or replace it with --force"]);
     // A newer one that is damaged: the one before it is used.
     let all = checkpoints(&out);
     if all.len() > 1 {
@@ -319,7 +319,7 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
         };
         let (ran, copy) = resumed(&out, &dir, "older", newest);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        ran.complains(&["was passed over: it is cut off"]);
+        ran.complains(&["the file is truncated"]);
         same(&whole, &copy, "from an older checkpoint");
     }
     // After all this it can still go on.
@@ -361,7 +361,7 @@ fn a_changed_scenario_is_not_resumed() {
     fs::write(&file, text.replace("10Gbps", "40Gbps")).unwrap();
     let ran = xoff(&["run", "--resume", &out.display().to_string()]);
     assert_eq!(ran.code, 2);
-    ran.complains(&["was changed since the run began", "put it back as it was"]);
+    ran.complains(&["has changed since the run started", "restore the file"]);
     assert!(!checkpoints(&out).is_empty());
 }
 
@@ -375,10 +375,10 @@ fn wrong_intervals_and_options_are_refused() {
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         ran.complains(texts);
     };
-    refused(&["run", &ring, "--out", &out, "--checkpoint", "soon"], &["'soon' is no time", "expected a time on the clock", "--checkpoint"]);
+    refused(&["run", &ring, "--out", &out, "--checkpoint", "soon"], &["'soon' is not a time", "expected a time on the clock", "--checkpoint"]);
     refused(&["run", &ring, "--out", &out, "--checkpoint", "1ms"], &["is shorter than 10 ms"]);
     refused(&["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--checkpoint", "1min"], &["checkpoint"]);
-    refused(&["run", "--resume", &out, "--seed", "3"], &["cannot be used with"]);
+    refused(&["run", "--resume", &out, "--seed", "3"], &["conflicts with"]);
     refused(&["run", "--from", &out, "--out", &out], &["--at"]);
     refused(&["run", &ring], &["--out"]);
 }
@@ -442,7 +442,7 @@ fn a_pipe_is_no_checkpoint() {
         pipe(&copy.join("checkpoints/rows"));
     });
     assert_eq!(ran.code, 2);
-    ran.complains(&["rows cannot be used: it is no file"]);
+    ran.complains(&["rows: not a regular file"]);
 }
 
 const WEB: [&str; 5] = ["bench/websearch.toml", "--set", "run.duration=2ms", "--set", "probes.pauses=[\"all\"]"];
@@ -475,7 +475,7 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
         vec!["run", "--from", base.to_str().unwrap(), "--at", "1us", "--allow", "loss,deadlock", "--out", fork.to_str().unwrap()];
     args.extend(early);
     let forked = xoff(&args);
-    forked.complains(&["there is no checkpoint before 1 us: it begins at 0"]);
+    forked.complains(&["there is no checkpoint before 1 us: the fork starts at 0"]);
     assert_eq!((forked.code, ran(&run_args(&[&WEB[..], &early].concat(), &whole)).code), (0, 0));
     same_rows(&whole, &fork, "from 0");
     // What cannot change, and a time that was never reached.
@@ -488,7 +488,7 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     };
     refused(
         &["--at", "1ms", "--set", "topology.rate=40Gbps"],
-        &["topology.rate cannot change at 1 ms", "may change: failure, flow and workload", "--set"],
+        &["topology.rate cannot change at 1 ms", "a fork may change failures, flows and workloads", "--set"],
     );
     refused(&["--at", "1ms", "--set", "flow_control=cbfc"], &["flow_control.kind cannot change at 1 ms"]);
     refused(&["--at", "1ms", "--seed", "9"], &["run.seed cannot change at 1 ms"]);
@@ -497,22 +497,25 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     refused(&below, &["flow_control.quanta cannot change at 1 ms", "--set", "flow_control.pfc.quanta=100"]);
     let setting = ["--at", "1.7ms", "--set", "flow_control.cbfc.period=5us", "--allow", "loss,deadlock"];
     let other = xoff(&[&["run", "--from", base.to_str().unwrap(), "--out", &path(&dir, "fork-kind")][..], &setting].concat());
-    assert!(other.err.contains("a key of kind 'cbfc'") && other.err.contains("it has no effect"), "{}", other.err);
-    refused(&["--at", "1ms", "--set", "failure[0].link=A1-C1", "--set", "failure[0].at=0.9ms"], &["a failure before 1 ms is another one"]);
+    assert!(other.err.contains("belongs to kind 'cbfc'") && other.err.contains("the key has no effect"), "{}", other.err);
+    refused(
+        &["--at", "1ms", "--set", "failure[0].link=A1-C1", "--set", "failure[0].at=0.9ms"],
+        &["the settings change a failure before 1 ms"],
+    );
     refused(
         &["--at", "1ms", "--set", "flow=[{src=\"H3\", dst=\"H77\", start=\"0.5ms\"}]"],
-        &["a flow that begins before 1 ms is another one"],
+        &["the settings change a flow that starts before 1 ms"],
     );
     refused(
         &["--at", "1ms", "--set", "flow=[{src=\"H3\", dst=\"H77\", start=\"1.5ms\", priority=5}]"],
-        &["the priorities in use are others"],
+        &["the settings change the priorities in use"],
     );
     refused(&["--at", "1ms", "--set", "run.duration=0.5ms"], &["ends the run before 1 ms"]);
     refused(&["--at", "9s"], &["never reached 9 s: it ended at"]);
     refused(&["--at", "later"], &["--at"]);
     let same_folder = xoff(&["run", "--from", base.to_str().unwrap(), "--at", "1ms", "--out", base.to_str().unwrap()]);
     assert_eq!(same_folder.code, 2);
-    same_folder.complains(&["the run that is continued is in this folder"]);
+    same_folder.complains(&["this folder contains the run to be continued"]);
 }
 
 #[test]

@@ -313,14 +313,14 @@ fn what_cannot_be_exported_is_refused_with_a_reason() {
     };
     refused(&[&to("nowhere"), "--csv", &to("c")], &["does not exist", "folder of a run"]);
     refused(&[&to("chain.toml"), "--csv", &to("c")], &["is a file", "xoff run"]);
-    refused(&[&path(&dir, ""), "--csv", &to("c")], &["there is no run in this folder"]);
+    refused(&[&path(&dir, ""), "--csv", &to("c")], &["the folder does not contain a run"]);
     refused(&[&run], &["--perfetto", "--csv", "--pcapng"]);
     refused(&[&run, "--pcapng", &to("x.pcapng")], &["--link"]);
     refused(&[&run, "--csv", &to("c"), "--tables", "qeues"], &["no table 'qeues'", "did you mean 'queues'?"]);
     refused(&[&run, "--csv", &to("c"), "--tables", "windows"], &["the run has no table 'windows'", "flows"]);
     refused(&[&run, "--pcapng", &to("x.pcapng"), "--link", "S1:S3"], &["'S1' and 'S3' are not linked", "S2"]);
     refused(&[&run, "--pcapng", &to("x.pcapng"), "--link", "S1:S22"], &["no node 'S22'", "did you mean 'S1:S2'?"]);
-    refused(&[&run, "--perfetto", &to("x.pftrace"), "--from", "2us", "--until", "1us"], &["--from lies after --until"]);
+    refused(&[&run, "--perfetto", &to("x.pftrace"), "--from", "2us", "--until", "1us"], &["--from is after --until"]);
     refused(&[&run, "--perfetto", &to("x.pftrace"), "--from", "2"], &["--from", "expected"]);
     refused(&[&run, "--perfetto", &to("no/x.pftrace")], &["the folder", "does not exist"]);
     // Its own run is never replaced, by whatever name.
@@ -333,8 +333,8 @@ fn what_cannot_be_exported_is_refused_with_a_reason() {
     refused(&[&run, "--perfetto", &path(Path::new(&run), "flows.parquet"), "--force"], &["folder of results"]);
     // What is there stays without --force, and is replaced with it.
     std::fs::write(to("mine"), "mine").unwrap();
-    refused(&[&run, "--perfetto", &to("mine")], &["'", "is there already", "--force"]);
-    refused(&[&run, "--pcapng", &to("mine"), "--link", "S1:S2"], &["is there already"]);
+    refused(&[&run, "--perfetto", &to("mine")], &["'", "already exists", "--force"]);
+    refused(&[&run, "--pcapng", &to("mine"), "--link", "S1:S2"], &["already exists"]);
     assert_eq!(std::fs::read_to_string(to("mine")).unwrap(), "mine");
     assert_eq!(xoff(&["export", &run, "--perfetto", &to("mine"), "--force"]).code, 0);
     assert!(trace(Path::new(&to("mine"))).tracks.len() > 10);
@@ -355,6 +355,6 @@ fn what_cannot_be_exported_is_refused_with_a_reason() {
     let manifest = Path::new(&run).join("manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
     std::fs::write(&manifest, text.replace("size = \\\"1MB\\\"", "size = \\\"2MB\\\"")).unwrap();
-    refused(&[&run, "--pcapng", &to("other.pcapng"), "--link", "S1:S2"], &["not as the run left it"]);
+    refused(&[&run, "--pcapng", &to("other.pcapng"), "--link", "S1:S2"], &["has changed since the run"]);
     assert!(!dir.join("other.pcapng").exists());
 }

@@ -55,7 +55,7 @@ fn a_reassembly_deadlock_is_found_and_explained() {
     let out = folder("fabric-deadlock").display().to_string();
     let partial = xoff(&["run", &scenario("reassembly-deadlock.toml"), "--out", &out]);
     assert_eq!(partial.code, 1, "{}", partial.err);
-    assert!(partial.out.contains("reassembly deadlock at output 63") && partial.out.contains("asks for"), "{}", partial.out);
+    assert!(partial.out.contains("reassembly deadlock at output 63") && partial.out.contains("has requested"), "{}", partial.out);
     let whole = ["--set", "admission.whole_requests=true", "--set", "admission.grant_max=36"];
     let mut args = vec!["run", "", "--out", &out];
     let file = scenario("reassembly-deadlock.toml");
@@ -78,7 +78,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     clos(&["admission.requests_max=20", "traffic.size=9000B"], &["requests_max >= packet / segment_max: 20 < 9000 B / 256 B = 36"]);
     clos(&["admission.output_slots=6"], &["output_slots >= largest packet + one round trip of segments", "output_slots >= requests_max"]);
     clos(&["traffic.size=9000B", "admission.grant_max=4"], &["grant_max >= packet / segment_max", "4 < 9000 B / 256 B = 36"]);
-    clos(&["scheduled_fabric.above=6"], &["does not block", "6 < 8", "at least 8 elements above"]);
+    clos(&["scheduled_fabric.above=6"], &["does not block", "6 < 8", "use at least 8 elements above"]);
     clos(&["traffic.load=0.9"], &["load of an input <= 1: 1.100"]);
     clos(&["admission.fabric_slots=300"], &["fabric_slots * segment_max <= output queue"]);
     clos(&["admission.fabric_slots=30"], &["fabric_slots >= requests_max: 30 < 50"]);

@@ -239,8 +239,8 @@ fn files_that_never_end_or_lead_in_a_circle() {
         ),
         ("device, hpcc topology", &["hpcc", "f", "--out", "o"], b"TOPOLOGY_FILE /dev/zero\nFLOW_FILE f\n".to_vec(), &["f:1:15"]),
         ("folder", &["run", ".", "--out", "o"], vec![], &["folder"]),
-        ("itself, check", &["check", "./f"], own.into(), &["f:3:8", "names itself", "help:"]),
-        ("itself, run", &["run", "f", "--out", "o"], own.into(), &["f:3:8", "names itself", "help:"]),
+        ("itself, check", &["check", "./f"], own.into(), &["f:3:8", "refers to itself", "help:"]),
+        ("itself, run", &["run", "f", "--out", "o"], own.into(), &["f:3:8", "refers to itself", "help:"]),
         ("nested lists", &["run", "f", "--out", "o"], deep("x=[", 100_000), &["f:1:"]),
         ("nested tables", &["run", "f", "--out", "o"], [b"x=".to_vec(), deep("{a=", 100_000)].concat(), &["f:1:"]),
         ("dotted key", &["run", "f", "--out", "o"], [deep("a.", 50_000), b"a=1".to_vec()].concat(), &["f:1:"]),
@@ -280,7 +280,7 @@ fn topology_files_that_name_each_other() {
     file("a.toml", "b.toml");
     file("b.toml", "a.toml");
     (0..20).for_each(|i| file(&format!("{i}.toml"), &format!("{}.toml", i + 1)));
-    for (start, prints) in [("a.toml", "names itself, through"), ("0.toml", "files name each other")] {
+    for (start, prints) in [("a.toml", "refers to itself through"), ("0.toml", "files refer to each other")] {
         let ended = limited(&["check", start], &dir, None);
         let flat = ended.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
         assert!(ended.code == Some(2) && flat.contains(prints), "{start}: {:?}\n{}", ended.code, ended.err);

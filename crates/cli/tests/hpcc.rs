@@ -64,7 +64,7 @@ fn bad_input_names_file_line_and_column() {
     };
     refused(&case(&dir, 3, TWO_TO_ONE, "CC_MOD 1\n"), &["unknown key 'CC_MOD'", "did you mean 'CC_MODE'?", "config.txt:8:1"]);
     refused(&case(&dir, 3, TWO_TO_ONE, "CC_MODE 8\n"), &["CC_MODE", "config.txt:8:9"]);
-    refused(&case(&dir, 3, "1 1 3 100 1000 2\n", ""), &["a flow to itself", "flow.txt:2:3"]);
+    refused(&case(&dir, 3, "1 1 3 100 1000 2\n", ""), &["the source is the destination", "flow.txt:2:3"]);
     refused(&case(&dir, 3, "1 9 3 100 1000 2\n", ""), &["there is no node 9", "flow.txt:2:3"]);
     refused(&case(&dir, 3, TWO_TO_ONE, "LINK_DOWN 10 1 2\n"), &["LINK_DOWN", "no link between 1 and 2", "config.txt:8:1"]);
     refused(&case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE pfc.txt\n"), &["two outputs are named 'pfc.txt'"]);

@@ -34,7 +34,7 @@ fn every_new_scenario_checks_and_runs() {
         let ran = xoff(&["new", kind, "--out", &file]);
         assert_eq!(ran.code, 0, "{kind}: {}", ran.err);
         assert_eq!(xoff(&["new", kind]).out.trim_end(), std::fs::read_to_string(&file).unwrap().trim_end(), "{kind}");
-        xoff(&["new", kind, "--out", &file]).complains(&["is there already", "--force"]);
+        xoff(&["new", kind, "--out", &file]).complains(&["already exists", "--force"]);
         let expected = i32::from(kind == "ring");
         let checked = xoff(&["check", &file]);
         assert_eq!((checked.code, checked.err.as_str()), (expected, ""), "{kind}: {}", checked.out);
@@ -262,7 +262,7 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     assert_eq!((code, &json["verdict"]["losses"]["by_cause"]["lossy-egress"]), (0, &(2 * frames - limit).into()), "{json}");
     let words = json["active"].to_string();
     for part in [
-        "pool egress_lossy_pool (egress): leaf1 held at most ",
+        "pool egress_lossy_pool (egress): leaf1 used at most ",
         "pool ingress_lossless_pool (ingress): leaf1 held at most ",
         "leaf1->host0",
     ] {

@@ -24,7 +24,7 @@ fn every_subcommand_has_a_manual_page() {
     // Written again over its own pages, never over another program's.
     assert_eq!(xoff(&["man", "--out", &out]).code, 0);
     std::fs::write(dir.join("man1/xoff-run.1"), ".TH other 1").unwrap();
-    xoff(&["man", "--out", &out]).complains(&["xoff-run.1 is no manual page of xoff"]);
+    xoff(&["man", "--out", &out]).complains(&["xoff-run.1 is not a manual page of xoff"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn a_run_is_repeated_with_the_files_that_it_read() {
     ] {
         let ran = xoff(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.out);
-        ran.complains(&["are not as the run read them"]);
+        ran.complains(&["have changed since the run"]);
     }
     std::fs::remove_file(dir.join("job.goal")).unwrap();
     let ran = xoff(&["explain", &out, "--straggler"]);

@@ -69,7 +69,7 @@ fn a_folder_with_files_of_others_is_refused() {
     };
     let refused = run(&[]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
-    refused.complains(&[". holds what 'xoff run' did not write: 'scenario.toml'", "--force", "--out ."]);
+    refused.complains(&[". contains files that 'xoff run' did not write: 'scenario.toml'", "--force", "--out ."]);
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
     assert_eq!(run(&["--force"]).code, 0);
     assert_eq!(std::fs::read_to_string(dir.join("scenario.toml")).unwrap(), own);
@@ -112,7 +112,7 @@ fn a_folder_has_one_owner() {
         let args = [other, &["--out", &out]].concat();
         let refused = xoff(&args);
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{args:?}");
-        refused.complains(&["holds results of 'xoff run'", "--force"]);
+        refused.complains(&["contains results of 'xoff run'", "--force"]);
     }
     assert_eq!(files(&dir).len(), 6);
     assert_eq!(xoff(&["hpcc", &config, "--out", &out, "--force"]).code, 0);
@@ -145,11 +145,11 @@ fn a_folder_is_written_by_one_process() {
     until("the first begins", || dir.join("flows.parquet.partial").exists());
     let second = short(&out);
     assert_eq!((second.code, second.out.as_str()), (2, ""));
-    second.complains(&[&format!("is in use by process {} ('xoff run')", first.id()), "wait until it has ended"]);
+    second.complains(&[&format!("is in use by process {} ('xoff run')", first.id()), "wait until the process ends"]);
     assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["is still writing it"]).code, 2);
     first.kill().unwrap();
     first.wait().unwrap();
-    assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["'xoff run' did not finish there"]).code, 2);
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "1ms"]).complains(&["'xoff run' did not finish in this folder"]).code, 2);
     assert_eq!(short(&out).code, 0);
     complete(&dir);
 }
@@ -193,7 +193,7 @@ fn a_killed_run_leaves_all_or_nothing() {
             _ => {
                 none += 1;
                 assert!(!dir.join("manifest.json").exists(), "{}", read.err);
-                read.complains(&["'xoff run' did not finish there"]);
+                read.complains(&["'xoff run' did not finish in this folder"]);
             }
         }
     }
@@ -393,8 +393,8 @@ fn a_reproduction_goes_on_in_its_own_folder() {
     let again = run("gfc", "ring");
     assert_eq!(again.code, first.code, "{}", again.err);
     again.complains(&["kept from an earlier run"]);
-    assert_eq!(run("tcd", "fig03").complains(&["holds results of 'xoff reproduce gfc'"]).code, 2);
-    assert_eq!(short(&out).complains(&["holds results of 'xoff reproduce gfc'"]).code, 2);
+    assert_eq!(run("tcd", "fig03").complains(&["contains results of 'xoff reproduce gfc'"]).code, 2);
+    assert_eq!(short(&out).complains(&["contains results of 'xoff reproduce gfc'"]).code, 2);
     assert!(dir.join("figures/mine.txt").is_file());
 }
 
@@ -412,7 +412,7 @@ fn a_file_that_was_changed_is_not_replaced() {
 
     let notes = dir.join("run/queues.parquet");
     std::fs::write(&notes, "NOTES").unwrap();
-    assert_eq!(short(&out).complains(&["holds what is not as xoff left it: 'queues.parquet'", "--force"]).code, 2);
+    assert_eq!(short(&out).complains(&["contains files that changed after xoff wrote them: 'queues.parquet'", "--force"]).code, 2);
     assert_eq!(std::fs::read(&notes).unwrap(), b"NOTES");
     let forced = ran(command(ring(&out, "1ms")).arg("--force"));
     assert_eq!(forced.code, 0, "{}", forced.err);
@@ -422,7 +422,7 @@ fn a_file_that_was_changed_is_not_replaced() {
     // The same length, in a file that the manifest does not list.
     let resolved = std::fs::read_to_string(dir.join("run/resolved.toml")).unwrap();
     std::fs::write(dir.join("run/resolved.toml"), resolved.replacen("800KB", "100KB", 1)).unwrap();
-    assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).complains(&["resolved.toml is not as the run left it"]).code, 2);
+    assert_eq!(xoff(&["explain", &out, "H1->S1", "0.5ms"]).complains(&["resolved.toml has changed since the run"]).code, 2);
 }
 
 /// The scenario is not replaced by the run that reads it, nor by a drawing, by whatever name; nor is a file that it names.

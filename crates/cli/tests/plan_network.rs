@@ -37,7 +37,7 @@ fn a_fabric_is_planned_port_by_port() {
     let starts: Vec<&str> = text.lines().filter_map(|l| l.split_whitespace().next()).take(40).collect();
     let at = |word: &str| starts.iter().position(|s| *s == word).unwrap_or_else(|| panic!("{word}: {text}"));
     assert!(text.starts_with("8 lossless ports: ") && at("Switch") < at("Set") && at("Set") < at("Check"), "{text}");
-    xoff(&["plan", "--network", "moon"]).complains(&["'moon' is no network", "sonic"]);
+    xoff(&["plan", "--network", "moon"]).complains(&["'moon' is not a network", "sonic"]);
     xoff(&["plan", "--network", &format!("networkx:{}", sample("graph/integer-ids.json"))]).complains(&["has no"]);
 }
 
@@ -49,7 +49,7 @@ fn a_network_needs_no_option() {
     assert_eq!((ran.code, &ran.out), (0, &xoff(&["plan", "--network", &fabric]).out), "{}", ran.err);
     xoff(&["plan", &fabric, "--rate", "100Gbps"]).complains(&["cannot be used with '--rate'"]);
     xoff(&["plan", &fabric, "--network", &fabric]).complains(&["cannot be used with '--network"]);
-    xoff(&["plan", "moon:x"]).complains(&["'moon:x' is no network", "sonic"]);
+    xoff(&["plan", "moon:x"]).complains(&["'moon:x' is not a network", "sonic"]);
     xoff(&["plan", "moon"]).complains(&["'moon'", "pfc"]);
 }
 

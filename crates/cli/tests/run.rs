@@ -161,7 +161,7 @@ fn mistakes_are_refused_with_their_place() {
         (format!("{base}{flow}rate = \"0Gbps\"\n"), &["s.toml:7:8", "rate 0"]),
         (
             format!("{base}{flow}[flow_control]\nkind = \"pfc\"\nxoff = \"10KB\"\nxon = \"20KB\"\n"),
-            &["s.toml:10:7", "XON 20 KB lies above XOFF 10 KB"],
+            &["s.toml:10:7", "XON 20 KB is above XOFF 10 KB"],
         ),
         (format!("{base}rate = \"0bps\"\n{flow}"), &["s.toml:4:8", "rate"]),
         (format!("{base}{flow}[run]\nduration = 20\n"), &["s.toml:8:12", "no unit"]),

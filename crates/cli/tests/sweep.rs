@@ -102,13 +102,13 @@ fn one_sweep_at_a_time_uses_a_folder() {
     }
     let second = xoff(&["sweep", &plan, "--out", &name]);
     let holder = format!("is in use by process {} ('xoff sweep')", first.id());
-    assert_eq!(second.complains(&[&holder, "wait until it has ended", "--out"]).code, 2);
+    assert_eq!(second.complains(&[&holder, "wait until the process ends", "--out"]).code, 2);
     // A run of a job array may start all the same: it writes its own file.
     assert_eq!(xoff(&["sweep", &plan, "--out", &name, "--index", "1999"]).code, 0);
     kill_at(first, &out, 1);
 
     let other = xoff(&["run", &ring(), "--out", &name]);
-    assert_eq!(other.complains(&["holds results of 'xoff sweep'"]).code, 2);
+    assert_eq!(other.complains(&["contains results of 'xoff sweep'"]).code, 2);
     std::fs::write(dir.join("mine"), "mine").unwrap();
     let refused = xoff(&["sweep", &plan, "--out", &dir.display().to_string(), "--index", "0"]);
     assert_eq!(refused.complains(&["did not write: ", "'mine'"]).code, 2);
@@ -260,17 +260,17 @@ fn wrong_plans_are_refused_at_their_place() {
         ("scenaro = \"a\"\n", &["unknown key 'scenaro'", "did you mean 'scenario'", ":1:1"]),
         ("scenario = 3\n", &["scenario: found number 3", ":1:12"]),
         ("scenario = \"none.toml\"\n", &["cannot read", "none.toml", ":1:12", "no such file"]),
-        ("scenario = \"a\"\nscenario = \"b\"\n", &["key 'scenario' stands twice"]),
+        ("scenario = \"a\"\nscenario = \"b\"\n", &["key 'scenario' is defined twice"]),
         ("study = \"gfc-table2\"\n", &["there is no study 'gfc-table2'", "did you mean 'gfc-table1'"]),
         ("study = \"gfc-table1\"\nscenario = \"a\"\n", &["a scenario or a study, not both"]),
         ("+seeds = 0\n", &["there are no seeds", ":2:9"]),
         ("+seeds = -1\n", &["seeds: found number -1"]),
-        ("+seeds = [1, 2, 1]\n", &["the seed 1 stands twice", ":2:16"]),
+        ("+seeds = [1, 2, 1]\n", &["the seed 1 is listed twice", ":2:16"]),
         ("+seeds = \"3\"\n", &["seeds: found text \"3\"", "such as 10"]),
         ("+seeds = 99999999999\n", &["at most 1000000"]),
         ("+seeds = 600000\n[grid]\nswitch.buffer = [\"1MB\", \"2MB\"]\n", &["1200000 runs", "at most 1000000"]),
         ("+grid = 3\n", &["'grid' is number 3", "[grid]"]),
-        ("+[grid]\nflow_control = \"pfc\"\n", &["flow_control: found text \"pfc\"", ":3:16", "belongs into [set]"]),
+        ("+[grid]\nflow_control = \"pfc\"\n", &["flow_control: found text \"pfc\"", ":3:16", "for all runs into [set]"]),
         ("+[grid]\nflow_control = []\n", &["flow_control has no values"]),
         ("+[grid]\nflow_control = [\"pfc\", \"pfc\"]\n", &["\"pfc\" stands twice", ":3:24"]),
         ("+[grid]\nflow_control = [\"pfc\", \"pfcc\"]\n", &["unknown kind 'pfcc'", "did you mean 'pfc'", ":3:24"]),
@@ -280,7 +280,7 @@ fn wrong_plans_are_refused_at_their_place() {
         ("+[grid]\nrun.seed = [1]\n", &["every combination has the same seeds", "seeds = 10"]),
         ("+[grid]\nswitch.buffer = [\"1MB\"]\n[set]\nswitch.buffer = \"1MB\"\n", &["is also in [set]"]),
         ("+[[point]]\nswitch.buffer = \"1MB\"\n[grid]\nswitch.buffer = [\"1MB\"]\n", &["in [grid] and in [[point]]"]),
-        ("+[[point]]\nx = 1\n[[point]]\nx = 1\n", &["this point stands twice"]),
+        ("+[[point]]\nx = 1\n[[point]]\nx = 1\n", &["this point is listed twice"]),
         ("+point = 3\n", &["[[point]] in double brackets"]),
         ("+[set]\nrun.duration = 2026-01-01\n", &["run.duration: found a date"]),
         ("+show = [\"deadlok\"]\n", &["there is no column 'deadlok' of numbers or flags", "did you mean 'deadlock'"]),
@@ -300,7 +300,7 @@ fn wrong_plans_are_refused_at_their_place() {
         (&["--index", "1"][..], "there is no run 1"),
         (&["--index", "x"], "'x' is not the number of a run"),
         (&["--index", "3-1"], "the first is above the last"),
-        (&["--index", "0", "--collect"], "cannot be used with"),
+        (&["--index", "0", "--collect"], "conflicts with"),
     ] {
         let out = path(&dir, "out");
         let all = [&["sweep", &name, "--out", &out], args].concat();

@@ -112,7 +112,7 @@ fn frames_dropped_by_a_switch_are_reported_with_and_without_checks() {
 
     let unchecked = run("dropped-unchecked", &ring, &[&late[..], &["--set", "run.checks=false"]].concat());
     assert_eq!((unchecked.code(), &unchecked.manifest["lost_frames"]), (1, lost));
-    assert!(unchecked.headline().ends_with("promises not checked"), "{}", unchecked.headline());
+    assert!(unchecked.headline().ends_with("invariants not checked"), "{}", unchecked.headline());
     assert!(unchecked.text.out.contains("Not checked"), "{}", unchecked.text.out);
 }
 

@@ -26,9 +26,9 @@ fn what_holds_no_page_of_a_run_is_refused() {
     std::fs::write(dir.join("file"), "text").unwrap();
     for (name, texts) in [
         ("sweep", ["is not the folder of a run: it belongs to xoff sweep", "index.html"]),
-        ("hpcc", ["replay of the HPCC simulator", "xoff run makes a page"]),
-        ("empty", ["there is no run in this folder", "expected the folder that a run was written to"]),
-        ("file", ["is a file, not the folder of a run", "report.html opens in a browser by itself"]),
+        ("hpcc", ["replay of the HPCC simulator", "use xoff run for a report"]),
+        ("empty", ["the folder does not contain a run", "expected a folder that a run wrote"]),
+        ("file", ["is a file, not the folder of a run", "open report.html directly in a browser"]),
         ("none", ["No such file", "no such folder"]),
     ] {
         let ran = xoff(&["view", &at(name), "--no-browser"]);
@@ -53,7 +53,7 @@ fn a_run_without_a_page_is_repeated_in_a_folder_of_any_name() {
     let port = taken.local_addr().unwrap().port().to_string();
     let ran = xoff(&["view", &out, "--no-browser", "--port", &port]);
     assert_eq!(ran.code, 2);
-    ran.complains(&["the page cannot be served", "choose another port"]);
+    ran.complains(&["xoff cannot serve the report", "choose another port"]);
 
     is_repeated(&out);
     // The same for a page that was removed.
@@ -67,5 +67,5 @@ fn is_repeated(run: &str) {
     let lines: Vec<String> = BufReader::new(view.stderr.take().unwrap()).lines().map_while(Result::ok).take(2).collect();
     view.kill().unwrap();
     view.wait().unwrap();
-    assert!(lines[0].contains("the run is repeated to draw it") && lines[1].contains(" is at http://127.0.0.1:"), "{lines:?}");
+    assert!(lines[0].contains("xoff repeats the run to draw it") && lines[1].contains(" is at http://127.0.0.1:"), "{lines:?}");
 }

@@ -206,7 +206,7 @@ fn notes(facts: &[SideFacts], sides: &[Vec<Run>], parameters: &[names::Parameter
     let not_everywhere = pauses::not_everywhere(sides).len();
     if not_everywhere > 0 {
         notes.push(format!(
-            "the networks differ: {not_everywhere} ports are not on every side, and are left out of what is compared by port"
+            "the networks differ: xoff leaves out {not_everywhere} ports that are not on every side from the comparison by port"
         ));
     }
     let times: Vec<f64> = sides.iter().flatten().map(|r| r.manifest.simulated_seconds * 1e3).collect();

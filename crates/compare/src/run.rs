@@ -87,8 +87,8 @@ impl Run {
         let manifest = Manifest::read(folder).map_err(unread)?;
         // Its page and its resolved scenario are not read.
         if let Some(name) = xoff_output::changed_in(folder).iter().find(|name| !name.ends_with(".html") && !name.ends_with(".toml")) {
-            let what = format!("{} is not as the run left it", folder.join(name).display());
-            return Err(CompareError::of_files(what, "the folder was changed after the run: run it again"));
+            let what = format!("{} has changed since the run", folder.join(name).display());
+            return Err(CompareError::of_files(what, "the folder changed after the run: repeat the run"));
         }
         let is_network = read::exists(folder, "flows") && read::exists(folder, "ports");
         let mut run = Run { folder: folder.display().to_string(), manifest, flows: Vec::new(), ports: Vec::new(), is_network };

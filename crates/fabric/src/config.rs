@@ -377,7 +377,7 @@ impl Config {
             u64::from(self.requests_max) >= per_packet,
             "requests_max",
             format!("requests_max >= packet / segment_max: {} < {packet} B / {segment} B = {per_packet}", self.requests_max),
-            "a packet that may not be requested whole is never sent".into(),
+            "a packet that cannot be requested whole is never sent".into(),
         );
         if self.whole_requests
             && let Some(most) = self.grant_max
@@ -388,7 +388,8 @@ impl Config {
                 format!(
                     "grant_max >= packet / segment_max where requests are granted whole: {most} < {packet} B / {segment} B = {per_packet}"
                 ),
-                "a packet granted in part can fill the reassembly buffer and wait for ever; whole_requests = false to see it".into(),
+                "a partly granted packet can fill the reassembly buffer and wait forever; to study this case, set whole_requests = false"
+                    .into(),
             );
         }
         let round_trip = self.line.bytes_in(self.round_trip()).0.div_ceil(segment);
@@ -396,21 +397,21 @@ impl Config {
             u64::from(self.output_slots) >= per_packet + round_trip,
             "output_slots",
             format!("output_slots >= largest packet + one round trip of segments: {} < {per_packet} + {round_trip}", self.output_slots),
-            format!("at least {}", per_packet + round_trip),
+            format!("expected at least {}", per_packet + round_trip),
         );
         if self.fair {
             require(
                 self.output_slots >= self.requests_max,
                 "output_slots",
                 format!("output_slots >= requests_max: {} < {}", self.output_slots, self.requests_max),
-                "grants wait until requests_max slots are free".into(),
+                "expected at least requests_max: grants wait until that many slots are free".into(),
             );
             if let Admission::ReserveFabricBuffers { slots } = self.admission {
                 require(
                     slots >= self.requests_max,
                     "fabric_slots",
                     format!("fabric_slots >= requests_max: {slots} < {}", self.requests_max),
-                    "grants wait until requests_max slots are free".into(),
+                    "expected at least requests_max: grants wait until that many slots are free".into(),
                 );
             }
         }
@@ -418,14 +419,14 @@ impl Config {
             require(
                 matches!(self.core, Core::Network(_)) && self.spray != Spray::Random,
                 "crosspoint",
-                "a buffered crossbar stands in a network, and adapters look at the path of a segment before they send it: neither a rack nor spray = random".into(),
-                "a Clos network or a fat tree, and paths that do not depend on a draw".into(),
+                "a buffered crossbar needs a network of several stages and paths that adapters know before they send a segment".into(),
+                "use a Clos network or a fat tree, without spray = random".into(),
             );
             require(
                 crosspoint >= self.segment_max,
                 "crosspoint",
                 format!("crosspoint >= segment_max: {} B < {segment} B", crosspoint.0),
-                "room for one segment at least".into(),
+                "expected room for at least one segment".into(),
             );
         }
         if let Admission::ReserveFabricBuffers { slots } = self.admission
@@ -440,7 +441,7 @@ impl Config {
                 u64::from(slots) * segment <= room,
                 "fabric_slots",
                 format!("fabric_slots * segment_max <= output queue: {slots} * {segment} B = {} B > {room} B", u64::from(slots) * segment),
-                "what is reserved must exist".into(),
+                "expected no more reserved room than the queue has".into(),
             );
         }
         match self.core {
@@ -448,7 +449,7 @@ impl Config {
                 s.above >= s.below && s.below > 0 && s.middle > 0,
                 "above",
                 format!("paths up >= ports below for a network that does not block (Slepian and Duguid): {} < {}", s.above, s.below),
-                format!("at least {} elements above", s.below),
+                format!("use at least {} elements above", s.below),
             ),
             Core::Spine { edge_ports, spines, .. } => require(
                 u128::from(spines) * u128::from(self.fabric.0) >= u128::from(edge_ports) * u128::from(self.line.0),
@@ -457,7 +458,7 @@ impl Config {
                     "spines * fabric >= edge_ports * line for a network that does not block: {spines} * {} < {edge_ports} * {}",
                     self.fabric, self.line
                 ),
-                "more spines, or faster links to them".into(),
+                "use more spines, or faster links to them".into(),
             ),
             Core::Ideal { .. } => {}
         }
@@ -466,23 +467,37 @@ impl Config {
                 self.element.input >= self.segment_max && self.element.output >= self.segment_max,
                 "element",
                 format!("queues of an element >= segment_max: {} and {} B, {segment} B", self.element.input.0, self.element.output.0),
-                "room for one segment at least".into(),
+                "expected room for at least one segment".into(),
             );
-            require(self.element.speedup > 0, "speedup", "speedup > 0: the crossbar stands still".into(), "the paper has 2".into());
+            require(
+                self.element.speedup > 0,
+                "speedup",
+                "speedup > 0: the crossbar transfers nothing".into(),
+                "expected, for example, 2 (as \
+                                                                                                           in the paper)"
+                    .into(),
+            );
         }
         require(
             self.segment_min <= self.segment_max && self.segment_max.0 > 0,
             "segment_min",
             format!("segment_min <= segment_max: {} B > {segment} B", self.segment_min.0),
-            "the paper has 40 and 256 B".into(),
+            "expected, for example, 40 and 256 B (as in the paper)".into(),
         );
-        require(self.grant_rate.0 > 0, "grant_rate", "grant_rate > 0: nothing is ever granted".into(), "the rate of the line".into());
+        require(
+            self.grant_rate.0 > 0,
+            "grant_rate",
+            "grant_rate > 0: nothing is ever granted".into(),
+            "expected, for example, the rate \
+                                                                                                        of the line"
+                .into(),
+        );
         require(self.window.0 > 0, "window", "window > 0: nothing would be measured".into(), "1000 t_min".into());
         require(
             self.blocked.is_none() || !matches!(self.core, Core::Spine { edge_ports: 2.., .. }),
             "blocked",
-            "a link of the fabric leads to one port: those of an edge with several ports cannot be blocked one by one".into(),
-            "another core, or edges of one port".into(),
+            "outputs of an edge with several ports cannot be blocked one by one: their frames share the link".into(),
+            "use another core, or edges with one port".into(),
         );
         let ports = self.ports();
         let load = (0..ports).map(|i| self.traffic.input_load(ports, i)).fold(0.0, f64::max);
@@ -490,7 +505,7 @@ impl Config {
             load <= 1.0 + 1e-9,
             "load",
             format!("load of an input <= 1: {load:.3}"),
-            "hotspots take their share of every input: lower `load` or `factor`".into(),
+            "lower `load` or `factor`: hotspots add to the load of every input".into(),
         );
         if let Some(h) = &self.hosts {
             h.problems(self, &mut require);

@@ -131,26 +131,26 @@ impl Hosts {
                 "stop + two frames, a PAUSE and a round trip of the line <= input_buffer: {} + {} > {} B",
                 self.stop.0, behind.0, self.input_buffer.0
             ),
-            format!("stop of at most {} B", self.input_buffer.0.saturating_sub(behind.0)),
+            format!("expected a stop of at most {} B", self.input_buffer.0.saturating_sub(behind.0)),
         );
         require(
             self.gap_jitter <= 1_000,
             "gap_jitter",
             format!("gap_jitter <= 1000: {}", self.gap_jitter),
-            "a gap cannot be shorter than none".into(),
+            "a gap cannot be shorter than 0".into(),
         );
         require(
             c.traffic.load <= 0.0 || c.traffic.packet_max() <= self.frame,
             "sizes",
             format!("packets of the workload <= frame: {} > {} B", c.traffic.packet_max().0, self.frame.0),
-            "the room behind `stop` is for frames of this length".into(),
+            "expected packets of at most one frame, for which the room above `stop` is planned".into(),
         );
         if let Some((points, reaction)) = &self.qcn {
             let p = points.qcn();
             require(
                 p.sample_base.0 > 0,
                 "sample_base",
-                "sample_base > 0: a sample after no byte at all".into(),
+                "sample_base > 0: the distance between samples is 0".into(),
                 "Unbiased QCN has 150 KB".into(),
             );
             let output_buffer = Bytes(u64::from(c.output_slots) * c.segment_max.0);
@@ -160,14 +160,14 @@ impl Hosts {
                     p.setpoint.0 > 0 && p.setpoint <= buffer,
                     "setpoint",
                     format!("0 < setpoint <= {name}: {} B, {} B", p.setpoint.0, buffer.0),
-                    "a queue that never gets there is never congested".into(),
+                    "expected a setpoint that the queue can reach".into(),
                 );
             }
             require(
                 !p.keep_alive || p.sampling != Sampling::Arrival,
                 "keep_alive",
-                "keep_alive and sampling by arrival: nothing arrives during a pause".into(),
-                "occupancy sampling, largest or random".into(),
+                "keep_alive conflicts with sampling by arrival: no packet arrives during a pause".into(),
+                "use occupancy sampling, largest or random".into(),
             );
             require(
                 reaction.min_rate.0 > 0,
@@ -187,14 +187,19 @@ impl Hosts {
             );
         }
         if let Some(f) = self.flows.iter().find(|f| f.rate.0 == 0 || f.rate > c.line) {
-            require(false, "flows", format!("0 < rate of a flow <= line: {}, {}", f.rate, c.line), "a share of the line".into());
+            require(
+                false,
+                "flows",
+                format!("0 < rate of a flow <= line: {}, {}", f.rate, c.line),
+                "expected at most the rate of the line".into(),
+            );
         }
         if let Some((_, port, rate)) = self.line_changes.iter().find(|(_, port, rate)| *port >= ports || rate.0 == 0) {
             require(
                 false,
                 "line_changes",
                 format!("port < ports and rate > 0: port {port} of {ports}, {rate}"),
-                "a line that stands still is `blocked`".into(),
+                "to stop a line, use `blocked`".into(),
             );
         }
     }

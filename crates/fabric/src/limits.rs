@@ -108,7 +108,7 @@ impl Config {
                      a largest segment",
                     self.grant_rate, self.segment_max.0
                 ),
-                hint: "a segment_max near the size of the packets, or pack = true",
+                hint: "use a segment_max near the size of the packets, or pack = true",
             },
             Limit {
                 key: "segment_min",
@@ -119,7 +119,7 @@ impl Config {
                     cut.on_link,
                     self.segment_min.0
                 ),
-                hint: "a smaller segment_min, faster links, or pack = true",
+                hint: "use a smaller segment_min, faster links, or pack = true",
             },
         ];
         let mut slots = |key, slots: u32, time: Span, what: &str| {
@@ -131,7 +131,7 @@ impl Config {
                     "{key} * packet / segments / time = {slots} * {packet:.0} B / {segments:.3} / {time}: a segment takes a slot {what}, \
                      however short it is"
                 ),
-                hint: "more slots, or a segment_max near the size of the packets",
+                hint: "use more slots, or a segment_max near the size of the packets",
             });
         };
         // To its last bit: one of them is on a link at full length.
@@ -159,11 +159,11 @@ impl Config {
             key: "input",
             share: rate * uplinks * useful / self.line.as_f64(),
             how: format!(
-                "links * input / (link_delay + segment + credit_delay) = {uplinks} * {} B / {there_and_back}: room in the queue behind a \
-                 link is used once per round trip",
+                "links * input / (link_delay + segment + credit_delay) = {uplinks} * {} B / {there_and_back}: the queue after a link is \
+                 filled once per round trip",
                 room.0
             ),
-            hint: "a larger input queue, or shorter delays",
+            hint: "use a larger input queue, or shorter delays",
         })
     }
 
@@ -178,7 +178,7 @@ impl Config {
         for cut in self.cuts() {
             let limits = self.limits_on(&cut);
             for l in limits.into_iter().filter(|l| counts(l) && l.share < cut.load) {
-                let what = format!("an output gets at most {:.3} of its line, and the load is {:.3}: {}", l.share, cut.load, l.how);
+                let what = format!("an output gets at most {:.3} of its line, but the load is {:.3}: {}", l.share, cut.load, l.how);
                 if !found.iter().any(|p| p.what == what) {
                     found.push(Problem { key: l.key, what, hint: l.hint.into() });
                 }
@@ -263,7 +263,7 @@ mod tests {
         for pack in [false, true] {
             let w = Config { pack, ..c.clone() }.warnings();
             let w = w.iter().find(|w| w.key == "input").expect("a warning");
-            let how = "an output gets at most 0.465 of its line, and the load is 0.800: links * input / (link_delay + segment + credit_delay) \
+            let how = "an output gets at most 0.465 of its line, but the load is 0.800: links * input / (link_delay + segment + credit_delay) \
                        = 6.4 * 256 B / 281.92 ns";
             assert!(w.what.starts_with(how), "{}", w.what);
         }
@@ -277,7 +277,7 @@ mod tests {
             (w.key, &w.what[..]),
             (
                 "segment_max",
-                "an output gets at most 0.269 of its line, and the load is 0.800: grant_rate * packet / (segments * segment_max) = \
+                "an output gets at most 0.269 of its line, but the load is 0.800: grant_rate * packet / (segments * segment_max) = \
                  160 Gb/s * 256 B / (1.000 * 1522 B): a grant takes the time of a largest segment"
             )
         );

@@ -107,7 +107,7 @@ impl std::fmt::Display for Stuck {
             self.free
         )?;
         match holding().max_by_key(|p| p.granted) {
-            Some(p) => write!(f, "; input {} holds {}, lacks {} B and asks for {} more", p.input, p.granted, p.missing, p.asked),
+            Some(p) => write!(f, "; input {} holds {}, lacks {} B and has requested {} more", p.input, p.granted, p.missing, p.asked),
             None => Ok(()),
         }
     }

@@ -77,7 +77,7 @@ impl Config {
                 "ports + inputs of all elements < {PLACES_MAX}, ports < {}: {ports} ports, {inputs} inputs of elements",
                 u16::MAX
             ),
-            hint: "fewer ports, stages, or elements above".into(),
+            hint: "use fewer ports, stages, or elements above".into(),
         })
     }
 

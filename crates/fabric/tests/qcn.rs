@@ -261,7 +261,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
         (Hosts { gap_jitter: 1_001, ..good() }, "gap_jitter", "gap_jitter <= 1000"),
         (qcn(|p| p.sample_base = Bytes(0)), "sample_base", "sample_base > 0"),
         (qcn(|p| p.setpoint = Bytes::from_kb(151)), "setpoint", "setpoint <= input_buffer"),
-        (qcn(|p| p.keep_alive = true), "keep_alive", "nothing arrives during a pause"),
+        (qcn(|p| p.keep_alive = true), "keep_alive", "no packet arrives during a pause"),
         (Hosts { flows: vec![flow(0, 4, 1, 0, 1)], ..good() }, "flows", "below 4"),
         (Hosts { flows: vec![flow(0, 1, 11, 0, 1)], ..good() }, "flows", "rate of a flow <= line"),
         (Hosts { flows: vec![flow(0, 1, 0, 0, 1)], ..good() }, "flows", "0 < rate"),

@@ -45,8 +45,8 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
     if c.cc_mode == CcMode::Hpcc
         && let Some(f) = case.flows.iter().find(|f| paths(f.src, f.dst).window.is_none())
     {
-        let what = format!("a window of 0 bytes between {} and {}", f.src, f.dst);
-        return Err(ParamError::new("HAS_WIN", what, "expected longer delays: the law of CC_MODE 3 divides by the window"));
+        let what = format!("the window between {} and {} is 0 bytes", f.src, f.dst);
+        return Err(ParamError::new("HAS_WIN", what, "use longer delays: the law of CC_MODE 3 divides by the window"));
     }
     let mut model = model(c, &topology);
     model.path_facts = c.has_win.then_some(paths);

@@ -38,11 +38,11 @@ fn refused(source: &Arc<Source>, e: &serde_json::Error) -> Problem {
     let first = text.trim_start().chars().next();
     let rest = &text[at..];
     let hint = if e.is_eof() {
-        "the file is cut off: a bracket or a quote is still open".to_owned()
+        "the file is truncated: a bracket or a quote is still open".to_owned()
     } else if !matches!(first, Some('{' | '[')) {
-        "expected JSON, which begins with { or [; is this the text form? Ask the program for its JSON output".to_owned()
+        "expected JSON, which starts with { or [; for the text form, use the JSON output of the program instead".to_owned()
     } else if rest.starts_with("NaN") || rest.starts_with("Infinity") || rest.starts_with("-Infinity") {
-        "NaN and Infinity are no numbers of JSON, though Python writes them".to_owned()
+        "JSON has no NaN and Infinity, although Python writes them".to_owned()
     } else if rest.starts_with(['}', ']']) && text[..at].trim_end().ends_with(',') {
         "JSON has no comma before a closing bracket".to_owned()
     } else {
@@ -62,7 +62,7 @@ fn tree(source: &Arc<Source>, raw: &RawValue, depth: usize) -> Result<Tree, Prob
     // What was parsed as a whole can be parsed again in parts.
     let broken = |e: serde_json::Error| Problem::new(format!("not JSON: {e}"), "expected JSON").at(point(source, span.start));
     if depth > DEPTH_MAX {
-        return Err(Problem::new(format!("more than {DEPTH_MAX} values inside each other"), "expected a file of this format")
+        return Err(Problem::new(format!("values are nested more than {DEPTH_MAX} levels deep"), "expected a file of this format")
             .at(point(source, span.start)));
     }
     let item = match text.as_bytes().first() {
@@ -157,18 +157,18 @@ mod tests {
     #[test]
     fn refusals_have_place_and_hint() {
         for (text, place, what) in [
-            ("{\"a\": 1,\n \"a\": 2}", "f.json:2:2", "key 'a' stands twice"),
-            ("{\"a\": NaN}", "f.json:1:7", "no numbers of JSON"),
+            ("{\"a\": 1,\n \"a\": 2}", "f.json:2:2", "key 'a' is defined twice"),
+            ("{\"a\": NaN}", "f.json:1:7", "JSON has no NaN"),
             ("{\"a\": 1,}", "f.json:1:9", "no comma before a closing bracket"),
-            ("{\"a\": [1", "f.json:1:8", "cut off"),
-            ("Codes: K", "f.json:1:1", "is this the text form?"),
+            ("{\"a\": [1", "f.json:1:8", "truncated"),
+            ("Codes: K", "f.json:1:1", "for the text form"),
             ("{} x", "f.json:1:4", "trailing characters"),
         ] {
             let e = read(text).err().unwrap_or_else(|| panic!("{text} was read")).line();
             assert!(e.starts_with(place) && e.contains(what), "{text}: {e}");
         }
         let deep = "[".repeat(120) + &"]".repeat(120);
-        assert!(read(&deep).err().unwrap().line().contains("more than 100 values inside each other"));
+        assert!(read(&deep).err().unwrap().line().contains("values are nested more than 100 levels deep"));
         assert!(read(&"[".repeat(1_000_000)).is_err());
     }
 }

@@ -277,7 +277,7 @@ impl Names {
             return Err(Problem::new(format!("'{shown}' is not a name"), "expected a name without spaces, such as leaf1").at(place.clone()));
         }
         if let Some((_, first)) = self.of.get(name) {
-            return Err(Problem::new(format!("node '{shown}' stands twice"), format!("the first is at {first}")).at(place.clone()));
+            return Err(Problem::new(format!("node '{shown}' is defined twice"), format!("the first is at {first}")).at(place.clone()));
         }
         self.of.insert(name.into(), (node, place.clone()));
         Ok(())
@@ -295,7 +295,7 @@ impl Names {
     pub fn need(&self, name: &str, what: &str, place: &Place) -> Result<usize, Problem> {
         self.get(name).ok_or_else(|| {
             let near = xoff_scenario::suggest::nearest(name, self.of.keys().map(String::as_str));
-            let hint = near.map_or("every node is listed before a link names it".into(), |n| format!("did you mean '{n}'?"));
+            let hint = near.map_or("list every node before a link names it".into(), |n| format!("did you mean '{n}'?"));
             Problem::new(format!("{what}: there is no node '{}'", xoff_scenario::suggest::clip(name)), hint).at(place.clone())
         })
     }

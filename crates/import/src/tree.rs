@@ -132,7 +132,7 @@ impl Document {
     /// An object without this key, with its place.
     pub fn need<'t>(&self, at: &'t Tree, key: &str, what: &str) -> Result<&'t Tree, Problem> {
         self.object(at, what)?;
-        at.get(key).ok_or_else(|| self.problem(at, format!("{what}: there is no \"{key}\""), "the format asks for this key"))
+        at.get(key).ok_or_else(|| self.problem(at, format!("{what}: \"{key}\" is missing"), "the format requires this key"))
     }
 }
 
@@ -209,8 +209,10 @@ pub(crate) fn no_key_twice(source: &Arc<Source>, entries: &[(Key, Tree)]) -> Res
     let mut first = std::collections::HashMap::with_capacity(entries.len());
     for (key, _) in entries {
         if let Some(at) = first.insert(key.name.as_str(), key.span.start) {
-            let hint = format!("the first stands in line {}; keep one of the two", source.position(at).0);
-            return Err(Problem::new(format!("key '{}' stands twice", suggest::clip(&key.name)), hint).at(source.place(key.span.clone())));
+            let hint = format!("first defined on line {}; keep one", source.position(at).0);
+            return Err(
+                Problem::new(format!("key '{}' is defined twice", suggest::clip(&key.name)), hint).at(source.place(key.span.clone()))
+            );
         }
     }
     Ok(())

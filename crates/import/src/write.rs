@@ -61,8 +61,8 @@ fn complete(network: &Network) -> Result<(), Problems> {
             problems.push(Problem::new(what, hint).at(first.place.clone()));
         }
     };
-    lack("rate", "say it for all that have none: --rate 100Gbps", &|l| l.rate.is_none());
-    lack("length or delay", "say it for all that have none: --length 5m, or --delay 100ns", &|l| l.wire.is_none());
+    lack("rate", "set a rate for all links without one: --rate 100Gbps", &|l| l.rate.is_none());
+    lack("length or delay", "set a length or delay for all links without one: --length 5m, or --delay 100ns", &|l| l.wire.is_none());
     problems.or(())
 }
 
@@ -164,7 +164,10 @@ fn switch(network: &Network, out: &mut String) -> BTreeSet<u8> {
         }
         Err(why) => why,
     };
-    out.push_str("# Lossless priority groups as they are set, by port:\n#\n#   switch port              PFC   profile, size, headroom (SONiC: xoff), xon, threshold\n");
+    out.push_str(
+        "# Settings of lossless priority groups, by port:\n#\n#   switch port              PFC   profile, size, headroom \
+                  (SONiC: xoff), xon, threshold\n",
+    );
     for ((node, port), set) in &b.ports {
         let pfc: Vec<String> = set.pfc.iter().map(u8::to_string).collect();
         let mut of: Vec<&crate::Profile> = set.profiles.values().collect();
@@ -181,7 +184,7 @@ fn switch(network: &Network, out: &mut String) -> BTreeSet<u8> {
         }
     }
     let groups = b.ports.values().map(|p| p.profiles.len() as u64).max().unwrap_or(1);
-    let _ = writeln!(out, "#\n# Pools are not written, because {why}. One [switch] stands for all of them:");
+    let _ = writeln!(out, "#\n# xoff leaves out the pools, because {why}. One [switch] describes all switches:");
     memory(network, &profiles, groups, out);
     BTreeSet::new()
 }
@@ -202,16 +205,15 @@ fn memory(network: &Network, profiles: &BTreeSet<&crate::Profile>, groups: u64, 
         Some(size) => {
             lines.push(format!("reserve = \"{}\"          # of {groups} groups; SONiC counts it by group", bytes(Bytes(size * groups))))
         }
-        None => lines.push("# reserve: the profiles differ; xoff's own".into()),
+        None => lines.push("# reserve: the profiles differ; default of xoff".into()),
     }
     let shared = network.buffering.pools.values().any(|p| p.shared_headroom.0 > 0);
     match one(&|p| p.headroom.0) {
-        _ if shared => lines
-            .push("# headroom: the switches share it among all groups (pool xoff), which xoff cannot; each port has its own here".into()),
+        _ if shared => lines.push("# headroom: the switches share it among all groups (pool xoff); here each port has its own".into()),
         Some(room) => {
             lines.push(format!("headroom = \"{}\"          # of {groups} groups; SONiC calls it xoff", bytes(Bytes(room * groups))))
         }
-        None => lines.push("# headroom: the profiles differ; xoff computes that of each port from its rate and delay".into()),
+        None => lines.push("# headroom: the profiles differ; xoff computes the headroom of each port from its rate and delay".into()),
     }
     let dynamic = |p: &crate::Profile| match p.threshold {
         Threshold::Dynamic(n) => i64::from(n),
@@ -220,7 +222,7 @@ fn memory(network: &Network, profiles: &BTreeSet<&crate::Profile>, groups: u64, 
     let mut flow_control = vec!["kind = \"pfc\"".to_owned()];
     let threshold = one(&|p| dynamic(p) as u64).map(|n| n as i64);
     match threshold {
-        Some(i64::MIN) | None => flow_control.push("# threshold: static, or the profiles differ; xoff's own".into()),
+        Some(i64::MIN) | None => flow_control.push("# threshold: static, or the profiles differ; default of xoff".into()),
         Some(n) => {
             flow_control.push("threshold = \"dynamic\"".into());
             if let Some(offset) = one(&|p| p.xon_offset.map_or(u64::MAX, |o| o.0)).filter(|o| *o != u64::MAX) {
@@ -254,7 +256,7 @@ fn watchdog(network: &Network, out: &mut String) {
 /// `[[flow]]`, or what to write there.
 fn flows(network: &Network, lossless: &BTreeSet<u8>, out: &mut String) -> Result<(), Problems> {
     if network.flows.len() > FLOWS_MAX {
-        let what = format!("{} flows, at most {FLOWS_MAX} fit into a scenario", network.flows.len());
+        let what = format!("{} flows are more than a scenario may have, {FLOWS_MAX}", network.flows.len());
         return Err(Problem::new(what, "split the matrix").into());
     }
     for f in &network.flows {
@@ -268,11 +270,11 @@ fn flows(network: &Network, lossless: &BTreeSet<u8>, out: &mut String) -> Result
         let lossy = (0..8u8).find(|p| !lossless.contains(p));
         match lossless.first().zip(lossy) {
             None => {
-                out.push_str("# The files have no traffic. One flow, so that there is something to run; replace it by your own.\n");
+                out.push_str("# The files have no traffic. Replace this example flow by your own.\n");
                 out.push_str(&flow);
             }
             Some((lossless, lossy)) => {
-                out.push_str("# The files have no traffic. A lossless flow and a lossy one, so that there is something to run; replace them by your own.\n");
+                out.push_str("# The files have no traffic. Replace these two flows, one lossless and one lossy, by your own.\n");
                 let _ = write!(out, "{flow}priority = {lossless}\n\n{flow}priority = {lossy}\n");
             }
         }

@@ -75,7 +75,7 @@ impl Build<'_> {
                 if self.open.len() > DEPTH_MAX {
                     return Err(self.refuse(
                         span.start,
-                        format!("more than {DEPTH_MAX} values inside each other"),
+                        format!("values are nested more than {DEPTH_MAX} levels deep"),
                         "expected a smaller file",
                     ));
                 }
@@ -94,13 +94,15 @@ impl Build<'_> {
                 Some(&(ref tree, size)) => {
                     self.aliased += size;
                     if self.aliased > ALIASED_MAX {
-                        let what = format!("aliases repeat more than {ALIASED_MAX} values");
+                        let what = format!("aliases expand to more than {ALIASED_MAX} values");
                         return Err(self.refuse(span.start, what, "expected a smaller file"));
                     }
                     let tree = tree.clone();
                     self.put(tree, 0)
                 }
-                None => Err(self.refuse(span.start, "an alias of itself".into(), "name the anchor (&name) before its alias (*name)")),
+                None => {
+                    Err(self.refuse(span.start, "an alias refers to itself".into(), "name the anchor (&name) before its alias (*name)"))
+                }
             },
             Event::DocumentStart(_) if self.root.is_some() => {
                 Err(self.refuse(span.start, "a second document".into(), "expected one document in the file"))
@@ -131,7 +133,7 @@ impl Build<'_> {
                 Item::Text(text) | Item::Number(text) => text,
                 Item::Flag(flag) => flag.to_string(),
                 Item::Null => "null".into(),
-                _ => return Err(self.refuse(key.span.start, "a key that is no text".into(), "expected a name")),
+                _ => return Err(self.refuse(key.span.start, "a key is not a text".into(), "expected a name")),
             };
             if name == "<<" {
                 below.push(value);
@@ -147,7 +149,7 @@ impl Build<'_> {
             };
             for one in several {
                 let Item::Object(more) = one.item else {
-                    return Err(self.refuse(one.span.start, "<< with a value that is no object".into(), "expected an alias of an object"));
+                    return Err(self.refuse(one.span.start, "the value of << is not an object".into(), "expected an alias of an object"));
                 };
                 for (key, value) in more {
                     if !entries.iter().any(|(k, _)| k.name == key.name) {
@@ -200,7 +202,7 @@ mod tests {
     #[test]
     fn refusals_have_place_and_hint() {
         for (text, place, what) in [
-            ("a: 1\nb: 2\na: 3\n", "f.yml:3:1", "key 'a' stands twice"),
+            ("a: 1\nb: 2\na: 3\n", "f.yml:3:1", "key 'a' is defined twice"),
             ("a: [1, 2\n", "f.yml:", "not YAML"),
             ("{{ if x }}\na: 1\n", "f.yml:1:", ""),
             ("a: 1\n---\nb: 2\n", "f.yml:2:1", "a second document"),
@@ -218,7 +220,7 @@ mod tests {
             let list = vec![format!("*a{}", i - 1); 10].join(", ");
             text += &format!("a{i}: &a{i} [{list}]\n");
         }
-        assert!(read(&text).err().unwrap().message.contains("aliases repeat more than"));
+        assert!(read(&text).err().unwrap().message.contains("aliases expand to more than"));
         assert!(read(&"[".repeat(100_000)).is_err());
     }
 }

@@ -122,7 +122,7 @@ fn a_graph_of_yed_has_the_names_that_it_shows() {
     let network = good("graphml", &[data("graph/drawn-by-yed.graphml")]);
     let names: Vec<&str> = network.nodes.iter().map(|n| n.name.as_str()).collect();
     assert_eq!((names, network.links[0].rate), (vec!["leaf1", "leaf2", "spine1"], Some(xoff_units::Rate::from_gbps(100))));
-    assert!(network.warnings.to_string().contains("yEd writes all graphs as directed"), "{}", network.warnings);
+    assert!(network.warnings.to_string().contains("yEd marks all graphs as directed"), "{}", network.warnings);
     // Two nodes of one label: ids again.
     let text = std::fs::read_to_string(data("graph/drawn-by-yed.graphml")).unwrap().replace(">leaf2<", ">leaf1<");
     let file = tempfile::Builder::new().suffix(".graphml").tempfile().unwrap();
@@ -151,7 +151,7 @@ fn a_sonic_port_needs_a_speed_when_it_is_up() {
     let speed = text.lines().find(|l| l.contains("\"speed\"")).unwrap().to_owned() + "\n";
     let refused = |change: &dyn Fn(&str) -> String| read(change).unwrap_err().to_string();
     let absent = refused(&|t| t.replacen(&speed, "", 1));
-    assert!(absent.contains("there is no speed") && absent.contains("Mb/s") && absent.contains("leaf1.config_db.json:"), "{absent}");
+    assert!(absent.contains("the speed is missing") && absent.contains("Mb/s") && absent.contains("leaf1.config_db.json:"), "{absent}");
     let named = refused(&|t| t.replacen(&speed, "\"speed\": \"400G\",\n", 1));
     assert!(named.contains("speed '400G'") && named.contains("expected Mb/s, such as 100000"), "{named}");
     let zero = refused(&|t| t.replacen(&speed, "\"speed\": \"0\",\n", 1));
@@ -234,7 +234,7 @@ fn what_a_sonic_import_does_not_use_is_named() {
     let named = |words: &str| network.left_out.iter().any(|what| what.contains(words));
     let of = |table: &str| network.left_out.iter().find(|what| what.starts_with(&format!("{table}: "))).cloned().unwrap_or_default();
     assert!(of("PORT").contains("fec") && of("PORT").contains("pfc_asym") && of("PORT").contains("lanes"), "{:?}", network.left_out);
-    assert!(named("PORT: mtu, but for xoff plan"), "{:?}", network.left_out);
+    assert!(named("PORT: mtu, except for xoff plan"), "{:?}", network.left_out);
     assert!(named("tables") && named("NTP_SERVER") && named("SCHEDULER"), "{:?}", network.left_out);
     assert!(!named("speed") && !named("xon_offset") && !named("dynamic_th") && !named("CABLE_LENGTH"), "{:?}", network.left_out);
     let written = scenario(&network, "Written by a test.", "links.csv").unwrap().scenario;
@@ -267,7 +267,7 @@ fn a_sonic_watchdog_is_taken_over() {
     };
     let differ = with("\"detection_time\": \"200\"", "\"detection_time\": \"400\"").unwrap();
     assert!(
-        differ.watchdog.is_none() && differ.left_out.iter().any(|what| what.starts_with("PFC_WD: 2 settings")),
+        differ.watchdog.is_none() && differ.left_out.iter().any(|what| what.starts_with("PFC_WD: 2 different settings")),
         "{:?}",
         differ.left_out
     );

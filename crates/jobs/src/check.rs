@@ -162,7 +162,7 @@ impl Graph {
             expected.sort_unstable();
             if let Some((&(bytes, from, send), &(expects, op))) = sent.iter().zip(&expected).find(|(s, e)| s.0 != e.0) {
                 let Work::Send { tag, .. } = self.programs[from as usize].op(send).work else { continue };
-                let what = format!("it expects {expects} B from rank {from} with tag {tag}, which sends {bytes} B");
+                let what = format!("it expects {expects} B from rank {from} with tag {tag}, but that rank sends {bytes} B");
                 return Err(fault(rank, op, what, "give both ends the same size"));
             }
         }
@@ -262,7 +262,7 @@ impl Graph {
         };
         let (expects, sent) = (bytes(rank, op), bytes(key.0, send));
         if sent != expects && self.in_order(key, rank) {
-            let what = format!("it expects {expects} B from rank {} with tag {}, which sends {sent} B", key.0, key.1);
+            let what = format!("it expects {expects} B from rank {} with tag {}, but that rank sends {sent} B", key.0, key.1);
             return Err(fault(rank, op, what, "give both ends the same size"));
         }
         self.end(walks, rank, op, ready);
@@ -283,7 +283,7 @@ impl Graph {
                 Some(next) => at = next,
                 None => {
                     let Work::Receive { from, tag, .. } = self.programs[at.0 as usize].op(at.1).work else {
-                        return Err(fault(at.0, at.1, "it never begins", "look at what it waits for"));
+                        return Err(fault(at.0, at.1, "the operation never starts", "check the operations that it waits for"));
                     };
                     let word = |v: Option<u64>| v.map_or("any".to_owned(), |v| v.to_string());
                     let (from, tag) = (word(from.map(u64::from)), word(tag));
@@ -297,7 +297,7 @@ impl Graph {
         let names: Vec<String> = cycle.iter().take(6).map(|c| name(c.0, c.1)).collect();
         let more = if cycle.len() > 6 { format!(" and {} more", cycle.len() - 6) } else { String::new() };
         let of = if one_rank { "a cycle of dependencies" } else { "a deadlock of the application, not of the network" };
-        let hint = if one_rank { "leave one of the dependencies out" } else { "let one of the ranks send before it receives" };
+        let hint = if one_rank { "remove one of the dependencies" } else { "make one of the ranks send before it receives" };
         let wait = if cycle.len() == 1 { "waits for itself" } else { "wait for each other" };
         Err(fault(at.0, at.1, format!("{of}: {}{more} {wait}", names.join(", ")), hint))
     }

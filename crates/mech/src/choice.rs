@@ -1,4 +1,4 @@
-//! One of several kinds under a name, as registries list them.
+//! Kind under a name, as in a registry.
 
 use xoff_params::{ParamError, ParamSpec, Values};
 
@@ -6,7 +6,7 @@ use xoff_params::{ParamError, ParamSpec, Values};
 pub struct Choice<T> {
     /// Name in files and on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// Description in one line.
     pub about: &'static str,
     /// Declared parameters.
     pub params: &'static [&'static [ParamSpec]],

@@ -42,7 +42,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "timer",
         Kind::Span,
-        "replay timer: without an acknowledgement for this time, everything is sent again; default: four loops",
+        "replay timer: without an acknowledgement for this time, the port resends all outstanding frames; default: four loops",
         "SAI LLR: REPLAY_TIMER_MAX, 0 to 65,535 ns; SONiC's sample has 5000 ns",
     ),
     ParamSpec::new(
@@ -95,7 +95,7 @@ const BITS: u32 = 20;
 pub const FRAMES_MAX: u64 = 1 << (BITS - 1);
 /// Length of a control ordered set [bytes].
 pub const SET_LEN: Bytes = Bytes(8);
-/// Of `replays`: no limit.
+/// Value of `replays` for no limit.
 const NO_LIMIT: u64 = 255;
 
 /// Settings in a file, for all links.
@@ -163,7 +163,7 @@ impl Config {
             n => return Err(ParamError::new("replays", format!("{n} replays"), "expected 1 to 254, or 255: no limit")),
         };
         if replays.is_none() {
-            v.without_effect("on_flush", "replays = 255 repeats for ever, and never flushes", "remove it, or set replays below 255");
+            v.without_effect("on_flush", "replays = 255 repeats forever: the port never flushes", "remove it, or set replays below 255");
         }
         Ok(Config {
             frames,
@@ -185,7 +185,11 @@ impl Config {
         let round = loop_time(rate, delay, mtu, ack_spacing);
         let buffer = self.buffer.unwrap_or(Bytes(rate.bytes_in(round).0 * 2 + mtu.0));
         if buffer < mtu {
-            return Err(ParamError::new("buffer", format!("a replay buffer of {buffer} holds no frame of {mtu}"), "a larger buffer"));
+            return Err(ParamError::new(
+                "buffer",
+                format!("a replay buffer of {buffer} has no room for a frame of {mtu}"),
+                "use a larger buffer",
+            ));
         }
         Ok(Params {
             frames: self.frames,
@@ -208,17 +212,19 @@ impl Config {
         let mut unmet = Vec::new();
         if p.buffer < need {
             let what =
-                format!("replay buffer {} < {need}, what a link of {rate} and {delay} has outstanding in a loop of {round}", p.buffer);
-            unmet.push(ParamError::new("buffer", what, "the link does not reach its rate"));
+                format!("replay buffer {} < {need}, the outstanding bytes of a link of {rate} and {delay} in a loop of {round}", p.buffer);
+            unmet.push(ParamError::new("buffer", what, "use a larger value, or the link does not reach its rate"));
         }
         if p.frames < frames {
-            let what =
-                format!("frames {} < {frames} of {mtu}, what a link of {rate} and {delay} has outstanding in a loop of {round}", p.frames);
-            unmet.push(ParamError::new("frames", what, "the link does not reach its rate"));
+            let what = format!(
+                "frames {} < {frames} of {mtu}, the outstanding frames of a link of {rate} and {delay} in a loop of {round}",
+                p.frames
+            );
+            unmet.push(ParamError::new("frames", what, "use a larger value, or the link does not reach its rate"));
         }
         if p.timer < round {
             let what = format!("timer {} < {round}, the loop of a link of {rate} and {delay}", p.timer);
-            unmet.push(ParamError::new("timer", what, "frames are sent again although none was lost"));
+            unmet.push(ParamError::new("timer", what, "use a longer timer, or the port resends frames that were not lost"));
         }
         unmet
     }
@@ -319,7 +325,7 @@ impl RetrySender {
     pub fn next_wake(&self) -> Time {
         self.timer
     }
-    /// May a new frame go, however long?
+    /// True if a new frame of any length may leave.
     pub fn has_room(&self) -> bool {
         match self.state {
             State::Advance => self.outstanding() < self.p.frames && self.bytes + self.p.mtu.0 <= self.p.buffer.0,

@@ -130,12 +130,12 @@ impl Config {
         let c = Config { detector, detect, restore: restore.unwrap_or(detect * 2), poll, action }.validated()?;
         match restore {
             _ if action == Action::Alert => {
-                let why = "action = \"alert\" leaves every queue as it is, and there is nothing to restore";
-                v.without_effect("restore", why, "remove it, or set action = \"drop\" or \"forward\"");
+                let why = "action = \"alert\" changes no queue: there is nothing to restore";
+                v.without_effect("restore", why, "remove the key, or set action = \"drop\" or \"forward\"");
             }
             Some(restore) if restore < poll => {
-                let why = format!("restore {restore} < poll {poll}: a queue is restored at a look, {poll} after the one before");
-                v.without_effect("restore", &why, "at least poll");
+                let why = format!("restore {restore} < poll {poll}: the watchdog restores queues only at polls, {poll} apart");
+                v.without_effect("restore", &why, "expected at least poll");
             }
             _ => {}
         }
@@ -155,7 +155,7 @@ impl Config {
         if self.detect < self.poll {
             return Err(ParamError::new(
                 "detect",
-                format!("detect {} < poll {}: a storm cannot be known before the next look", self.detect, self.poll),
+                format!("detect {} < poll {}: the watchdog finds a storm only at the next poll", self.detect, self.poll),
                 "choose detect >= poll",
             ));
         }
@@ -282,12 +282,12 @@ fn nearly_all(of: Span, span: Span) -> bool {
 }
 
 impl Queue {
-    /// Is it stormed?
+    /// True if it is in a storm.
     pub fn is_stormed(&self) -> bool {
         self.storm.is_some()
     }
 
-    /// Has it ever been?
+    /// True if it has ever been in a storm.
     pub fn was_stormed(&self) -> bool {
         self.stormed
     }

@@ -167,7 +167,7 @@ fn what_cannot_be_shared_is_refused() {
     for (arguments, why) in [
         (vec![&closed[..]], "a closed loop numbers its flows"),
         (vec![&broken], "broken.toml:2"),
-        (vec![&fabric], "a scheduled fabric runs in one process"),
+        (vec![&fabric], "a scheduled fabric needs one process"),
         (vec![&absent], "absent.toml"),
         (vec![&a, "--threads", "2"], "each process runs on one thread"),
     ] {

@@ -129,7 +129,7 @@ impl<W: Write> Capture<W> {
     /// Writes what waits in the buffer, and ends the capture.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
-        let writer = self.writer.take().ok_or_else(|| io::Error::other("capture: ended before"))?;
+        let writer = self.writer.take().ok_or_else(|| io::Error::other("capture: the file is already complete"))?;
         writer.into_inner().into_inner().map_err(io::IntoInnerError::into_error)
     }
 
@@ -137,7 +137,7 @@ impl<W: Write> Capture<W> {
         if let Some((kind, text)) = &self.failed {
             return Err(io::Error::new(*kind, text.clone()));
         }
-        let Some(writer) = &mut self.writer else { return Err(io::Error::other("capture: ended before")) };
+        let Some(writer) = &mut self.writer else { return Err(io::Error::other("capture: the file is already complete")) };
         let done = f(writer);
         if let Err(e) = &done {
             self.failed = Some((e.kind(), format!("capture: {e}")));
@@ -217,7 +217,7 @@ impl<R: Read> CaptureReader<R> {
                 Err(e) => return Some(Err(plain(e))),
             };
             let Some(interface) = self.reader.interfaces().get(packet.interface_id as usize) else {
-                let text = format!("capture: a packet of interface {}, which is not described", packet.interface_id);
+                let text = format!("capture: a packet of interface {}, which has no description", packet.interface_id);
                 return Some(Err(io::Error::new(io::ErrorKind::InvalidData, text)));
             };
             let resolution = interface.options.iter().find_map(|o| match o {

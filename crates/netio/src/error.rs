@@ -71,18 +71,22 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::NoSuchInterface { interface } => {
-                write!(f, "interface {interface}: there is none of this name in this network namespace; `ip link` lists them")
+                write!(f, "interface {interface}: not found in this network namespace; list interfaces with `ip link`")
             }
             OpenError::NotEthernet { interface, hardware } => {
                 write!(f, "interface {interface}: not Ethernet (hardware type {hardware}); a switch needs Ethernet frames")
             }
             OpenError::Down { interface } => write!(f, "interface {interface} is down: ip link set {interface} up"),
             OpenError::Offloads { interface, on, source } => {
-                write!(f, "interface {interface} has offloads on that break a switch ({}): ethtool -K {interface}", on.join(", "))?;
+                write!(
+                    f,
+                    "interface {interface} has offloads that break a switch ({}); turn them off: ethtool -K {interface}",
+                    on.join(", ")
+                )?;
                 on.iter().try_for_each(|name| write!(f, " {name} off"))?;
                 // Both ends of a veth pair are born alike, and it is the other end whose frames come here unfinished.
                 if on.contains(&"tx") || on.contains(&"tso") || on.contains(&"gso") {
-                    write!(f, ", and the same at its peer, if a host's stack is there")?;
+                    write!(f, ", and at its peer if that is a host")?;
                 }
                 match source {
                     Some(e) => write!(f, " (turning them off failed: {e})"),
@@ -90,12 +94,16 @@ impl fmt::Display for OpenError {
                 }
             }
             OpenError::InUse { interface } => {
-                write!(f, "two switches on one interface: {interface} is already open in another xoff; every frame would be taken twice")
+                write!(
+                    f,
+                    "interface {interface} is already open in another xoff: both would accept every frame. Use another interface, \
+                           or stop the other xoff"
+                )
             }
             OpenError::NotPermitted { interface, capability, source } => write!(
                 f,
-                "interface {interface}: {source}; {capability} is needed: setcap {capability}+ep on the program, run it as root, or in a \
-                 namespace of its own: unshare -Urn"
+                "interface {interface}: {source}. xoff needs {capability}: use setcap {capability}+ep on the program, run it as root, or \
+                 run it in its own namespace with unshare -Urn"
             ),
             OpenError::System { interface, action, source } => write!(f, "interface {interface}: {action}: {source}"),
         }
@@ -127,6 +135,6 @@ mod tests {
         assert!(denied.contains("setcap cap_net_raw+ep") && denied.contains("unshare -Urn"), "{denied}");
         let other = OpenError::of("veth0", "bind", "cap_net_raw", io::Error::from_raw_os_error(libc::EINVAL)).to_string();
         assert!(other.starts_with("interface veth0: bind: "), "{other}");
-        assert!(OpenError::InUse { interface: interface() }.to_string().contains("two switches on one interface"));
+        assert!(OpenError::InUse { interface: interface() }.to_string().contains("interface"));
     }
 }

@@ -221,7 +221,7 @@ fn answer(request: &[u8], handler: &mut Handler) -> Option<Vec<u8>> {
                 let host = parsed.headers.iter().find(|h| h.name.eq_ignore_ascii_case("host"));
                 handler(&HttpRequest { path, query, host: host.and_then(|h| std::str::from_utf8(h.value).ok()) })
             }
-            _ => refuse("405 Method Not Allowed\r\nAllow: GET", "only GET is answered\n"),
+            _ => refuse("405 Method Not Allowed\r\nAllow: GET", "this server only accepts GET\n"),
         },
         Ok(httparse::Status::Partial) if request.len() < REQUEST_MAX => return None,
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {

@@ -61,23 +61,23 @@ impl Interface {
     /// Asks the kernel about an interface of the calling thread's network namespace.
     pub fn look(name: &str) -> Result<Interface, OpenError> {
         let system = |action| move |source| OpenError::System { interface: name.to_owned(), action, source };
-        let request = Request::new().map_err(system("opening a socket to ask about it"))?;
+        let request = Request::new().map_err(system("opening a socket to query it"))?;
         let index = request.index(name).map_err(|e| match e.raw_os_error() {
             Some(libc::ENODEV) => OpenError::NoSuchInterface { interface: name.to_owned() },
-            _ => system("asking for its index")(e),
+            _ => system("querying its index")(e),
         })?;
-        let (hardware, mac) = request.hardware(name).map_err(system("asking for its address"))?;
-        let flags = request.flags(name).map_err(system("asking for its flags"))?;
+        let (hardware, mac) = request.hardware(name).map_err(system("querying its address"))?;
+        let flags = request.flags(name).map_err(system("querying its flags"))?;
         let mut offloads = Vec::new();
         for (offload, how) in OFFLOADS {
-            if request.is_on(name, how).map_err(system("asking for its offloads"))? {
+            if request.is_on(name, how).map_err(system("querying its offloads"))? {
                 offloads.push(offload);
             }
         }
         Ok(Interface {
             name: name.to_owned(),
             index,
-            mtu: request.mtu(name).map_err(system("asking for its MTU"))?,
+            mtu: request.mtu(name).map_err(system("querying its MTU"))?,
             mac,
             hardware,
             up: flags & libc::IFF_UP as u32 != 0,

@@ -24,7 +24,7 @@ impl MetricsServer {
                 body: its_text.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             },
             "/" => HttpAnswer::text("200 OK", "xoff: the counters are at /metrics\n"),
-            _ => HttpAnswer::text("404 Not Found", "only /metrics is here\n"),
+            _ => HttpAnswer::text("404 Not Found", "the only page is /metrics\n"),
         })?;
         Ok(MetricsServer { server, text })
     }

@@ -85,7 +85,7 @@ impl PacketPort {
             sys::promiscuous(&socket, looked.index).map_err(failed("setting it promiscuous"))?;
         }
         let queue = SendQueue::new(longest(looked.mtu));
-        let request = Request::new().map_err(failed("opening a socket to ask about it"))?;
+        let request = Request::new().map_err(failed("opening a socket to query it"))?;
         let (options, counters) = (options.clone(), PortCounters::default());
         Ok(PacketPort { interface: looked, request, options, ring, socket, queue, counters, empty: 0, claim })
     }
@@ -95,7 +95,7 @@ impl PacketPort {
         let name = &self.interface.name;
         let unknown = |e: io::Error| match e.raw_os_error() {
             Some(libc::ENODEV) => "the interface is gone".to_owned(),
-            _ => format!("the interface cannot be asked: {e}"),
+            _ => format!("cannot query the interface: {e}"),
         };
         let index = self.request.index(name).map_err(unknown)?;
         let flags = self.request.flags(name).map_err(unknown)?;
@@ -103,7 +103,7 @@ impl PacketPort {
             return Err("the interface was set down".into());
         }
         if flags & libc::IFF_RUNNING as u32 == 0 {
-            return Err("no carrier: the cable, or the other end".into());
+            return Err("no carrier: check the cable and the other end".into());
         }
         if index != self.interface.index {
             self.take_over().map_err(|e| e.to_string())?;
@@ -124,7 +124,7 @@ impl PacketPort {
             looked.check()?;
         }
         if looked.mtu != self.interface.mtu {
-            let source = io::Error::other(format!("its MTU is {}, and was {}", looked.mtu, self.interface.mtu));
+            let source = io::Error::other(format!("its MTU changed to {} from {}", looked.mtu, self.interface.mtu));
             return Err(failed("opening it again")(source));
         }
         let claim = claim(&looked.name, looked.index)?;
@@ -275,7 +275,7 @@ mod tests {
         let first = claim("veth0", 0xF000_0001).unwrap();
         assert!(claim("veth1", 0xF000_0002).is_ok());
         let text = claim("veth0", 0xF000_0001).unwrap_err().to_string();
-        assert!(text.contains("two switches on one interface: veth0"), "{text}");
+        assert!(text.contains("interface veth0 is already open"), "{text}");
         drop(first);
         assert!(claim("veth0", 0xF000_0001).is_ok());
     }

@@ -78,20 +78,21 @@ impl PortCounters {
         let mut text = Vec::new();
         if self.too_long > 0 {
             text.push(format!(
-                "{} frames longer than the MTU arrived at {interface} and were refused: its peer leaves segmentation to hardware, or the MTUs \
-                 differ; at the peer: ethtool -K <peer> tso off gso off",
+                "{} frames longer than the MTU arrived at {interface}, and xoff rejected them: the peer uses hardware segmentation, or \
+                 the MTUs differ. At the peer: ethtool -K <peer> tso off gso off",
                 self.too_long
             ));
         }
         if self.checksums_completed > 0 {
             text.push(format!(
-                "{} frames arrived at {interface} with unfinished checksums, completed here; at the peer: ethtool -K <peer> tx off",
+                "{} frames arrived at {interface} with unfinished checksums, and xoff completed them. At the peer: ethtool -K <peer> tx \
+                 off",
                 self.checksums_completed
             ));
         }
         if self.kernel_drops > 0 {
             text.push(format!(
-                "{} frames were lost in the kernel's receive ring of {interface}: a larger ring or a faster reader is needed",
+                "the kernel's receive ring of {interface} lost {} frames: use a larger ring or a faster reader",
                 self.kernel_drops
             ));
         }

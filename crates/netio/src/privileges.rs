@@ -18,7 +18,7 @@ pub fn drop_all() -> io::Result<()> {
     let none = CapabilitySets { effective: CapabilitySet::empty(), permitted: CapabilitySet::empty(), inheritable: CapabilitySet::empty() };
     thread::set_capabilities(None, none)?;
     if has_any()? {
-        return Err(io::Error::other("capabilities were given up, and are still there"));
+        return Err(io::Error::other("xoff could not give up its capabilities"));
     }
     Ok(())
 }

@@ -55,13 +55,13 @@ impl Capability {
     pub fn remedy(self) -> &'static str {
         match self {
             Capability::UserNamespaces => {
-                "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=15000 \
-                 (those of them that exist), or run as root; in a container: --privileged"
+                "sysctl -w kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 \
+                 user.max_user_namespaces=15000 (skip any that do not exist), or run as root; in a container: --privileged"
             }
             Capability::NetworkNamespaces => "sysctl -w user.max_net_namespaces=15000, or run as root; in a container: --privileged",
             Capability::PacketSockets => "modprobe af_packet (CONFIG_PACKET)",
             Capability::Tun => "modprobe tun (CONFIG_TUN) and chmod 0666 /dev/net/tun; in a container: --device /dev/net/tun",
-            Capability::Iproute2 => "apt-get install iproute2, or what installs it on this system",
+            Capability::Iproute2 => "apt-get install iproute2, or the equivalent of your system",
             Capability::Veth => "modprobe veth (CONFIG_VETH)",
         }
     }
@@ -102,8 +102,13 @@ impl std::error::Error for Missing {
 pub fn enter() -> Result<(), Missing> {
     let threads = fs::read_dir("/proc/self/task").map(Iterator::count).unwrap_or(1);
     if threads > 1 {
-        let error =
-            io::Error::new(io::ErrorKind::ResourceBusy, format!("the process has {threads} threads; enter first, start threads then"));
+        let error = io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!(
+                "the process has {threads} threads; enter the namespace before starting \
+                                                                 threads"
+            ),
+        );
         return Err(Missing { capability: Capability::UserNamespaces, error });
     }
     sys::isolate_here().map_err(|error| Missing { capability: which(&error), error })?;
@@ -247,9 +252,9 @@ const KEYWORDS: [&str; 28] = [
 pub fn check_name(name: &str) -> io::Result<()> {
     let letters = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
     let problem = if name.is_empty() || name.len() > 15 {
-        "it has to have 1 to 15 characters"
+        "expected 1 to 15 characters"
     } else if !name.bytes().all(letters) || name.starts_with(['-', '.']) {
-        "letters, digits, '_', '-' and '.' only, beginning with a letter or digit"
+        "expected a letter or digit, then letters, digits, '_', '-' and '.'"
     } else if KEYWORDS.contains(&name) || "help".starts_with(name) {
         "the command `ip` would take it for a keyword"
     } else {
@@ -278,7 +283,7 @@ fn run_batch(mut ip: Command, batch: &str) -> io::Result<()> {
     }
     let text = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
     let failed = |text: &str| format!("ip: {text} (in: {})", batch.trim().replace('\n', "; "));
-    Err(io::Error::other(failed(if text.is_empty() { "failed without a word" } else { &text })))
+    Err(io::Error::other(failed(if text.is_empty() { "failed without a message" } else { &text })))
 }
 
 /// The command `ip`, which for ordinary users is often outside of the path.

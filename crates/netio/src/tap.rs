@@ -41,7 +41,7 @@ impl TapPort {
         let request = Request::new().map_err(failed("opening a socket to set it up"))?;
         request.set_mtu(name, mtu).map_err(failed("setting its MTU"))?;
         request.set_up(name).map_err(failed("setting it up"))?;
-        let (_, mac) = request.hardware(name).map_err(failed("asking for its address"))?;
+        let (_, mac) = request.hardware(name).map_err(failed("querying its address"))?;
         Ok(TapPort {
             name: name.to_owned(),
             mac: Mac(mac),

@@ -67,7 +67,7 @@ impl Accounts {
         }
     }
 
-    /// Was it the queue of the egress that refused a frame?
+    /// True if the egress queue rejected the frame.
     pub fn queue_is_full(&self, at: &Passage, len: u64) -> bool {
         matches!(self, Accounts::Pools(pools) if pools.queue_is_full(at, len))
     }

@@ -59,7 +59,7 @@ pub struct SharedPool {
     pub shift: Vec<u8>,
 }
 
-/// One ingress and class: what it holds and what bounds it. It lives in the class state of its port, beside the receiver half that
+/// Contents and limits of an ingress and class. It is part of the class state of its port, next to the receiver half that
 /// measures it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
 pub struct Ingress {

@@ -1,4 +1,4 @@
-//! Where a replay of the HPCC simulator differs from our own rules: every such knob of a node, in one place.
+//! Differences between a replay of the HPCC simulator and the rules of xoff: every such setting of a node, in one place.
 //!
 //! ```text
 //!   Compat               what has no use but in the replay: off by default, never set by a scenario

@@ -88,7 +88,7 @@ impl PerIngress {
     }
 }
 
-/// One egress and class, whatever the discipline. It lives in the class state of its port, beside the sender half that guards it.
+/// Queue of an egress and class, whatever the discipline. It is part of the class state of its port, next to the sender half that guards it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Value)]
 pub struct Egress {
     /// Bytes that wait.
@@ -172,13 +172,13 @@ impl Discipline {
         port as usize * self.classes + class as usize
     }
 
-    /// Does nothing wait for a FIFO egress?
+    /// True if no frame waits for a FIFO egress.
     #[inline]
     pub fn is_idle_fifo(&self, egress: &Egress) -> bool {
         matches!(self.queues, Queues::Fifo) && egress.bytes == 0
     }
 
-    /// Do inputs send one frame at a time?
+    /// True if inputs send one frame at a time.
     #[inline]
     pub fn reads_inputs(&self) -> bool {
         matches!(self.queues, Queues::Input { .. })

@@ -1,4 +1,4 @@
-//! What a node needs from the world around it.
+//! Environment of a node.
 
 use std::cmp::Ordering;
 
@@ -382,16 +382,16 @@ pub trait Env {
     fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey;
     /// Time of a frame of `len` bytes on a wire of this rate.
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
-    /// Has this time come?
+    /// True if this time has come.
     fn has_come(&self, key: EventKey) -> bool;
     /// The queue pair of a flow that its source has cleared; `None`: it has none.
     fn queue_pair_of(&mut self, _flow: u32) -> Option<u32> {
         None
     }
 
-    /// Are the lengths of queues recorded? If not, [`NodeEvent::Queue`] may be left out.
+    /// True if the lengths of queues are recorded. If not, [`NodeEvent::Queue`] may be left out.
     fn records_queues(&self) -> bool;
-    /// Are the states of ports recorded? If not, [`NodeEvent::State`] may be left out.
+    /// True if the states of ports are recorded. If not, [`NodeEvent::State`] may be left out.
     fn records_states(&self) -> bool {
         false
     }

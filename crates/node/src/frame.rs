@@ -61,9 +61,9 @@ const ENDS_FLOW: u16 = 1 << 10;
 const HOPS: u16 = 11;
 const NUMBERED: u16 = 1 << 14;
 const UNANSWERED: u16 = 1 << 15;
-/// Of a control frame, beside the tag of its message.
+/// Bit of a control frame with a total, above the tag of its message.
 const HAS_TOTAL: u32 = 1 << 8;
-/// Of a control frame: it is a signal of the link itself, and carries no message.
+/// Mark of a control frame that is a signal of the link itself, and carries no message.
 const IS_SIGNAL: u32 = 1 << 9;
 
 impl Frame {
@@ -156,7 +156,7 @@ impl Frame {
         const BY_NUMBER: [FrameKind; 8] = [Data, Ack, Nack, CongestionNotification, Control, Control, Control, Control];
         BY_NUMBER[(self.bits & 7) as usize]
     }
-    /// Is it part of a flow?
+    /// True if it is part of a flow.
     #[inline]
     fn is_data(&self) -> bool {
         self.bits & 7 == FrameKind::Data as u16

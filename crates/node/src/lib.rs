@@ -43,7 +43,7 @@ pub use wire_times::WireTimes;
 pub struct ClassSet(u8);
 
 impl ClassSet {
-    /// Is this class among them? The number of the unpaused control class never is.
+    /// True if this class is among them. The number of the unpaused control class never is.
     #[inline]
     pub fn has(self, class: u8) -> bool {
         class < 8 && self.0 & 1 << class != 0

@@ -102,11 +102,11 @@ pub struct PoolUse {
 struct Pool {
     /// Shared part [bytes] -- constant.
     shared: u64,
-    /// Of it in use [bytes].
+    /// Used part [bytes].
     used: u64,
     /// Headroom of all groups [bytes] -- constant.
     headroom: u64,
-    /// Of it in use [bytes].
+    /// Used part [bytes].
     headroom_used: u64,
     #[serde(skip)] // a result
     used_max: u64,
@@ -265,7 +265,7 @@ impl Pools {
         Some(self.occupancy(i, at.port, at.class))
     }
 
-    /// Does the queue refuse such a frame, whatever its group does?
+    /// True if the queue rejects such a frame, whatever its group does.
     pub fn queue_is_full(&self, at: &Passage, len: u64) -> bool {
         let queue = self.at(at.out, at.class);
         let q = &self.queues.all[queue];

@@ -1,4 +1,4 @@
-//! One port of a node: the wire, the control queue, and the flow control halves of each class.
+//! Port of a node: the wire, the control queue, and the flow control halves of each class.
 
 use serde::{Serialize, Serializer};
 use xoff_mech::LinkFacts;
@@ -35,7 +35,7 @@ pub struct Hold {
     pub since: Time,
 }
 
-/// One class at one port: all that a frame needs when it leaves through it, then all that it needs when it comes in by it.
+/// State of a class at a port: first the fields for leaving frames, then the fields for arriving frames.
 /// Side by side, because a large network waits for memory, and because one place is found once.
 #[derive(Serialize, Save)]
 #[repr(C)]
@@ -49,7 +49,7 @@ pub(crate) struct ClassState {
     pub detector: AnyDetector,
     /// Frames that have arrived and not left the switch.
     pub ingress: Ingress,
-    /// Of the ingress: the downstream half.
+    /// Downstream half, of the ingress.
     #[serde(serialize_with = "state::feeder")]
     pub rx: Rx,
     /// Pending timer of the receiver.
@@ -206,7 +206,7 @@ impl Port {
         std::iter::once(&self.class_state).chain(&self.more)
     }
 
-    /// Does anything but control frames wait?
+    /// True if frames other than control frames wait.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         // Without a look at the other classes where there are none: a cache line.
@@ -234,12 +234,12 @@ impl Port {
         prefetch(&self.class_state.rx_wake);
     }
 
-    /// Is a frame on the wire?
+    /// True if a frame is on the wire.
     #[inline]
     pub fn busy(&self, env: &impl Env) -> bool {
         !env.has_come(self.free)
     }
-    /// Has the link failed?
+    /// True if the link has failed.
     #[inline]
     pub fn failed(&self) -> bool {
         self.failed
@@ -265,7 +265,7 @@ impl Port {
         self.free = EventKey::START;
         self.free_called = false;
     }
-    /// Has the wake-up that was asked for come? An earlier or a later one may have been asked for since.
+    /// True if the requested wake-up has come. An earlier or a later one may have been requested since.
     #[inline]
     pub fn woken(&mut self, now: Time) -> bool {
         let due = now >= self.wake_at;
@@ -274,7 +274,7 @@ impl Port {
         }
         due
     }
-    /// Does no control frame wait, and no receiver half have anything due?
+    /// True if no control frame waits, and no receiver half has anything due.
     pub(crate) fn rests(&self) -> bool {
         self.control.front().is_none() && self.retry_rests() && self.class_states().all(|c| c.rx.next_wake().is_none())
     }
@@ -304,7 +304,7 @@ impl Port {
     pub fn pending_wake(&self) -> Option<Time> {
         (self.wake_at != Time::NEVER).then_some(self.wake_at)
     }
-    /// Does anything go before frames of classes, such as control frames, or may it?
+    /// True if something may precede the frames of classes, such as control frames.
     #[inline]
     pub fn control_waits(&self) -> bool {
         self.control.front().is_some() || self.repeats

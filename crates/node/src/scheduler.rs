@@ -1,4 +1,4 @@
-//! Which priority class a port serves next.
+//! Choice of the priority class that a port serves next.
 
 use crate::Classes;
 use crate::vl_arbitration::{VlArbitration, VlState};
@@ -25,7 +25,7 @@ impl SchedulerKind {
         (0..classes.len()).map(|c| classes.priority(c)).find(|&p| !rule.serves(p))
     }
 
-    /// The same rule where it names classes instead of priorities.
+    /// Rule with classes instead of priorities.
     pub fn in_classes(&self, classes: &Classes) -> SchedulerKind {
         match self {
             SchedulerKind::VlArbitration(rule) => SchedulerKind::VlArbitration(Box::new(rule.in_classes(classes))),

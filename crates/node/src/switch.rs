@@ -508,7 +508,7 @@ impl Switch {
         }
     }
 
-    /// May a frame that has just come in go at once, without entering its queue? It would be pushed, chosen and popped with
+    /// True if a frame that has just arrived may leave at once, without entering its queue. It would be pushed, chosen and popped with
     /// the same result. Where the queues are recorded, or several classes take turns, it takes the long path.
     #[inline]
     fn passes(&mut self, now: Time, out: u16, class: u8, len: u32, env: &mut impl Env) -> bool {

@@ -46,12 +46,12 @@ impl VlArbitration {
     /// A limit that limits nothing (IBA 7.6.9.2).
     pub const NO_LIMIT: u8 = 255;
 
-    /// Does a virtual lane ever have a turn?
+    /// True if a virtual lane ever has a turn.
     pub fn serves(&self, vl: u8) -> bool {
         self.high.iter().chain(&self.low).any(|t| t.vl == vl && t.weight > 0)
     }
 
-    /// The same tables by class. Entries that are always skipped are left out.
+    /// Tables by class. Entries that are always skipped are left out.
     pub(crate) fn in_classes(&self, classes: &Classes) -> VlArbitration {
         let table = |entries: &[VlEntry]| {
             let weighty = entries.iter().filter(|t| t.weight > 0);

@@ -72,7 +72,7 @@ impl Draft {
             Ok(m) if m.is_dir() => {}
             Ok(m) => return Err(refused(format!("{} is {}, not a folder", folder.display(), named(m.file_type())), "")),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(refused(format!("the folder {} does not exist", folder.display()), "make it first"));
+                return Err(refused(format!("the folder {} does not exist", folder.display()), "create the folder first"));
             }
             Err(e) => return Err(failed(&e)),
         }

@@ -100,8 +100,8 @@ impl Folder {
         if !force {
             let theirs = record.before.as_ref().filter(|b| b.command != command && record.names.keys().any(|n| at.join(n).exists()));
             if let Some(before) = theirs {
-                let what = format!("{} holds results of 'xoff {}'", root.display(), before.command);
-                return Err(OutputError::new(root, what, "name another folder, or give --force to replace them"));
+                let what = format!("{} contains results of 'xoff {}'", root.display(), before.command);
+                return Err(OutputError::new(root, what, "name another folder, or replace the results with --force"));
             }
             refuse_unknown(root, command, &record.names.keys().cloned().collect())?;
             refuse_changed(root, &changed(record, at))?;
@@ -211,7 +211,7 @@ impl Folder {
         self.claim.still_there()?;
         self.free(name, false)?;
         if self.claim.state().elsewhere.contains(&format!("{}{name}", self.prefix)) {
-            return Err(in_the_way(&path, "this command writes something else there"));
+            return Err(in_the_way(&path, "this command writes another file there"));
         }
         self.note(name, Record::expect)?;
         Ok(Draft::beside(&self.at().join(name), &path)?.held_by(self.clone()))
@@ -344,7 +344,12 @@ impl Claim {
         } else {
             return Ok(());
         };
-        Err(OutputError::new(&self.root, what, "the results are discarded; run it again, and leave the folder alone until it has ended"))
+        Err(OutputError::new(
+            &self.root,
+            what,
+            "xoff discarded the results; run the command again, and do not change the folder while it \
+                                                runs",
+        ))
     }
 
     /// Refuses to replace a file that is not as xoff left it.
@@ -395,13 +400,13 @@ pub fn holder(folder: &Path) -> Option<String> {
     Some(match (held, owner) {
         (true, Some(o)) => format!("process {} ('{command}') is still writing it", o.process),
         (true, None) => "a process is still writing it".into(),
-        (false, _) => format!("'{command}' did not finish there"),
+        (false, _) => format!("'{command}' did not finish in this folder"),
     })
 }
 
 fn held(path: &Path, owner: Option<Owner>) -> OutputError {
     let by = owner.map_or("another process".into(), |o| format!("process {} ('xoff {}')", o.process, o.command));
-    OutputError::new(path, format!("{} is in use by {by}", path.display()), "wait until it has ended, or name another folder")
+    OutputError::new(path, format!("{} is in use by {by}", path.display()), "wait until the process ends, or name another folder")
 }
 
 /// A name of an open folder that leads to it wherever it is moved; `None`: the system has none.
@@ -421,8 +426,8 @@ fn refuse_changed(root: &Path, names: &[String]) -> Result<(), OutputError> {
         return Ok(());
     }
     let shown: Vec<String> = names.iter().map(|n| format!("'{n}'")).collect();
-    let what = format!("{} holds what is not as xoff left it: {}", root.display(), shown.join(", "));
-    Err(OutputError::new(root, what, "move it away or name another folder, or give --force to replace it"))
+    let what = format!("{} contains files that changed after xoff wrote them: {}", root.display(), shown.join(", "));
+    Err(OutputError::new(root, what, "move them away, name another folder, or replace them with --force"))
 }
 
 pub(crate) fn in_the_way(path: &Path, why: &str) -> OutputError {
@@ -432,12 +437,12 @@ pub(crate) fn in_the_way(path: &Path, why: &str) -> OutputError {
 /// Makes the folder if it does not exist: true. Refuses what is none.
 fn ready(path: &Path) -> Result<bool, OutputError> {
     let text = path.display();
-    let refuse = |what: String| Err(OutputError::new(path, what, "name a folder that is empty or does not exist yet, such as out/ring"));
+    let refuse = |what: String| Err(OutputError::new(path, what, "name an empty or new folder, such as out/ring"));
     if path.as_os_str().is_empty() {
         return refuse("the name of the folder is empty".into());
     }
     if path.as_os_str() == "-" {
-        return refuse("'-' is not a folder: results are several files, which standard output cannot take".into());
+        return refuse("'-' is not a folder, and standard output cannot contain several files".into());
     }
     match fs::metadata(path) {
         Ok(m) if m.is_dir() => return Ok(false),
@@ -476,12 +481,8 @@ fn refuse_unknown(path: &Path, command: &str, names: &BTreeSet<String>) -> Resul
     let more = unknown.len().saturating_sub(NAMED_MAX);
     let shown: Vec<String> = unknown.iter().take(NAMED_MAX).map(|n| format!("'{n}'")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let what = format!("{} holds what 'xoff {command}' did not write: {}{more}", path.display(), shown.join(", "));
-    Err(OutputError::new(
-        path,
-        what,
-        "name a folder that is empty or does not exist yet, or give --force: it keeps files that are not xoff's",
-    ))
+    let what = format!("{} contains files that 'xoff {command}' did not write: {}{more}", path.display(), shown.join(", "));
+    Err(OutputError::new(path, what, "name an empty or new folder, or use --force, which keeps files that are not xoff's"))
 }
 
 /// Results of a version without records, recognised by their manifest.

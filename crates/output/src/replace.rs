@@ -74,7 +74,7 @@ pub fn refuse_others(path: &Path, kind: Kind, force: bool) -> Result<(), OutputE
     if let Some(real) = regular(path) {
         let name = real.file_name().unwrap_or_default().to_string_lossy();
         if name == RECORD || record::lists(parent(&real), &name) {
-            return Err(refused(path, "it is a file of a folder of results", "name another file"));
+            return Err(refused(path, "it is a file in a folder of results", "name another file"));
         }
     }
     refuse_unlike(path, kind, force)
@@ -91,8 +91,8 @@ pub fn refuse_unlike(path: &Path, kind: Kind, force: bool) -> Result<(), OutputE
     match File::open(&real).and_then(|f| f.take(HEAD).read_to_end(&mut head)) {
         Ok(n) if n == 0 || kind.begins(&head) => Ok(()),
         _ => {
-            let what = format!("there is a file that is not {}", kind.name());
-            Err(refused(path, &what, "name another file, or give --force to replace it"))
+            let what = format!("the existing file is not {}", kind.name());
+            Err(refused(path, &what, "name another file, or replace it with --force"))
         }
     }
 }

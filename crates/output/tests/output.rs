@@ -104,7 +104,7 @@ fn a_commit_replaces_the_whole() {
 
     // Of another command with force: its files go, the user's stay.
     fs::write(dir.join("mine"), "mine").unwrap();
-    assert!(Folder::claim(&dir, "hpcc", false).unwrap_err().what.contains("holds results of 'xoff run'"));
+    assert!(Folder::claim(&dir, "hpcc", false).unwrap_err().what.contains("contains results of 'xoff run'"));
     let third = Folder::claim(&dir, "hpcc", true).unwrap();
     assert!(third.stage_bytes("mine", b"").unwrap_err().what.contains("is in the way"));
     third.commit("end", b"3").unwrap();

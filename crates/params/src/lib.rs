@@ -212,7 +212,7 @@ pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 fn span_of(key: &str, text: &str) -> Result<Span, ParamError> {
     match text.parse() {
         Ok(span) if span > SPAN_MAX => {
-            Err(ParamError::new(key, format!("{text} is beyond the end of time"), format!("expected at most {SPAN_MAX}")))
+            Err(ParamError::new(key, format!("{text} is more than xoff can count"), format!("expected at most {SPAN_MAX}")))
         }
         Ok(span) => Ok(span),
         Err(e) => Err(ParamError::unit(key, &e)),

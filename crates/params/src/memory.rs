@@ -48,8 +48,8 @@ pub fn suffices(key: &str, what: &str, needed: Bytes) -> Result<(), ParamError> 
     match available() {
         Some(left) if needed > left => Err(ParamError::new(
             key,
-            format!("{what} need about {needed} of memory; {left} are available"),
-            "give a smaller number, or use a machine with more memory",
+            format!("{what} need about {needed} of memory, but {left} are available"),
+            "use a smaller number, or a machine with more memory",
         )),
         _ => Ok(()),
     }

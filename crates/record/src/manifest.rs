@@ -212,7 +212,7 @@ pub fn text(dir: &Path) -> Result<String, RecordError> {
     let meta = fs::metadata(&path).map_err(|e| absent(dir, &path, &e))?;
     if !meta.is_file() || meta.len() > SIZE_MAX {
         let what =
-            if meta.is_file() { format!("it has {} bytes; expected at most {SIZE_MAX}", meta.len()) } else { "no regular file".into() };
+            if meta.is_file() { format!("it has {} bytes; expected at most {SIZE_MAX}", meta.len()) } else { "not a regular file".into() };
         return Err(RecordError::new("read", &path, what));
     }
     let text = fs::read_to_string(&path).map_err(|e| absent(dir, &path, &e))?;
@@ -223,13 +223,13 @@ pub fn text(dir: &Path) -> Result<String, RecordError> {
             Ok(m) if m.len() == file.bytes => continue,
             Err(e) if e.kind() == io::ErrorKind::NotFound && file.name == PAGE => continue,
             Ok(m) => format!("it has {} bytes", m.len()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => "it is missing".into(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => "the file is missing".into(),
             Err(e) => e.to_string(),
         };
         let mut e = RecordError::new("read", &at, format!("{found}, and {MANIFEST} lists it with {} bytes", file.bytes));
         e.hint = match holder(dir) {
             Some(what) => format!("{what}; run it again"),
-            None => "the folder was changed after the run: run it again".into(),
+            None => "the folder changed after the run: repeat the run".into(),
         };
         return Err(e);
     }
@@ -241,8 +241,8 @@ fn absent(dir: &Path, path: &Path, e: &io::Error) -> RecordError {
     let mut error = RecordError::new("read", path, e);
     if e.kind() == io::ErrorKind::NotFound {
         (error.cause, error.hint) = match holder(dir) {
-            Some(what) => (format!("there are no complete results: {what}"), "wait for it, or run it again".into()),
-            None if dir.exists() => ("there is no run in this folder".into(), "expected the folder that a run was written to".into()),
+            Some(what) => (format!("the folder has no complete results: {what}"), "wait until the run ends, or repeat it".into()),
+            None if dir.exists() => ("the folder does not contain a run".into(), "expected a folder that a run wrote".into()),
             None => (e.to_string(), "no such folder; check the path".into()),
         };
     }

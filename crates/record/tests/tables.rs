@@ -513,10 +513,10 @@ fn tables_of_another_run_are_refused() {
     let e = Manifest::read(&dir).unwrap_err();
     assert!(e.path == table && e.to_string().contains("manifest.json lists it with"), "{e}");
     fs::remove_file(&table).unwrap();
-    assert!(Manifest::read(&dir).unwrap_err().to_string().contains("it is missing"));
+    assert!(Manifest::read(&dir).unwrap_err().to_string().contains("the file is missing"));
     fs::remove_file(dir.join("manifest.json")).unwrap();
     let e = Manifest::read(&dir).unwrap_err();
-    assert!(e.to_string().contains("'xoff run' did not finish there"), "{e}");
+    assert!(e.to_string().contains("'xoff run' did not finish in this folder"), "{e}");
     let busy = claim(&dir);
     let e = Manifest::read(&dir).unwrap_err();
     assert!(e.to_string().contains("is still writing it"), "{e}");
@@ -652,9 +652,10 @@ fn text_that_is_no_table_is_refused_with_its_place() {
     };
     let head = "time_ps,port,priority,flow,mark\n";
     assert!(
-        refused(&format!("{head}1,H1->S1,3,0,ce\n2,H1->S1,300,0,ce\n")).contains("row 2, column priority: '300' is no number of its type")
+        refused(&format!("{head}1,H1->S1,3,0,ce\n2,H1->S1,300,0,ce\n"))
+            .contains("row 2, column priority: '300' is not a number of its type")
     );
-    assert!(refused("time,port\n").contains("its columns are not those of this version"));
+    assert!(refused("time,port\n").contains("its columns differ from those of this version"));
     assert!(refused(&format!("{head}1,H1->S1\n")).contains("marks.csv"));
     assert!(read::batches(&dir, "none").unwrap_err().to_string().contains("there is no such table"));
 }

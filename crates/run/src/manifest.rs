@@ -1,4 +1,4 @@
-//! What runs of networks and of fabrics have in common: progress, errors, and the manifest.
+//! Common parts of runs of networks and of fabrics: progress, errors, and the manifest.
 
 use std::fmt;
 use std::time::{Instant, SystemTime};

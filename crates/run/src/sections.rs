@@ -114,7 +114,7 @@ pub(crate) const SWITCH: &[ParamSpec] = &[
         "discipline",
         Kind::Choice(&["fifo", "round-robin", "drr", "input-fifo"]),
         "fifo",
-        "order across ingresses at an egress; it decides whether a ring deadlocks",
+        "order across ingresses at an egress; decides whether a ring deadlocks",
         "not stated in the papers; see the page egress-disciplines",
     ),
     ParamSpec::new("quantum", Kind::Bytes, "1500B", "drr: bytes an ingress gains per round", ""),
@@ -316,7 +316,7 @@ pub(crate) fn probes() -> SectionSpec {
 const FLOW_CONTROL: &[ParamSpec] = &[ParamSpec::optional(
     "lossy",
     Kind::Texts,
-    "priorities that it does not pause, such as [\"0\", \"2-3\"]: a switch without room drops their frames, which is a result and not a violation; default: none",
+    "priorities that are never paused, such as [\"0\", \"2-3\"]: a full switch drops their frames, which is not a violation; default: none",
     "",
 )];
 

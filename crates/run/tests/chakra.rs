@@ -214,12 +214,12 @@ fn broken_traces_are_refused_with_rank_and_node() {
     let gather = |kind| vec![file(&[collective(1, kind, 8, "", &[])]); 2];
     let cases: &[Case] = &[
         ("cut", vec![whole[..whole.len() - 2].to_vec()], "", "x.0.et: after 1 nodes", "the file ends after"),
-        ("nothing", vec![file(&[]); 2], "", "job.toml:", "no operation in it"),
+        ("nothing", vec![file(&[]); 2], "", "job.toml:", "contains no operation"),
         ("length", vec![[file(&[]), vec![0x80]].concat()], "", "x.0.et: after 0 nodes", "in the length"),
-        ("endless", vec![[file(&[]), vec![0xff; 12]].concat()], "", "x.0.et", "has no end"),
+        ("endless", vec![[file(&[]), vec![0xff; 12]].concat()], "", "x.0.et", "is longer than 32 bits"),
         ("gzip", vec![zipped(&whole)[..30].to_vec()], "", "x.0.et", "unpacked"),
-        ("metadata", vec![[varint(whole.len() as u64), whole.clone()].concat()], "", "x.0.et", "no GlobalMetadata"),
-        ("empty", vec![vec![]], "", "x.0.et", "nothing in it"),
+        ("metadata", vec![[varint(whole.len() as u64), whole.clone()].concat()], "", "x.0.et", "not GlobalMetadata"),
+        ("empty", vec![vec![]], "", "x.0.et", "the file is empty"),
         ("size", two(vec![node(0, 5, &[], &[int("comm_dst", 1)])], vec![]), "", "x.0.et: node 0 'work'", "no comm_size"),
         (
             "float",
@@ -232,7 +232,7 @@ fn broken_traces_are_refused_with_rank_and_node() {
         ("cycle", vec![file(&[compute(1, 1, &[2]), compute(2, 1, &[1])])], "", "x.0.et: node 1 'work'", "cycle of dependencies"),
         ("control", vec![file(&[control(1, 2), control(2, 1)])], "", "x.0.et", "cycle of dependencies"),
         ("unknown", vec![file(&[compute(1, 1, &[99])])], "", "x.0.et: node 1", "depends on node 99"),
-        ("twice", vec![file(&[compute(1, 1, &[]), compute(1, 1, &[])])], "", "x.0.et: node 1", "a second time"),
+        ("twice", vec![file(&[compute(1, 1, &[]), compute(1, 1, &[])])], "", "x.0.et: node 1", "not unique"),
         ("tags", two(vec![send(1, 1, 8, 3, &[])], vec![receive(1, 0, 8, 4, &[])]), "", "x.1.et: node 1", "never sent"),
         ("self", two(vec![send(1, 0, 8, 3, &[])], vec![]), "", "x.0.et: node 1", "itself"),
         ("rank", two(vec![send(1, 5, 8, 3, &[])], vec![]), "", "x.0.et: node 1", "no rank 5"),

@@ -129,8 +129,8 @@ fn what_cannot_be_is_refused_with_its_place() {
     let e = refused(&["host.cnp_priority=8"]);
     assert!(e.contains("cnp_priority") && e.contains("expected 0 to 7"), "{e}");
     let e = refused(&["host.cnp_priority=0"]);
-    assert!(e.contains("flows have priority 0, which flow control holds, and nothing pauses CNPs"), "{e}");
+    assert!(e.contains("flows use priority 0, but CNPs need a priority that is never paused"), "{e}");
     let e = refused(&["host.cnp_priority=3", "flow[1].priority=3"]);
-    assert!(e.contains("give CNPs a priority that no flow has"), "{e}");
+    assert!(e.contains("give CNPs a priority that no flow uses"), "{e}");
     let _ = load(&["host.cnp_priority=3", "flow[1].priority=4"]);
 }

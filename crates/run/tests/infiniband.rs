@@ -73,7 +73,7 @@ fn cut_through_without_effect_is_a_warning() {
         load(&text).unwrap_or_else(|e| panic!("{e}")).warnings.to_string()
     };
     let slow = stated("64B", "20Gbps");
-    assert!(slow.contains("ib.toml:5:15") && slow.contains("2 of 26 link directions into switches"), "{slow}");
+    assert!(slow.contains("ib.toml:5:15") && slow.contains("the frames of 2 of 26 link directions"), "{slow}");
     assert!(stated("1500B", "40Gbps").contains("no frame is longer than 1.5 KB"));
     assert!(!stated("64B", "40Gbps").contains("cut_through"));
 }
@@ -92,20 +92,24 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
     };
     let vl = |tables: &str| format!("scheduler = \"vl-arbitration\"\n{tables}");
     for (switch, place, words) in [
-        (vl("vl_low = [\"0-64\"]"), "ib.toml:6:10", ["'0-64' is no entry", "expected VL:WEIGHT"]),
-        (vl("vl_low = [\"0:64\", \"two:64\"]"), "ib.toml:6:10", ["'two:64' is no entry", "expected VL:WEIGHT"]),
+        (vl("vl_low = [\"0-64\"]"), "ib.toml:6:10", ["'0-64' is not a table entry", "expected VL:WEIGHT"]),
+        (vl("vl_low = [\"0:64\", \"two:64\"]"), "ib.toml:6:10", ["'two:64' is not a table entry", "expected VL:WEIGHT"]),
         (vl("vl_high = [\"9:64\"]"), "ib.toml:6:11", ["no virtual lane 9", "priorities 0 to 7"]),
         (vl("vl_high = [\"15:64\"]"), "ib.toml:6:11", ["VL 15 carries management", "priorities 0 to 7"]),
         (vl("vl_low = [\"0:256\"]"), "ib.toml:6:10", ["a weight of 256", "0 (skipped) to 255"]),
-        (vl("vl_low = [\"0:0\", \"2:0\"]\nvl_high = [\"2:0\"]"), "ib.toml:6:10", ["no virtual lane ever has a turn", "vl_low = [\"0:64\""]),
-        (vl(""), "ib.toml:4:2", ["no virtual lane ever has a turn", "weights count 64 B"]),
-        (vl("vl_low = [\"0:64\", \"2:0\"]"), "ib.toml:6:10", ["priority 2 is in use and virtual lane 2 never", "\"2:64\""]),
-        (vl("vl_high = [\"0:64\"]"), "ib.toml:4:2", ["priority 2 is in use and virtual lane 2 never", "vl_low or vl_high"]),
+        (
+            vl("vl_low = [\"0:0\", \"2:0\"]\nvl_high = [\"2:0\"]"),
+            "ib.toml:6:10",
+            ["both tables are empty: no virtual lane may send", "vl_low = [\"0:64\""],
+        ),
+        (vl(""), "ib.toml:4:2", ["both tables are empty: no virtual lane may send", "weights count 64 B"]),
+        (vl("vl_low = [\"0:64\", \"2:0\"]"), "ib.toml:6:10", ["priority 2 is in use, but virtual lane 2 never", "\"2:64\""]),
+        (vl("vl_high = [\"0:64\"]"), "ib.toml:4:2", ["priority 2 is in use, but virtual lane 2 never", "vl_low or vl_high"]),
         (vl("vl_low = [\"2:64\"]\nvl_high_limit = 256"), "ib.toml:7:17", ["a limit of 256", "255 (no limit)"]),
         ("cut_through = \"0B\"".into(), "ib.toml:5:15", ["cut_through: 0 bytes", "above zero"]),
         ("cut_through = 40".into(), "ib.toml:5:15", ["cut_through", "unit"]),
         ("buffer = \"0B\"".into(), "ib.toml:5:10", ["buffer: 0 bytes", "above zero"]),
-        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["holds no frame of 1.5 KB", "no frame could ever be accepted"]),
+        ("buffer = \"1499B\"".into(), "ib.toml:5:10", ["has no room for a frame of 1.5 KB", "use a larger buffer"]),
     ] {
         let stated = stated(&switch, "");
         assert!(stated.contains(place) && words.iter().all(|w| stated.contains(w)), "{switch}:\n{stated}");
@@ -119,7 +123,7 @@ fn what_cannot_work_is_refused_with_place_and_hint() {
     let words = stated("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"1999B\"\n{credits}"));
     assert!(words.contains("ib.toml:5:10") && words.contains("a frame of 1.999 KB takes 32"), "{words}");
     let words = stated("buffer = \"2KB\"", &format!("[host]\nacks = \"per-frame\"\nack_len = \"3KB\"\n{credits}"));
-    assert!(words.contains("ib.toml:5:10") && words.contains("holds no frame of 3 KB"), "{words}");
+    assert!(words.contains("ib.toml:5:10") && words.contains("has no room for a frame of 3 KB"), "{words}");
 }
 
 /// Acknowledgements on a virtual lane of their own need turns too.

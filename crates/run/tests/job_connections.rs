@@ -106,24 +106,24 @@ fn the_receivers_end_and_one_target_at_a_time() {
 fn broken_matrices_are_refused_with_their_lines() {
     let with = |from: &str, to: &str| ONE_AFTER_ANOTHER.replacen(from, to, 1);
     let cases: &[(&str, String, &str, &str)] = &[
-        ("count", with("Connections 3", "Connections 4"), "x.txt:2:13", "Connections 4, but 3 are listed"),
+        ("count", with("Connections 3", "Connections 4"), "x.txt:2:13", "Connections is 4, but the file lists 3"),
         ("spaces", with("0->2 id 2", "0->2  id 2"), "x.txt:5:1", "two spaces"),
-        ("arrow", with("0->2", "0 -> 2"), "x.txt:5:1", "no connection"),
-        ("nodes", with("Nodes 4", "Nodes 4294967295"), "x.txt:1:1", "4294967295 nodes, and a host is a rank"),
+        ("arrow", with("0->2", "0 -> 2"), "x.txt:5:1", "is not a connection"),
+        ("nodes", with("Nodes 4", "Nodes 4294967295"), "x.txt:1:1", "4294967295 nodes, and each host is a rank"),
         ("host", with("0->3", "0->9"), "x.txt:6:4", "host 9, but Nodes is 4"),
         ("self", with("0->3", "0->0"), "x.txt:6:1", "itself"),
         ("undefined", with("trigger id 2 oneshot\n", "trigger id 3 oneshot\n"), "x.txt:5:", "trigger 2 is not defined"),
-        ("never", with(" send_done_trigger 1", ""), "x.txt:5:1", "it never begins: nothing activates trigger 1"),
+        ("never", with(" send_done_trigger 1", ""), "x.txt:5:1", "it never starts: nothing activates trigger 1"),
         ("size", with("size 1000\n", "size 3000000000\n"), "x.txt:6:", "3000000000"),
-        ("both", with("trigger 1 size 50000", "trigger 1 start 4 size 50000"), "x.txt:5:", "both start and trigger"),
-        ("few", with("trigger id 1 oneshot", "trigger id 1 barrier count 2"), "x.txt:5:1", "waits for 2: it never begins"),
+        ("both", with("trigger 1 size 50000", "trigger 1 start 4 size 50000"), "x.txt:5:", "the connection has both start and trigger"),
+        ("few", with("trigger id 1 oneshot", "trigger id 1 barrier count 2"), "x.txt:5:1", "waits for 2: it never starts"),
         (
             "several",
             with("trigger 2 size 1000", "start 3 size 1000 send_done_trigger 1"),
             "x.txt:7:1",
-            "2 connections activate trigger 1: which of them does first",
+            "2 connections activate trigger 1: their order",
         ),
-        ("far", with("start 0", "start 1e17"), "x.txt:4:", "the end of time"),
+        ("far", with("start 0", "start 1e17"), "x.txt:4:", "more than xoff can count"),
         ("circle", with("start 0 size", "trigger 2 size"), "x.txt:", "activate trigger 2"),
     ];
     for (name, text, place, what) in cases {
@@ -191,19 +191,19 @@ fn groups_are_those_of_simai() {
 fn broken_workloads_are_refused_with_their_lines() {
     let with = |from: &str, to: &str| LAYERS.replacen(from, to, 1);
     let cases: &[(&str, String, &str, &str)] = &[
-        ("layers", with("\n2\n", "\n5\n"), "x.txt:2:1", "5 layers are announced, and 2 follow"),
+        ("layers", with("\n2\n", "\n5\n"), "x.txt:2:1", "announces 5 layers, but 2 follow"),
         ("columns", with(" 0 0\n", " 0\n"), "x.txt:3:1", "11 columns"),
-        ("collective", with("ALLREDUCE", "BROADCAST"), "x.txt:3:", "'BROADCAST' is no collective"),
+        ("collective", with("ALLREDUCE", "BROADCAST"), "x.txt:3:", "'BROADCAST' is not a collective"),
         ("groups", with("all_gpus: 4", "all_gpus: 5"), "x.txt:1:", "groups of 2 among 5"),
-        ("policy", with("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "QUANTUM"), "x.txt:1:1", "'QUANTUM' is not read"),
+        ("policy", with("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "QUANTUM"), "x.txt:1:1", "xoff cannot read 'QUANTUM'"),
         ("experts", with("ep: 1", "ep: 3"), "x.txt:1:", "ep 3 among 2"),
         ("pipeline", with("pp: 1", "pp: 2"), "x.txt:1:", "pipeline"),
         ("accumulation", with("ga: 1", "ga: 4"), "x.txt:1:", "accumulation"),
-        ("checkpoints", with("checkpoints: 0", "checkpoints: 2"), "x.txt:1:", "recomputing"),
-        ("time", with("1000", "-1000"), "x.txt:3:", "'-1000' is no time"),
-        ("key", with("ep:", "epp:"), "x.txt:1:", "'epp' is no key"),
+        ("checkpoints", with("checkpoints: 0", "checkpoints: 2"), "x.txt:1:", "recomputation"),
+        ("time", with("1000", "-1000"), "x.txt:3:", "'-1000' is not a time"),
+        ("key", with("ep:", "epp:"), "x.txt:1:", "unknown key 'epp'"),
         ("missing", with(" ga: 1", ""), "", ""),
-        ("empty", String::new(), "x.txt:1:1", "nothing"),
+        ("empty", String::new(), "x.txt:1:1", "the file is empty"),
         ("cut", LAYERS[..LAYERS.len() / 2].to_owned(), "x.txt:", ""),
     ];
     for (name, text, place, what) in cases {

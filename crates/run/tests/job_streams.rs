@@ -225,5 +225,5 @@ fn what_cannot_be_streamed_is_refused() {
     let (s, started) = built("");
     assert_eq!(started, Ok(()));
     let e = xoff_run::explain(&s, "H0:S1", xoff_units::Time(1_000_000), None, |_| true).map(|_| ()).unwrap_err();
-    assert!(e.what.contains("not kept"), "{e:?}");
+    assert!(e.what.contains("does not keep"), "{e:?}");
 }

@@ -401,7 +401,7 @@ fn a_matrix_of_nothing_is_refused() {
     let text = star(2, "[[job]]\n[[collective]]\nkind = \"all-to-all\"\nmatrix = \"m.csv\"\n");
     let e = NetworkScenario::from_text("job.toml", &text, &[], &folder).err().expect("refused").to_string();
     std::fs::remove_dir_all(&folder).unwrap();
-    assert!(e.contains("job.toml:16:") && e.contains("nothing is exchanged"), "{e}");
+    assert!(e.contains("job.toml:16:") && e.contains("the size is 0: the ranks exchange nothing"), "{e}");
 }
 
 fn refused(more: &str, at: &str, words: &[&str]) {
@@ -424,7 +424,7 @@ fn bad_jobs_are_refused_with_their_places() {
     refused(
         "[[job]]\n[[collective]]\nsize = \"1MB\"\nkind = \"all-to-all\"\nalgorithm = \"ring\"\n",
         "job.toml:17:",
-        &["ring does no all-to-all"],
+        &["ring does not support all-to-all"],
     );
     refused("[[job]]\nranks = 3\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"halving-doubling\"\n", "job.toml:17:", &["2, 4, 8"]);
     refused("[[job]]\n[[collective]]\nsize = \"1MB\"\nalgorithm = \"hierarchical\"\n", "job.toml:16:", &["node_ranks"]);
@@ -444,7 +444,7 @@ fn bad_jobs_are_refused_with_their_places() {
         ("", "size = \"1MB\"\ngroups = []\n", "the list is empty"),
         ("", "size = \"1MB\"\ngroups = [\"\"]\n", "text number 1 of the list is empty"),
         ("", "size = \"1MB\"\ngroups = [\"0-1\", \"\"]\n", "text number 2 of the list is empty"),
-        ("", "size = \"1MB\"\nchunk = \"0B\"\n", "pieces of no bytes"),
+        ("", "size = \"1MB\"\nchunk = \"0B\"\n", "a piece of 0 bytes"),
         ("message_size = \"1MB\"\n", "size = \"1MB\"\n", "it belongs to msccl"),
     ] {
         refused(&format!("[[job]]\n{job}[[collective]]\n{collective}"), "job.toml:1", &[key]);

@@ -171,12 +171,12 @@ fn bad_input_has_its_place_and_its_inequality() {
     refused(&hit("kind = \"bit\"\nber = -1\n"), "a bit error ratio of -1");
     refused(&hit("kind = \"frame\"\nloss = 1.5\n"), "a probability of 1.5");
     refused(&hit("kind = \"burst\"\nto_bad = 2\nto_good = 0\n"), "a probability of 2");
-    refused(&hit("kind = \"nth\"\nnumbers = [\"0\"]\n"), "'0' is no number of a frame");
+    refused(&hit("kind = \"nth\"\nnumbers = [\"0\"]\n"), "'0' is not the number of a frame");
     refused(&hit("kind = \"nth\"\nnumbers = []\n"), "no frame is hit");
-    refused("[[link_errors]]\nports = []\nkind = \"frame\"\nloss = 0\n", "errors on no link");
+    refused("[[link_errors]]\nports = []\nkind = \"frame\"\nloss = 0\n", "the list of links is empty");
     refused("[[link_errors]]\nports = [\"H9->S1\"]\nkind = \"frame\"\nloss = 0\n", "H9");
     refused("[link_retry]\nkind = \"llr\"\nframes = 0\n", "0 frames outstanding");
-    refused("[link_retry]\nkind = \"llr\"\nbuffer = \"10B\"\n", "holds no frame");
+    refused("[link_retry]\nkind = \"llr\"\nbuffer = \"10B\"\n", "no room for a frame");
     let cut = line(100, 1, "[link_retry]\nkind = \"llr\"\n", "").replace("buffer = \"10MB\"", "buffer = \"10MB\"\ncut_through = \"64B\"");
     let e = NetworkScenario::from_text("links.toml", &cut, &[], Path::new("")).err().unwrap().render(false);
     assert!(e.contains("check sequence"), "{e}");

@@ -78,7 +78,7 @@ fn a_lossy_incast_loses_what_the_closed_form_gives_and_a_lossless_one_nothing() 
         assert_eq!(verdict.losses().count(Loss::LossyEgress), n * s - s - limit);
         assert_eq!((verdict.conclusion(&[]).exit_code(), verdict.losses().unmeasured()), (0, 0), "a result, no violation");
         assert!(verdict.headline().contains("of lossy priorities at full egress queues"), "{}", verdict.headline());
-        assert!(f.summary.active.iter().any(|t| t.contains("pool lossy (egress): S1 held at most")), "{:?}", f.summary);
+        assert!(f.summary.active.iter().any(|t| t.contains("pool lossy (egress): S1 used at most")), "{:?}", f.summary);
     }
 }
 
@@ -267,29 +267,29 @@ fn what_cannot_be_is_refused() {
         "size = \"100KB\"",
         &["size 100 KB < 0 B of reserves + ", "of headroom of its groups = ", "'lossless'", "expected at least"],
     );
-    refused("size = \"300KB\"\n", "size = \"900B\"\n", &["shared part < 1KB, a frame"]);
+    refused("size = \"300KB\"\n", "size = \"900B\"\n", &["shared part < 1 KB (one frame)"]);
     refused(of_lossless, &format!("{of_lossless}reserve = \"600KB\"\n"), &["size 2MB < 2.4MB of reserves"]);
     refused("alpha = 1\n", "alpha = 200\n", &["a factor of 200", "2^-8 = 0.00390625 to 2^7 = 128", "dynamic_th"]);
     refused("alpha = 1\n", "alpha = 0\n", &["a factor of 0"]);
     refused("alpha = 1\n", "kind = \"reverie\"\ngain = 2\n", &["a weight of 2", "expected 1/1024 to 1"]);
     refused("pool = \"lossy\"", "pool = \"losy\"", &["pool 'losy' is not defined", "did you mean 'lossy'"]);
-    refused("lossy = [\"0\"]", "lossy = [\"8\"]", &["'8' is no priority"]);
+    refused("lossy = [\"0\"]", "lossy = [\"8\"]", &["'8' is not a priority"]);
     refused("lossy = [\"0\"]", "lossy = [\"3-1\"]", &["'3-1' is no range"]);
-    refused("lossy = [\"0\"]", "lossy = [\"0\", \"0\"]", &["lists priority 0 a second time"]);
+    refused("lossy = [\"0\"]", "lossy = [\"0\", \"0\"]", &["repeats priority 0"]);
     refused("lossy = [\"0\"]\n", "", &["priority 0 needs a [[buffer_profile]] at the ingress: it is lossless"]);
     refused(of_lossless, &format!("{of_lossless}switches = [\"S9\"]\n"), &["there is no switch 'S9'"]);
     refused(of_lossless, &format!("{of_lossless}ports = [\"H1:S1\"]\n"), &["'H1:S1' is a port of a host", "S1:H1"]);
     refused(of_lossless, &format!("{of_lossless}headroom = \"1\"\n"), &["has no unit"]);
-    refused("name = \"lossless\"\n", "name = \"lossy\"\n", &["a second pool 'lossy'"]);
+    refused("name = \"lossless\"\n", "name = \"lossy\"\n", &["pool 'lossy' is already defined"]);
     refused("size = \"300KB\"\n", "size = \"300KB\"\nheadroom = \"400KB\"\n", &["headroom 400KB > size 300KB"]);
-    refused("side = \"egress\"\n", "side = \"egress\"\nheadroom = \"4KB\"\n", &["pauses no peer"]);
+    refused("side = \"egress\"\n", "side = \"egress\"\nheadroom = \"4KB\"\n", &["never pause a peer"]);
     refused("memory = \"pools\"", "memory = \"shared\"", &["buffer profiles are for memory in pools"]);
     refused("threshold = \"profile\"\n", "", &["pfc has thresholds of its own", "threshold = \"profile\""]);
     refused("kind = \"pfc\"\nthreshold = \"profile\"\n", "kind = \"cbfc\"\n", &["cbfc has thresholds of its own"]);
     let twice = format!("[[buffer_profile]]\nname = \"again\"\n{of_lossless}[[flow]]\n");
-    refused("[[flow]]\n", &twice, &["priority 3 has the profile 'lossless' there already"]);
+    refused("[[flow]]\n", &twice, &["priority 3 already has the profile 'lossless' at this port"]);
     let storm = "[[pause_storm]]\nhost = \"H0\"\n[[flow]]\n";
-    refused("[[flow]]\n", storm, &["priority 0 is lossy: no message stops it"]);
+    refused("[[flow]]\n", storm, &["priority 0 is lossy: no message pauses it"]);
 }
 
 /// A limit of a lossless queue at the egress that a group fills before it is paused: its frames would be dropped there, which is a violation. Warned of.
@@ -303,7 +303,7 @@ fn a_limit_before_the_pause_is_warned_of() {
     for (queue, drops) in [("kind = \"static\"\nlimit = \"20KB\"\n", true), ("alpha = 0.125\n", true), ("kind = \"static\"\n", true)] {
         let s = of(queue);
         let warnings = s.warnings.render(false);
-        let stated = warnings.contains("a queue of lossless priority 3, S1->H") && warnings.contains("before and behind its pause");
+        let stated = warnings.contains("a queue of lossless priority 3, S1->H") && warnings.contains("before its pause takes effect");
         assert!(stated, "{queue}: {warnings}");
         let o = s.run(Sink::Nothing).unwrap().outcome;
         assert_eq!(o.lost.buffer_full.total() > 0, drops, "{queue}: {:?}", o.lost);
@@ -311,7 +311,7 @@ fn a_limit_before_the_pause_is_warned_of() {
     }
     // As SONiC has it: no limit but a pool that holds more than all groups.
     let wide = star(4, &(pools("alpha = 1\n").replace("size = \"300KB\"", "size = \"5MB\"") + &flow(1, 0, 3, 300)));
-    assert!(!load(&wide).warnings.render(false).contains("its pause: the queue may drop"));
+    assert!(!load(&wide).warnings.render(false).contains("takes effect: the queue may drop frames"));
 }
 
 /// A group under Reverie whose queue is stopped takes in the whole pool, which the warning of a queue that drops before the pause reckons with.

@@ -156,6 +156,6 @@ fn what_processes_cannot_share_is_refused_by_all_of_them() {
     }
     let other = RING.replace("100KB", "90KB");
     for e in refused(&[RING, RING, &other]) {
-        assert!(e.starts_with("process 2 has read another scenario than process 0: `xoff = "), "{e}");
+        assert!(e.starts_with("process 2 read a different scenario from process 0: `xoff = "), "{e}");
     }
 }

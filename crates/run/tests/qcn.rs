@@ -212,7 +212,7 @@ fn what_does_not_fit_together_is_reported() {
         let w = warnings(given);
         assert!(w.len() == 1 && w[0].contains(part), "{part}: {w:?}");
     };
-    one(&["rate_control.kind=none"], "which rate_control none does not use");
+    one(&["rate_control.kind=none"], "which rate_control none ignores");
     one(&["rate_control.kind=dcqcn"], "which rate_control dcqcn does not use");
     one(&["detection.kind=none"], "detection none never sends");
     one(&["detection.setpoint=110KB"], "Q_eq < XOFF on 10Gbps links: 110KB >= 110KB");

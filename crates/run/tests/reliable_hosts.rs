@@ -156,11 +156,11 @@ fn few_frames_outstanding_have_the_shorter_timer() {
         let e = NetworkScenario::from_text("hosts.toml", &text, &[], Path::new("")).err().unwrap_or_else(|| panic!("accepted: {text}"));
         assert!(e.render(false).contains(what) && e.render(false).contains("hosts.toml:"), "{}", e.render(false));
     };
-    refused("recovery = \"go-back-n\"\nrto = \"10us\"\nrto_low = \"11us\"\n", "rto_low 11us > rto 10us");
+    refused("recovery = \"go-back-n\"\nrto = \"10us\"\nrto_low = \"11us\"\n", "rto_low 11 us > rto 10 us");
     refused("recovery = \"selective\"\nrto_low = \"0us\"\n", "a retransmission timer of 0");
     refused("rto_low = \"10us\"\n", "nack has no timer");
-    refused("recovery = \"selective\"\norder = \"strict\"\n", "whose receivers keep what is ahead");
-    refused("recovery = \"go-back-n\"\norder = \"count\"\n", "whose receivers discard what is ahead");
+    refused("recovery = \"selective\"\norder = \"strict\"\n", "whose receivers keep frames ahead");
+    refused("recovery = \"go-back-n\"\norder = \"count\"\n", "whose receivers discard frames ahead");
 }
 
 /// Frames ahead of a gap: delivered as they come, or once the gap is filled; the message is complete at the same time, and with the same frames.
@@ -251,7 +251,7 @@ fn timers_that_expire_for_nothing_break_no_promise() {
     let text = star("pfc", "recovery = \"selective\"\nrto = \"6us\"\nrto_low = \"2us\"\n", "");
     let s = NetworkScenario::from_text("hosts.toml", &text, &[], Path::new("")).unwrap();
     let warnings = s.warnings.render(false);
-    for stated in ["rto 6 us < 6.502 us, the least round trip from H", "rto_low 2 us < 6.502 us", "hosts.toml:"] {
+    for stated in ["rto 6 us is shorter than 6.502 us, the least round trip from H", "rto_low 2 us is shorter than 6.502 us", "hosts.toml:"] {
         assert!(warnings.contains(stated), "'{stated}' is not in: {warnings}");
     }
 }
@@ -268,7 +268,7 @@ fn what_cannot_recover_is_refused() {
     let none =
         line(100, 1, "recovery = \"go-back-n\"\n", "kind = \"frame\"\nloss = 0\n").replace("acks = \"per-frame\"", "acks = \"none\"");
     let e = NetworkScenario::from_text("hosts.toml", &none, &[], Path::new("")).err().unwrap().render(false);
-    assert!(e.contains("go-back-n without acknowledgements"), "{e}");
+    assert!(e.contains("go-back-n needs acknowledgements, but hosts send none"), "{e}");
 }
 
 /// A Nack that goes back may leave three frames outstanding whose shorter timer has expired already: the source acts on it then, and not in the past, and

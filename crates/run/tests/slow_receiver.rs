@@ -144,13 +144,13 @@ fn drains_that_cannot_be_are_refused() {
         assert!(e.contains(stated) && e.contains("slow.toml:"), "{slow}: {e}");
     };
     refused("pfc", "rate = \"200Gbps\"\n", "rate 200 Gb/s > 100 Gb/s");
-    refused("pfc", "rate = \"0bps\"\n", "a drain of 0");
+    refused("pfc", "rate = \"0bps\"\n", "the rate is 0");
     refused("pfc", "", "missing key 'rate'");
     refused("pfc", "rate = \"1Gbps\"\nbuffer = \"100KB\"\n", "buffer 100 KB < switch.buffer 200 KB");
-    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us\"]\n", "'100us' is no stall");
-    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us+0us\"]\n", "lasts no time");
-    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us+20us\", \"110us+5us\"]\n", "before the one before it ends at 120 us");
-    refused("pfc", "rate = \"1Gbps\"\nmessage_rate = 0\n", "no message in any time");
+    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us\"]\n", "'100us' is not a stall");
+    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us+0us\"]\n", "has a duration of 0");
+    refused("pfc", "rate = \"1Gbps\"\nstalls = [\"100us+20us\", \"110us+5us\"]\n", "before the previous one ends at 120 us");
+    refused("pfc", "rate = \"1Gbps\"\nmessage_rate = 0\n", "the message rate is 0");
     refused("pfc", "rate = \"1Gbps\"\n[[slow_receiver]]\nhost = \"H2\"\nrate = \"2Gbps\"\n", "already");
     refused("pffc", "rate = \"1Gbps\"\n", "pauses single flows");
     let late = load(&star("pfc", "rate = \"1Gbps\"\nstalls = [\"3ms+1us\"]\n", flow)).warnings.render(false);

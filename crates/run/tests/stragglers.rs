@@ -72,7 +72,7 @@ fn a_slow_rank_is_named_where_no_message_was_held() {
     assert_eq!(x.pause_ps + x.rate_limit_ps + x.queueing_ps, 0);
     let words: Vec<&String> = f.summary.active.iter().filter(|w| w.starts_with("job train")).collect();
     assert!(words.iter().any(|w| w.contains("most at rank 1 on H1")), "{words:?}");
-    assert!(words.iter().any(|w| w.contains("nothing held it up")), "{words:?}");
+    assert!(words.iter().any(|w| w.contains("nothing delayed it")), "{words:?}");
 }
 
 /// Credits and rates instead of pauses: what held the message is found there too.

@@ -100,7 +100,7 @@ fn workloads_are_refused_with_place_and_hint() {
             ["gap: all rounds", "above 0"],
         ),
         ("kind = \"bursts\"\ndestinations = [\"R1\"]\nsize = \"64KB\"\n", "w.toml:4:1", ["missing key 'gap'", "starts of two rounds"]),
-        ("kind = \"bursts\"\ndestinations = [\"R1\"]\nsize = \"64KB\"\ngap = \"1us\"\n", "w.toml:4:1", ["duration", "a number of rounds"]),
+        ("kind = \"bursts\"\ndestinations = [\"R1\"]\nsize = \"64KB\"\ngap = \"1us\"\n", "w.toml:4:1", ["duration", "rounds, or both"]),
         (
             "kind = \"poisson\"\nload = 0.5\nsize = \"1KB\"\nflows = 3\ndestinations = [\"R2\"]\n",
             "w.toml:9:16",

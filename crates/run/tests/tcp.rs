@@ -239,11 +239,11 @@ fn what_does_not_go_together_is_refused() {
         assert!(text.contains("tcp.toml:"), "{text}");
     };
     let plain = message(10, "", "");
-    refused(&(plain.clone() + "[rate_control]\nkind = \"timely\"\n"), "leave out [rate_control] or [transport]");
-    refused(&plain.replace("header =", "recovery = \"selective\"\nheader ="), "keep what is ahead of a gap");
-    refused(&plain.replace("header =", "order = \"strict\"\nheader ="), "keep what is ahead of a gap");
+    refused(&(plain.clone() + "[rate_control]\nkind = \"timely\"\n"), "remove [rate_control] or [transport]");
+    refused(&plain.replace("header =", "recovery = \"selective\"\nheader ="), "keep frames ahead of a gap");
+    refused(&plain.replace("header =", "order = \"strict\"\nheader ="), "keep frames ahead of a gap");
     refused(&message(10, "mss = \"961B\"\n", ""), "expected at most host.frame_max - host.header");
-    refused(&plain.replace("header =", "window = \"959B\"\nheader ="), "a window that holds no segment");
+    refused(&plain.replace("header =", "window = \"959B\"\nheader ="), "the window is smaller than a segment");
     refused(&message(10, "rto_min = \"4us\"\n", ""), "more than a round trip");
     refused(&message(10, "rto_min = \"1ms\"\ndelayed_ack = \"1ms\"\n", ""), "less than rto_min");
     refused(&message(10, "initial_window = 0\n", ""), "RFC 6928");

@@ -235,7 +235,7 @@ fn shares_that_do_not_fit_the_network_are_refused_with_their_place() {
     refused("", "sharing = \"dynamic\"\nshared_th = 9\n", "", &["a factor of 2^9", "expected -8 to 7"]);
     refused("", "sharing = \"some\"\n", "", &["'some'", "static"]);
     refused("memory = \"shared\"\n", "sharing = \"static\"\n", "", &["and switch.memory shares it among", "per-ingress"]);
-    refused("", "sharing = \"static\"\nlossy = [\"3\"]\n", "", &["and what is lossy would take"]);
+    refused("", "sharing = \"static\"\nlossy = [\"3\"]\n", "", &["and lossy priorities would use"]);
     refused("", "sharing = \"static\"\n", "[[slow_receiver]]\nhost = \"H1\"\nrate = \"1Gbps\"\n", &["shares the buffer of a port"]);
 }
 
@@ -267,13 +267,13 @@ fn messages_that_the_wire_does_not_carry_are_refused() {
         let e = e.render(false);
         assert!(e.contains(stated) && e.contains("uec.toml:"), "'{stated}' is not in: {e}");
     };
-    refused("\"uec-cbfc\"\ncc_period = \"1ps\"", "cc_period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
+    refused("\"uec-cbfc\"\ncc_period = \"1ps\"", "cc_period 1 ps < 102.4 ns, the time of 2 messages at 10 Gb/s");
     refused(
         "\"uec-cbfc\"\ncc_period = \"110ns\"\ncf_min_spacing = \"64B\"",
         "CC_Updates every 110 ns take 0.93 of a wire of 10 Gb/s, CF_Updates 0.25",
     );
-    refused("\"cbfc\"\nperiod = \"100ps\"", "period 100ps < 102.4ns, the time of 2 messages at 10Gbps");
-    refused("\"gfc-time\"\nb0 = \"100KB\"\nperiod = \"1ps\"", "period 1ps < 102.4ns, the time of 2 messages at 10Gbps");
+    refused("\"cbfc\"\nperiod = \"100ps\"", "period 100 ps < 102.4 ns, the time of 2 messages at 10 Gb/s");
+    refused("\"gfc-time\"\nb0 = \"100KB\"\nperiod = \"1ps\"", "period 1 ps < 102.4 ns, the time of 2 messages at 10 Gb/s");
 }
 
 /// A period below the time of a message runs where it is no more than a slow link beside fast ones, with a warning that has the inequality.

@@ -190,10 +190,10 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     };
     refused("poll = \"100us\"", "poll = \"500us\"", &["detect 400 us < poll 500 us"]);
     refused("restore = \"400us\"", "restore = \"0us\"", &["restore", "above zero"]);
-    refused("interval = \"20us\"", "interval = \"0us\"", &["interval of 0"]);
+    refused("interval = \"20us\"", "interval = \"0us\"", &["the interval is 0"]);
     refused("interval = \"20us\"", "interval = \"1ns\"", &["interval 1 ns < 51.2 ns, the time of a message at 10 Gb/s"]);
     let second = "[[pause_storm]]\nhost = \"H2\"\npriority = 3\nstart = \"500us\"\n";
-    refused("[[flow]]", &format!("{second}[[flow]]"), &["a storm of priority 3 from 500 us, and one from 100 us is not over"]);
+    refused("[[flow]]", &format!("{second}[[flow]]"), &["the storm of priority 3 from 500 us overlaps the one from 100 us"]);
     let other = "[[pause_storm]]\nhost = \"H2\"\npriority = 4\ninterval = \"60ns\"\n";
     refused(
         "[[flow]]",
@@ -223,7 +223,7 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     let calm = status.split("[[pause_storm]]").next().unwrap().to_owned() + &flow("H1", "H2", 3, 0, 100);
     assert!(warnings(&calm).contains("poll 100 us < 1.678 ms"), "{}", warnings(&calm));
     let once = warnings(&calm.replace("quanta = 65535", "pause = \"sticky\""));
-    assert!(once.contains("are sent once: it finds no"), "{once}");
+    assert!(once.contains("sends each pause once: the watchdog finds no"), "{once}");
     let two = "stop = \"600us\"\n[[pause_storm]]\nhost = \"H2\"\npriority = 3\nstart = \"600us\"\n";
     assert_eq!(warnings(&base.replace("stop = \"600us\"\n", two)), "", "one after the other");
 }

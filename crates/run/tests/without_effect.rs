@@ -29,37 +29,42 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
     let rows: &[(&str, String, &str, &str)] = &[
         ("shift", "[switch]\nalpha_shift = 1\n".into(), "alpha_shift", "memory = \"per-ingress\" is a fixed buffer"),
         ("shared", "[switch]\nshared_buffer = \"10KB\"\n".into(), "shared_buffer", "memory = \"per-ingress\""),
-        ("pools", pools("").replace("memory", "reserve = \"1KB\"\nmemory"), "reserve", "shared out by [[buffer_pool]]"),
-        ("plan", pools("").replace("memory", "buffer = \"10KB\"\nmemory"), "buffer", "the memory is in [[buffer_pool]]"),
+        ("pools", pools("").replace("memory", "reserve = \"1KB\"\nmemory"), "reserve", "[[buffer_pool]] and [[buffer_profile]] divide"),
+        (
+            "plan",
+            pools("").replace("memory", "buffer = \"10KB\"\nmemory"),
+            "buffer",
+            "with memory = \"pools\", [[buffer_pool]] gives the size",
+        ),
         ("quantum", "[switch]\nquantum = \"3000B\"\n".into(), "quantum", "only discipline = \"drr\""),
         ("weights", "[switch]\nweights = [\"1500B\"]\n".into(), "weights", "only scheduler = \"drr\""),
         (
             "many",
             "[switch]\nscheduler = \"drr\"\nweights = [\"1500B\", \"3000B\"]\n".into(),
             "weights",
-            "2 weights, and 1 priorities in use",
+            "2 weights, but 1 priorities in use",
         ),
         ("arbitration", "[switch]\nvl_high_limit = 3\n".into(), "vl_high_limit", "only scheduler = \"vl-arbitration\""),
         ("offset", "[flow_control]\nxon_offset = \"10KB\"\n".into(), "xon_offset", "a static threshold resumes at xon"),
         ("profile", pools("").replace("kind", "xoff = \"10KB\"\nkind"), "xoff", "by its [[buffer_profile]]"),
         ("sticky", "[flow_control]\npause = \"sticky\"\nquanta = 100\n".into(), "quanta", "a sticky pause has no time"),
-        ("uec", "[flow_control]\nkind = \"uec-cbfc\"\nshared_th = 3\n".into(), "shared_th", "sharing = \"none\" does not read it"),
+        ("uec", "[flow_control]\nkind = \"uec-cbfc\"\nshared_th = 3\n".into(), "shared_th", "sharing = \"none\" does not use the key"),
         (
             "uec all",
             "[flow_control]\nkind = \"uec-cbfc\"\nsharing = \"static\"\nshared_limit = 1000000\n".into(),
             "shared_limit",
             "shared_limit 1000000 > 2331, the credits of the shared part",
         ),
-        ("lossy", "[flow_control]\nlossy = [\"0\"]\n".into(), "lossy", "every priority in use is lossy: pfc holds nothing"),
+        ("lossy", "[flow_control]\nlossy = [\"0\"]\n".into(), "lossy", "every priority in use is lossy: pfc never pauses a port"),
         ("acks", "[host]\nack_len = \"100B\"\n".into(), "ack_len", "hosts send no acknowledgements"),
-        ("timer", "[host]\nrto = \"50us\"\n".into(), "rto", "no source learns of a loss"),
-        ("order", "[host]\norder = \"strict\"\n".into(), "order", "receivers take frames as they come"),
+        ("timer", "[host]\nrto = \"50us\"\n".into(), "rto", "sources cannot detect losses"),
+        ("order", "[host]\norder = \"strict\"\n".into(), "order", "receivers accept frames in any order"),
         ("nack", "[host]\nacks = \"per-frame\"\nrto = \"50us\"\n".into(), "rto", "recovery = \"nack\" has no timer"),
         (
             "selective",
             "[host]\nacks = \"per-frame\"\nrecovery = \"selective\"\nnack_interval = \"5us\"\n".into(),
             "nack_interval",
-            "reports what is missing with every acknowledgement",
+            "reports missing frames with every acknowledgement",
         ),
         (
             "late",
@@ -68,15 +73,15 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "no timer expires before the run ends",
         ),
         ("cnp", "[host]\ncnp_priority = 6\n".into(), "cnp_priority", "this rate control sends no CNPs"),
-        ("gap", "[host]\npacing = \"gap\"\n".into(), "pacing", "no flow has a rate of its own"),
+        ("gap", "[host]\npacing = \"gap\"\n".into(), "pacing", "no flow has its own rate"),
         ("pairs", "[host]\nconnections = \"per-pair\"\n".into(), "connections", "keep their own connection"),
         ("window", "[host]\nacks = \"per-frame\"\nwindow = \"10B\"\n".into(), "window", "window 10 B < 1.5 KB, the payload of a frame"),
-        ("tcp", "[transport]\nkind = \"tcp\"\n[host]\nrto = \"50us\"\n".into(), "rto", "connections find losses by themselves"),
+        ("tcp", "[transport]\nkind = \"tcp\"\n[host]\nrto = \"50us\"\n".into(), "rto", "connections detect losses themselves"),
         (
             "alert",
             "[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\naction = \"alert\"\nrestore = \"30us\"\n".into(),
             "restore",
-            "leaves every queue as it is",
+            "changes no queue",
         ),
         (
             "look",
@@ -85,7 +90,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "restore 1 us < poll 10 us",
         ),
         ("replays", "[link_retry]\nkind = \"llr\"\nreplays = 255\non_flush = \"best-effort\"\n".into(), "on_flush", "never flushes"),
-        ("storm", "[[pause_storm]]\nhost = \"H3\"\n".into(), "host", "nothing of priority 0 is for H3: the storm holds nothing"),
+        ("storm", "[[pause_storm]]\nhost = \"H3\"\n".into(), "host", "no flow of priority 0 ends at H3: the storm blocks no frame"),
         ("end", "[[pause_storm]]\nhost = \"H0\"\nstop = \"500us\"\n".into(), "stop", "stop 500 us > run.duration 200 us"),
         ("idle", "[[slow_receiver]]\nhost = \"H3\"\nrate = \"1Gbps\"\n".into(), "host", "no frame is for H3"),
         (
@@ -101,15 +106,15 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
             "beyond run.duration 200 us",
         ),
         ("all", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nports = [\"all\", \"H1->S1\"]\n".into(), "ports", "the others in the list"),
-        ("unseen", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nseen = false\n".into(), "seen", "without [link_retry] a frame is lost"),
+        ("unseen", "[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nseen = false\n".into(), "seen", "without [link_retry], a frame is lost"),
         (
             "messages",
             "[flow_control]\nkind = \"none\"\n[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nframes = \"control\"\n".into(),
             "frames",
             "this flow control sends no frames",
         ),
-        ("unused", pools("[[buffer_pool]]\nname = \"x\"\nsize = \"1MB\"\n"), "name", "no [[buffer_profile]] draws on pool 'x'"),
-        ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "goes before it"),
+        ("unused", pools("[[buffer_pool]]\nname = \"x\"\nsize = \"1MB\"\n"), "name", "no [[buffer_profile]] uses pool 'x'"),
+        ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "overrides this one"),
         ("again", pools("switches = [\"S1\", \"S1\"]\n"), "switches", "'S1' is in the list already"),
         ("lossy group", pools("xon = \"20KB\"\n").replace("kind", "lossy = [\"0\"]\nkind"), "xon", "no group of this profile is lossless"),
         ("limit", pools("kind = \"static\"\nlimit = \"5MB\"\n"), "limit", "limit 5 MB > 2 MB, all of the pool"),
@@ -144,7 +149,7 @@ fn defaults_and_resolved_scenarios_are_not_warned_of() {
 fn keys_of_a_kind_that_is_not_chosen() {
     let text = format!("{RUN}[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\n{FLOWS}");
     let all = lines(&text, &["watchdog.status.detect=60us"]);
-    let words = "a key of kind 'status', and the kind of [watchdog] is 'duration': it has no effect";
+    let words = "detect belongs to kind 'status', but the kind of [watchdog] is 'duration': the key has no effect";
     assert!(all.iter().any(|w| w.contains("--set watchdog.status.detect=60us") && w.contains(words)), "{all:#?}");
     let both = text.replace("[[flow]]\nsrc = \"H1\"", "[watchdog.status]\npoll = \"10us\"\n[[flow]]\nsrc = \"H1\"");
     let all = lines(&both, &[]);
@@ -167,7 +172,7 @@ fn a_key_in_two_places_is_refused_and_a_setting_goes_before_the_file() {
     );
     let all = refused(&text);
     assert!(
-        all.contains("s.toml:11:1") && all.contains("'detect' stands in [watchdog.duration], and in [watchdog] too (s.toml:8:1)"),
+        all.contains("s.toml:11:1") && all.contains("'detect' is defined twice: in [watchdog.duration] and in [watchdog] (s.toml:8:1)"),
         "{all}"
     );
     let text = text.replace("[watchdog.duration]\ndetect = \"60us\"\n", "");
@@ -182,10 +187,10 @@ fn lists_that_contradict_themselves_are_refused() {
     let errors = |ports: &str| format!("{RUN}[[link_errors]]\nkind = \"frame\"\nloss = 0.1\nports = [{ports}]\n{FLOWS}");
     for ports in ["\"H1->S1\", \"H1->S1\"", "\"H1->S1\", \"H1:S1\""] {
         let all = refused(&errors(ports));
-        assert!(all.contains("s.toml:9:9") && all.contains("names a link direction that the list has already"), "{all}");
+        assert!(all.contains("s.toml:9:9") && all.contains("names a link direction that is already in the list"), "{all}");
     }
     let all = refused(&format!("{RUN}{POOLS}{POOL}switches = []\n{PROFILE}{FLOWS}"));
-    assert!(all.contains("switches: an empty list"), "{all}");
+    assert!(all.contains("switches: the list is empty"), "{all}");
 }
 
 /// Scenarios of the repository give no key for nothing.
@@ -209,7 +214,7 @@ fn scenarios_of_the_repository_give_no_key_without_effect() {
     for file in &all {
         let Ok(scenario) = NetworkScenario::load(file, &[]) else { continue };
         loaded += 1;
-        named.extend(scenario.warnings.iter().map(|p| p.line()).filter(|w| w.contains("has no effect") || w.contains("the storm holds")));
+        named.extend(scenario.warnings.iter().map(|p| p.line()).filter(|w| w.contains("has no effect") || w.contains("the storm blocks")));
     }
     assert!(loaded > 40, "{loaded} of {}", all.len());
     assert!(named.is_empty(), "{named:#?}");

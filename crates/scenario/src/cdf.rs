@@ -70,11 +70,11 @@ pub fn read(source: &Arc<Source>) -> Result<Points, Problems> {
         match points.as_slice() {
             [] | [_] => w.refuse(
                 &last_place,
-                "a distribution needs at least two points",
+                "the distribution has fewer than two points",
                 "expected lines of size_bytes cumulative_percent, such as \"0 0\" and \"1000 100\"",
             ),
             [.., (_, percent)] if *percent != 100.0 => {
-                w.refuse(&last_place, format!("the last point is at {percent} %"), "expected 100");
+                w.refuse(&last_place, format!("the last point is at {percent} % instead of 100 %"), "expected 100");
             }
             [.., (0, _)] => w.refuse(&last_place, "every flow would have 0 bytes", "expected sizes above 0"),
             _ => {}
@@ -96,12 +96,14 @@ fn point(w: &mut Words<'_>, line: &Line<'_>, before: Option<(u64, f64)>) -> Opti
     }
     // A refused point still counts as the one before: its successors may be sound.
     match before {
-        None if percent != 0.0 => w.refuse(&percent_word.span, format!("the first point is at {percent} %"), "expected 0, as in \"0 0\""),
+        None if percent != 0.0 => {
+            w.refuse(&percent_word.span, format!("the first point is at {percent} % instead of 0 %"), "expected 0, as in \"0 0\"")
+        }
         Some((s, _)) if size < s => {
-            w.refuse(&size_word.span, format!("size {size} lies below the one before, {s}"), "expected sizes that grow")
+            w.refuse(&size_word.span, format!("size {size} is below the previous one, {s}"), "expected sizes that grow")
         }
         Some((_, p)) if percent < p => {
-            w.refuse(&percent_word.span, format!("{percent} % lies below the one before, {p} %"), "expected percentages that grow");
+            w.refuse(&percent_word.span, format!("{percent} % is below the previous value, {p} %"), "expected percentages that grow");
         }
         _ => {}
     }

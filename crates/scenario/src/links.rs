@@ -96,7 +96,7 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
             }
             _ => format!("not a table: {e}"),
         };
-        Problem::new(what, format!("expected comma-separated columns, of these: {}", COLUMNS.join(", "))).at(source.place(at..at + 1))
+        Problem::new(what, format!("expected comma-separated columns from this list: {}", COLUMNS.join(", "))).at(source.place(at..at + 1))
     };
     let headers = reader.headers().map_err(|e| bad(&e))?.clone();
     let header = headers.position().map_or(0, |p| record_start(source.text(), p));
@@ -108,12 +108,12 @@ pub fn table(source: &Arc<Source>) -> Result<Rows, Problems> {
         if !COLUMNS.contains(&name) {
             problems.push(Problem::new(format!("unknown column '{}'", clip(name)), suggest::hint(name, "columns", &COLUMNS)).at(at));
         } else if columns.insert(COLUMNS[COLUMNS.iter().position(|c| *c == name).unwrap_or(0)], i).is_some() {
-            problems.push(Problem::new(format!("column '{name}' stands twice"), "keep one of the two").at(at));
+            problems.push(Problem::new(format!("column '{name}' is defined twice"), "keep one of the two").at(at));
         }
     }
     for name in ["a", "b"] {
         if !columns.contains_key(name) {
-            let hint = "the first line names the columns, such as a,b,rate,length";
+            let hint = "expected the names of the columns on the first line, such as a,b,rate,length";
             problems.push(Problem::new(format!("there is no column '{name}'"), hint).at(source.place(header.clone())));
         }
     }
@@ -163,7 +163,7 @@ fn row<'r>(field: impl Fn(&str) -> Option<&'r str>) -> Result<ShortLink, Refusal
     let length = field("length").map(|t| t.parse::<Length>().map_err(|e| problem("length", e))).transpose()?;
     let delay = field("delay").map(|t| t.parse::<Span>().map_err(|e| problem("delay", e))).transpose()?;
     if length.is_some() && delay.is_some() {
-        return Err(("both a length and a delay".into(), "keep one of the two; a metre is 5 ns".into()));
+        return Err(("both a length and a delay".into(), "keep one of them; 1 m is 5 ns".into()));
     }
     let port = |key: &str| field(key).map(str::to_owned);
     let delay = delay.or(length.map(Length::propagation));
@@ -221,7 +221,10 @@ impl<'n> Ends<'n> {
         if let Some(port) = &port
             && !self.ports.insert((node.clone(), port.clone()))
         {
-            return Err((format!("port '{}' of '{}' is in another link already", clip(port), clip(&node)), "a port has one link".into()));
+            return Err((
+                format!("port '{}' of '{}' is in another link already", clip(port), clip(&node)),
+                "a port has only one link".into(),
+            ));
         }
         if !self.known.contains(node.as_str()) && self.seen.insert(node.clone()) {
             self.further.push(NodeSpec::new(&node, NodeKind::Switch));

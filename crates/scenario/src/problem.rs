@@ -81,8 +81,8 @@ impl Source {
                 // Up to the bad byte the lossy text has the same bytes; there it holds a replacement character.
                 let span = at..at + '\u{fffd}'.len_utf8();
                 let hint = match e.as_bytes() {
-                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "this is UTF-16; save it as UTF-8",
-                    [0x1f, 0x8b, ..] => "this is gzip; unpack it first",
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "the file is UTF-16; save it as UTF-8",
+                    [0x1f, 0x8b, ..] => "the file is compressed with gzip; unpack it first",
                     _ => "expected a text file in UTF-8",
                 };
                 let problem = Problem::new(format!("byte 0x{bad:02x} is not UTF-8"), hint);

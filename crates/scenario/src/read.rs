@@ -34,8 +34,8 @@ pub fn bytes(path: &Path, max: Bytes) -> Result<Vec<u8>, Problem> {
     let meta = is_readable(path)?;
     note(path);
     let too_large = |size: String| {
-        let what = format!("'{}' has {size}, at most {max} are read", path.display());
-        Problem::new(what, "is this the file that was meant? Split it, or describe what repeats by a pattern ([[workload]], a builder)")
+        let what = format!("'{}' has {size}; xoff reads at most {max}", path.display());
+        Problem::new(what, "check the name, split the file, or describe repetition by a pattern ([[workload]], a builder)")
     };
     if meta.is_file() && meta.len() > max.0 {
         return Err(too_large(Bytes(meta.len()).to_string()));
@@ -117,7 +117,7 @@ fn opened_in_time(path: &Path) -> io::Result<File> {
     let name = path.to_owned();
     std::thread::spawn(move || sender.send(File::open(name)));
     opened.recv_timeout(WRITER_WAIT).unwrap_or_else(|_| {
-        let what = format!("start the writer first, or give a file: no process wrote into this pipe for {} s", WRITER_WAIT.as_secs());
+        let what = format!("no process wrote into this pipe for {} s; start the writer first, or give a file", WRITER_WAIT.as_secs());
         Err(io::Error::new(io::ErrorKind::TimedOut, what))
     })
 }

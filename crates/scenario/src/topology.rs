@@ -36,8 +36,8 @@ const LINKS: &[ParamSpec] = &[
 ];
 const SHORT: &[ParamSpec] = &[
     texts("hosts", "names of hosts, for links in short form"),
-    texts("switches", "names of switches, where their order matters; a name that only links have is that of a switch"),
-    texts("links", "links in short form: two nodes, rate, length or delay, as in \"leaf1:Ethernet8 spine1 400Gbps 300m\"; a metre is 5 ns"),
+    texts("switches", "names of switches, if their order matters; a name that occurs only in links is a switch"),
+    texts("links", "links in short form: two nodes, rate, length or delay, as in \"leaf1:Ethernet8 spine1 400Gbps 300m\"; 1 m is 5 ns"),
     ParamSpec::optional("links_file", Kind::Text, "CSV file of links, next to the scenario: a, b, rate, length, delay, a_port, b_port", ""),
 ];
 const fn texts(key: &'static str, doc: &'static str) -> ParamSpec {
@@ -69,14 +69,14 @@ pub fn sections() -> Vec<SectionSpec> {
     let mut kinds: Vec<KindSpec> = BUILDERS.iter().map(|b| KindSpec { name: b.name, doc: b.doc, specs: vec![b.params] }).collect();
     kinds.push(KindSpec {
         name: CUSTOM,
-        doc: "Nodes and links as listed, in [[topology.node]] and [[topology.link]] or in short form.",
+        doc: "Nodes and links from [[topology.node]] and [[topology.link]], or in short form.",
         specs: vec![LINKS, SHORT],
     });
-    kinds.push(KindSpec { name: FILE, doc: "Read from a file of its own.", specs: vec![OWN_FILE] });
+    kinds.push(KindSpec { name: FILE, doc: "Topology from a separate file.", specs: vec![OWN_FILE] });
     vec![
         SectionSpec::once("topology", "The network.", Vec::new()).kinds("kind", None, kinds).required(),
         SectionSpec::many("topology.node", "A node of a custom topology.", vec![NODE]),
-        SectionSpec::many("topology.link", "A link of a custom topology. The order of the links numbers the ports.", vec![LINK]),
+        SectionSpec::many("topology.link", "A link of a custom topology. Ports are numbered in the order of the links.", vec![LINK]),
     ]
 }
 
@@ -85,7 +85,7 @@ pub fn file_sections() -> Vec<SectionSpec> {
     vec![
         SectionSpec::once("", "The network.", vec![LINKS, SHORT]),
         SectionSpec::many("node", "A node.", vec![NODE]),
-        SectionSpec::many("link", "A link; links number the ports in their order.", vec![LINK]),
+        SectionSpec::many("link", "A link. Ports are numbered in the order of the links.", vec![LINK]),
     ]
 }
 
@@ -109,18 +109,18 @@ fn build_below(section: &mut Section<'_>, folder: &Path, above: &[PathBuf]) -> O
     opened.push(own);
     if let Some(i) = opened.iter().position(|file| *file == real(&path)) {
         let what = match &opened[i + 1..] {
-            [] => format!("'{name}' names itself"),
+            [] => format!("'{name}' refers to itself"),
             between => {
                 let names: Vec<String> = between.iter().map(|f| format!("'{}'", f.display())).collect();
-                format!("'{name}' names itself, through {}", names.join(", "))
+                format!("'{name}' refers to itself through {}", names.join(", "))
             }
         };
         section.refuse(&ParamError::new("path", what, "expected a file that lists nodes and links, or names a builder"));
         return None;
     }
     if opened.len() > DEPTH_MAX {
-        let what = format!("{} files name each other, one after the other", opened.len() + 1);
-        section.refuse(&ParamError::new("path", what, format!("expected at most {DEPTH_MAX}; name the file with the nodes itself")));
+        let what = format!("{} files refer to each other in a chain", opened.len() + 1);
+        section.refuse(&ParamError::new("path", what, format!("expected at most {DEPTH_MAX}; name the file with the nodes directly")));
         return None;
     }
     match Source::read(&path).and_then(|source| read_below(source, &[], path.parent().unwrap_or(Path::new("")), &opened)) {
@@ -171,7 +171,7 @@ pub fn read(source: Arc<Source>, settings: &[Override]) -> Result<Topology, Prob
 fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: &[PathBuf]) -> Result<Topology, Problems> {
     if source.text().trim_start().starts_with(|c: char| c.is_ascii_digit()) {
         if let Some(setting) = settings.first() {
-            return Err(Problem::new("a setting cannot change this topology", "it is in HPCC's format").at(setting.place()).into());
+            return Err(Problem::new("a setting cannot change this topology", "the file has HPCC's format").at(setting.place()).into());
         }
         let topology = HpccTopology::read(&source)?;
         return topology.graph().map_err(|e| Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(source.place(0..0)).into());
@@ -214,7 +214,11 @@ fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Sect
                 let lists = format!("expected at least one [[{below}node]] and one [[{below}link]], or hosts = [...] and links = [...]");
                 ("node", "there is no node", lists)
             }
-            false => ("hosts", "no node is a host", "hosts = [\"h1\", \"h2\"] says which names are hosts; all others are switches".into()),
+            false => (
+                "hosts",
+                "the topology has no hosts",
+                "list the hosts, such as hosts = [\"h1\", \"h2\"]; all other nodes are switches".into(),
+            ),
         };
         top.refuse(&ParamError::new(key, what, hint));
         return None;

@@ -61,14 +61,14 @@ impl<'t> Words<'t> {
     pub fn expect(&mut self, line: &Line<'_>, what: &str, fields: &[&str]) -> bool {
         let mut hint = format!("expected {}", fields.join(" "));
         if line.words.len() != fields.len() && line.words.iter().any(|w| w.text.contains([',', ';'])) {
-            hint += "; blanks separate the words, not commas";
+            hint += "; separate the words by blanks, not commas";
         }
         if let Some(comment) = line.words.iter().find(|w| w.text.starts_with('#')) {
             self.refuse(&comment.span, format!("{what}: this format has no comments"), hint);
         } else if let Some(missing) = fields.get(line.words.len()) {
             self.refuse(&(line.end..line.end), format!("{what}: '{missing}' is missing"), hint);
         } else if let Some(extra) = line.words.get(fields.len()) {
-            self.refuse(&extra.span, format!("{what}: '{}' is one word too many", suggest::clip(extra.text)), hint);
+            self.refuse(&extra.span, format!("{what}: unexpected word '{}'", suggest::clip(extra.text)), hint);
         } else {
             return true;
         }

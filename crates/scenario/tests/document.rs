@@ -60,7 +60,7 @@ fn read(text: &str, settings: &[&str]) -> (Document, Result<(), Problems>) {
     }
     doc.open(&specs[3]).take(|s| {
         let (xoff, xon) = (s.bytes("xoff")?, s.bytes("xon")?);
-        if xon > xoff { Err(ParamError::new("xon", format!("{xon} lies above xoff, {xoff}"), "expected xon <= xoff")) } else { Ok(()) }
+        if xon > xoff { Err(ParamError::new("xon", format!("{xon} is above xoff, {xoff}"), "expected xon <= xoff")) } else { Ok(()) }
     });
     let end = doc.finish();
     (doc, end)
@@ -113,7 +113,7 @@ fn unknown_keys_and_sections() {
     );
     one(
         &format!("{RING3}[[topology.node]]\nname = \"a\""),
-        "s.toml:4:12: section 'topology.node' has no effect in this document (remove it, or choose the kind it belongs to)",
+        "s.toml:4:12: section 'topology.node' has no effect in this document (remove the section, or choose its kind)",
     );
     one(
         &format!("{RING3}[topology.nodes]\nx = 1"),
@@ -184,10 +184,10 @@ fn lists_of_sections() {
 #[test]
 fn an_owners_refusal_is_located_at_the_value() {
     let text = format!("{RING3}[flow_control]\nxoff = \"100KB\"\nxon = \"200KB\"\n");
-    one(&text, "s.toml:6:7: xon: 200 KB lies above xoff, 100 KB (expected xon <= xoff)");
+    one(&text, "s.toml:6:7: xon: 200 KB is above xoff, 100 KB (expected xon <= xoff)");
     // Here the key itself is a default: the section is the place, and the default is named.
     let text = format!("{RING3}[flow_control]\nxoff = \"100KB\"\n");
-    one(&text, "s.toml:4:2: flow_control.xon (default \"290KB\"): 290 KB lies above xoff, 100 KB (expected xon <= xoff)");
+    one(&text, "s.toml:4:2: flow_control.xon (default \"290KB\"): 290 KB is above xoff, 100 KB (expected xon <= xoff)");
 }
 
 #[test]
@@ -203,11 +203,11 @@ fn all_errors_are_reported_in_order_and_at_most_ten_shown() {
 #[test]
 fn toml_syntax() {
     let parse = |text: &str| Document::from_text("s.toml", text, &[]).unwrap_err().to_string();
-    assert_eq!(parse("a = 1\na = 2\n"), "s.toml:2:1: key 'a' stands twice (the first stands in line 1; keep one of the two)");
+    assert_eq!(parse("a = 1\na = 2\n"), "s.toml:2:1: key 'a' is defined twice (first defined on line 1; keep one)");
     assert_eq!(parse("a = \n"), "s.toml:1:5: there is no value after '=' (expected key = value)");
     assert_eq!(
         parse("a = 10Gbps\n"),
-        "s.toml:1:5: a text without quotes (texts and numbers with units stand in quotes, such as rate = \"10Gbps\")"
+        "s.toml:1:5: the text has no quotes (put texts and numbers with units in quotes, such as rate = \"10Gbps\")"
     );
     assert_eq!(parse("µ = 1\n"), "s.toml:1:1: invalid unquoted key, expected letters, numbers, `-`, `_` (TOML syntax; see toml.io)");
     let e = Source::from_bytes("s.toml", b"a = 1\nb = \"\xff\"\n".to_vec()).unwrap_err().to_string();
@@ -245,7 +245,7 @@ fn settings_pass_the_same_checks() {
     );
     assert_eq!(
         refused("topology.kind.x=b"),
-        "--set topology.kind.x=b: 'kind' is text \"custom\", not a section (a dotted path leads through sections to one key)"
+        "--set topology.kind.x=b: 'kind' is text \"custom\", not a section (expected a path through sections to one key)"
     );
     assert_eq!(
         refused("topology..x=b"),
@@ -377,7 +377,7 @@ fn an_old_name_of_a_key_works_with_a_warning_that_names_the_new_one() {
     assert!(warnings.contains("--set run.every=5us") && warnings.contains("write 'period' instead of 'every'"), "{warnings}");
     // Both in the file contradict each other.
     let (_, _, end) = period("[run]\nperiod = \"2us\"\nevery = \"3us\"\n", &[]);
-    assert!(end.contains("'every' is the old name of 'period', which is given too"), "{end}");
+    assert!(end.contains("'every' is the old name of 'period', which the file also has"), "{end}");
     // A wrong value is located where it stands; a name that neither is nor was one is unknown.
     assert!(period("[run]\nstep = \"3\"\n", &[]).2.contains("s.toml:2:8"));
     assert!(period("[run]\nsteps = \"3us\"\n", &[]).2.contains("unknown key 'steps'"));
@@ -410,7 +410,7 @@ fn an_old_name_of_a_section_works_with_a_warning_that_names_the_new_one() {
         assert_eq!(ports(text, &["scheduled_fabric.ports=8"]).0, Some(8), "{text}");
     }
     let (_, _, end) = ports("[fabric]\nports = 4\n[scheduled_fabric]\nports = 4\n", &[]);
-    assert!(end.contains("s.toml:1:2") && end.contains("[fabric] is the old name of [scheduled_fabric], which is given too"), "{end}");
+    assert!(end.contains("s.toml:1:2") && end.contains("[fabric] is the old name of [scheduled_fabric], which the file also has"), "{end}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn config_errors() {
     config("PMAX_MAP 1 100 1.5\n", "c.txt:3:16: PMAX_MAP: 1.5 is out of range (expected 0 to 1)");
     config(
         "PAUSE_TIME 0.5\n",
-        "c.txt:3:12: PAUSE_TIME: 0.5 is too small (expected at least 1: there, a pause of 0 us is a resume, and nothing would ever be paused)",
+        "c.txt:3:12: PAUSE_TIME: 0.5 is too small (expected at least 1: in the original, a pause of 0 us is a resume, so no port would ever pause)",
     );
     config("BUFFER_SIZE 4096\n", "c.txt:3:13: BUFFER_SIZE: 4096 is too large (expected at most 4095)");
     config("BUFFER_SIZE 0\n", "c.txt:3:13: BUFFER_SIZE: 0 is too small (expected 1 to 4095)");
@@ -106,19 +106,19 @@ fn config_errors() {
 #[test]
 fn what_a_rate_control_cannot_work_with() {
     let text = "INT_MULTI 0\nHAS_WIN 0\nMIN_RATE 0Gbps\nU_TARGET 0\n";
-    let floor = "c.txt:5:1: MIN_RATE: a floor of 0 (expected a rate above 0: a flow at rate 0 could never learn that it may go faster)";
+    let floor = "c.txt:5:1: MIN_RATE: a floor of 0 (expected a rate above 0: a flow at rate 0 never speeds up)";
     config(
         &format!("{text}CC_MODE 3\n"),
         &format!(
             "{floor}\n\
              c.txt:4:1: HAS_WIN: 0 with HPCC (expected HAS_WIN 1: the law of CC_MODE 3 divides by the window)\n\
              c.txt:6:1: U_TARGET: a utilisation of 0 (expected above 0, such as 0.95)\n\
-             c.txt:3:1: INT_MULTI: 0 is no unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)"
+             c.txt:3:1: INT_MULTI: 0 is not a unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)"
         ),
     );
     config(
         "CC_MODE 3\nINT_MULTI 33554432\n",
-        "c.txt:4:1: INT_MULTI: 33554432 is no unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)",
+        "c.txt:4:1: INT_MULTI: 33554432 is not a unit (expected 1 to 33554431, such as 1 at 25G and 4 at 100G)",
     );
     config(&format!("{text}CC_MODE 7\n"), floor);
     for mode in [0, 1] {
@@ -148,9 +148,9 @@ fn config_warnings_and_failures() {
     assert_eq!((c.rp_timer_us, c.link_down), (300, Some(LinkDown { time_us: 7, a: 1, b: 2 })));
     assert_eq!(
         c.warnings.to_string(),
-        "c.txt:1:29: warning: RP_TIMER: 1.5 us is cut off to 1 us (the original counts in whole microseconds here)\n\
+        "c.txt:1:29: warning: RP_TIMER: xoff rounds 1.5 us down to 1 us (the original counts whole microseconds)\n\
          c.txt:2:1: warning: RP_TIMER: given twice (the last one counts)\n\
-         c.txt:1:1: warning: L2_ACK_INTERVAL: 0 (as in the original senders ignore all acknowledgements then, and no flow ends)"
+         c.txt:1:1: warning: L2_ACK_INTERVAL: 0 (as in the original, senders then ignore all acknowledgements, and no flow completes)"
     );
 }
 
@@ -170,24 +170,24 @@ fn topology_errors() {
     }
     topology("", "t.txt:1:1: the topology file is empty (expected node_num switch_num link_num on the first line)");
     topology("3 1\n", "t.txt:1:4: first line: 'link_num' is missing (expected node_num switch_num link_num)");
-    topology("3 1 2 9\n", "t.txt:1:7: first line: '9' is one word too many (expected node_num switch_num link_num)");
+    topology("3 1 2 9\n", "t.txt:1:7: first line: unexpected word '9' (expected node_num switch_num link_num)");
     topology("x 1 2\n", "t.txt:1:1: node_num: 'x' is not a whole number (expected 0, 1, 2, ...)");
     topology("70000 1 2\n", "t.txt:1:1: node_num: 70000 is too large (expected at most 65536)");
-    topology("0 0 0\n", "t.txt:1:1: node_num: a network without nodes (expected at least 1)");
+    topology("0 0 0\n", "t.txt:1:1: node_num: the network has no nodes (expected at least 1)");
     topology("3 1 2\n", "t.txt:2:1: the line of switch ids is missing (expected 1 ids)");
     topology(&format!("3 1 2\n2 1\n{link}"), "t.txt:2:3: 2 switch ids on this line (the first line announces 1)");
     topology(&format!("3 2 2\n2\n{link}"), "t.txt:2:1: 1 switch ids on this line (the first line announces 2)");
     topology("3 1 0\n3\n", "t.txt:2:1: switch id: there is no node 3 (nodes are 0 to 2)");
-    topology("2 2 0\n1 1\n", "t.txt:2:3: switch id: 1 stands twice (expected each switch once)");
+    topology("2 2 0\n1 1\n", "t.txt:2:3: switch id: 1 is listed twice (expected each switch once)");
     topology("3 1 2\n2\n0 2 100Gbps 1us 0\n", "t.txt:4:1: 1 links in the file (the first line announces 2)");
     topology(
         &format!("{}x\n", format_args!("3 1 2\n2\n{link}")),
-        "t.txt:5:1: a line after the last link (the first line announces 2 links)",
+        "t.txt:5:1: the file continues after the last link (the first line announces 2 links)",
     );
     let one = |line: &str, expected: &str| topology(&format!("3 1 2\n2\n0 2 100Gbps 1us 0\n{line}\n"), expected);
     let fields = "(expected a b rate delay error_rate)";
     one("1 2 100Gbps 1us", &format!("t.txt:4:16: link 2: 'error_rate' is missing {fields}"));
-    one("1 2 100Gbps 1us 0 7", &format!("t.txt:4:19: link 2: '7' is one word too many {fields}"));
+    one("1 2 100Gbps 1us 0 7", &format!("t.txt:4:19: link 2: unexpected word '7' {fields}"));
     one("1 2 100Gbps 1us 0 # x", &format!("t.txt:4:19: link 2: this format has no comments {fields}"));
     one("1 9 100Gbps 1us 0", "t.txt:4:3: link 2: there is no node 9 (nodes are 0 to 2)");
     one("1 1 100Gbps 1us 0", "t.txt:4:3: link 2: node 1 is linked to itself (expected two different nodes)");
@@ -204,12 +204,12 @@ fn topology_errors() {
     one("1 2 100Gbps 1us x", "t.txt:4:17: link 2: error_rate: 'x' is not a number (expected a number, such as 0.5)");
     one(
         "2 0 100Gbps 1us 0",
-        "t.txt:4:1: link 2: a second link between 2 and 0 (link 1 joins the same nodes; the original cannot use parallel links either)",
+        "t.txt:4:1: link 2: a second link between 2 and 0 (link 1 joins the same nodes; like the original, xoff cannot use parallel links)",
     );
     topology("3 1 1\n2\n0 2 1Gbps 1us 0\n", "t.txt:1:1: host 1 has no link (a host has exactly one link)");
     topology(
         "3 0 2\n\n0 1 1Gbps 1us 0\n1 2 1Gbps 1us 0\n",
-        "t.txt:4:5: host 1 has a second link (a host has exactly one link; is it a switch?)",
+        "t.txt:4:5: host 1 has a second link (a host has exactly one link; if the node is a switch, list its id)",
     );
 }
 
@@ -224,7 +224,7 @@ fn flow(line: &str, expected: &str) {
 
 #[test]
 fn flow_errors() {
-    flow("0 0 3 100 1 2", "f.txt:2:3: flow 1: a flow to itself (expected two different hosts)");
+    flow("0 0 3 100 1 2", "f.txt:2:3: flow 1: the source is the destination (expected two different hosts)");
     flow("0 2 3 100 1 2", "f.txt:2:3: flow 1: dst: node 2 is a switch (expected a host)");
     flow("7 1 3 100 1 2", "f.txt:2:1: flow 1: src: there is no node 7 (nodes are 0 to 2)");
     flow("0 1 8 100 1 2", "f.txt:2:5: flow 1: pg: 8 is too large (expected at most 7)");
@@ -235,19 +235,16 @@ fn flow_errors() {
         "f.txt:2:11: flow 1: size_bytes: 99999999999999999999 is too large (expected at most 1152921504606846976)",
     );
     flow("0 1 3 100 1", "f.txt:2:12: flow 1: 'start_seconds' is missing (expected src dst pg dport size_bytes start_seconds)");
-    flow("0 1 3 100 1 2 3", "f.txt:2:15: flow 1: '3' is one word too many (expected src dst pg dport size_bytes start_seconds)");
+    flow("0 1 3 100 1 2 3", "f.txt:2:15: flow 1: unexpected word '3' (expected src dst pg dport size_bytes start_seconds)");
     flow("0 1 3 100 1 soon", "f.txt:2:13: flow 1: start_seconds: 'soon' is not a number (expected a number, such as 0.5)");
     flow("0 1 3 100 1 1e9", "f.txt:2:13: flow 1: start_seconds: 1e9 is too late (expected at most 18446744 seconds)");
-    flow("0 1 3 100 1 2\n0 1 3 100 1 2", "f.txt:3:1: a line after the last flow (the first line announces 1 flows)");
+    flow("0 1 3 100 1 2\n0 1 3 100 1 2", "f.txt:3:1: the file continues after the last flow (the first line announces 1 flows)");
     let all = |text: &str| read_flows(text).unwrap_err().to_string();
     assert_eq!(all(""), "f.txt:1:1: the flow file is empty (expected the count on the first line)");
-    assert_eq!(all("1 2\n"), "f.txt:1:3: first line: '2' is one word too many (expected count)");
+    assert_eq!(all("1 2\n"), "f.txt:1:3: first line: unexpected word '2' (expected count)");
     assert_eq!(all("2\n0 1 3 100 1 2\n"), "f.txt:3:1: 1 flows in the file (the first line announces 2)");
     let unsorted = "2\n0 1 3 100 1 2.1\n0 1 3 100 1 2\n";
-    assert_eq!(
-        all(unsorted),
-        "f.txt:3:13: flow 2: starts before the flow above it (expected flows sorted by start: the original schedules each after the one before)"
-    );
+    assert_eq!(all(unsorted), "f.txt:3:13: flow 2: starts before the previous flow (expected flows sorted by start, as in the original)");
 }
 
 #[test]
@@ -258,12 +255,12 @@ fn flows_start_where_the_original_starts_them() {
     assert_eq!(f.flows[1].size, 5 << 30);
     assert_eq!(
         f.warnings.to_string(),
-        "f.txt:3:11: warning: flow 2: 5368709120 bytes (the original counts in 32 bits and would send fewer; here all are sent)"
+        "f.txt:3:11: warning: flow 2: 5368709120 bytes (the original would send fewer, because it counts in 32 bits; xoff sends all)"
     );
     assert_eq!(read_flows("0\n").unwrap().flows, []);
     assert_eq!(
         read_flows("1\n0 1 3 100 0 2\n").unwrap().warnings.to_string(),
-        "f.txt:2:11: warning: flow 1: a flow of 0 bytes (as in the original it sends nothing and never completes)"
+        "f.txt:2:11: warning: flow 1: a flow of 0 bytes (as in the original, the flow sends nothing and never completes)"
     );
 }
 
@@ -274,10 +271,13 @@ fn traces_are_checked() {
     assert_eq!(read("0").unwrap().0, [0u32; 0]);
     assert_eq!(
         read("2\n0 9\n").unwrap().1.to_string(),
-        "tr.txt:2:3: warning: node id: there is no node 9 (nodes are 0 to 2; it is skipped)"
+        "tr.txt:2:3: warning: node id: there is no node 9 (nodes are 0 to 2; xoff skips this id)"
     );
     assert_eq!(read("").unwrap_err().to_string(), "tr.txt:1:1: the trace file is empty (expected the count on the first line)");
-    assert_eq!(read("1\n0\n1\n").unwrap_err().to_string(), "tr.txt:3:1: a word after the last node id (the first line announces 1)");
+    assert_eq!(
+        read("1\n0\n1\n").unwrap_err().to_string(),
+        "tr.txt:3:1: the file continues after the last node id (the first line announces 1)"
+    );
     assert_eq!(read("2\n0\n").unwrap_err().to_string(), "tr.txt:3:1: 1 node ids in the file (the first line announces 2)");
     assert_eq!(read("1\nx\n").unwrap_err().to_string(), "tr.txt:2:1: node id: 'x' is not a whole number (expected 0, 1, 2, ...)");
 }
@@ -300,10 +300,7 @@ fn the_files_must_fit_each_other() {
     let topology = "3 1 2\n2\n0 2 25Gbps 1us 0\n1 2 25Gbps 1us 0\n";
     let names = "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\n";
     let e = load("maps", &format!("{names}KMAX_MAP 1 25000000000 5\n"), topology, "0\n").unwrap_err();
-    assert_eq!(
-        e,
-        "topology.txt:3:5: no entry for 25000000000 bit/s in KMIN_MAP, PMAX_MAP (every rate of a switch port needs one in the configuration)"
-    );
+    assert_eq!(e, "topology.txt:3:5: no entry for 25000000000 bit/s in KMIN_MAP, PMAX_MAP (add an entry for each rate of a switch port)");
     // Without marking the thresholds are not read.
     let off = format!("{names}ENABLE_QCN 0 L2_ACK_INTERVAL 1\n");
     assert!(load("off", &off, topology, "0\n").is_ok());
@@ -331,12 +328,12 @@ fn paths_too_long_for_their_records() {
     };
     let warnings = row(5, 3, "", "").unwrap().warnings.to_string();
     let rate = "topology.txt:3:5: warning: records of the path have no code for 40000000000 bit/s \
-                (CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original)";
+                (as in the original, CC_MODE 3 treats such a link as 25 Gb/s)";
     assert!(warnings.ends_with(rate), "{warnings}");
     let long = |to: u32| {
         format!(
             "config.txt:4:9: flow 1: its path from 0 to {to} passes 6 switches \
-             (expected at most 5 with CC_MODE 3: there is no room for more records in a frame of the original)"
+             (expected at most 5 with CC_MODE 3: a frame of the original has no room for more records)"
         )
     };
     assert_eq!(row(6, 3, "", "").unwrap_err(), long(7));

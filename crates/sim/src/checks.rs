@@ -27,7 +27,7 @@ pub enum ViolationKind {
     Credit,
 }
 
-/// One broken promise.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Value)]
 pub struct Violation {
     /// Simulated time.
@@ -189,7 +189,7 @@ impl Layout {
     /// A frame out of order.
     pub fn describe_out_of_order(&self, flow: u32, f: &Flow, (expected, got): (u64, u64)) -> String {
         let (src, dst) = (self.name(f.src), self.name(f.dst));
-        format!("{dst} expected byte {expected} of flow {flow} from {src}, and byte {got} came: frames are out of order")
+        format!("{dst} expected byte {expected} of flow {flow} from {src}, but received byte {got}: frames are out of order")
     }
 }
 

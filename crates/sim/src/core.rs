@@ -133,7 +133,7 @@ impl Core {
         }
     }
 
-    /// Does a frame that arrives concern its link, and not its node alone?
+    /// True if an arriving frame concerns its link, and not its node alone.
     #[inline]
     pub fn links_act(&self) -> bool {
         self.monitor.link_failed || self.losses.is_some() || !self.errors.is_empty()
@@ -284,7 +284,7 @@ impl Core {
         }
     }
 
-    /// Is the frame that arrives by a port lost on its link? Then it is gone.
+    /// True if the frame that arrives by a port is lost on its link.
     pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
         let at = port as usize;
         let (link, up) = (self.lines[at].link, self.lines[at].up);
@@ -319,7 +319,7 @@ impl Core {
         self.router.replace(routes);
     }
 
-    /// Does something from outside decide which frames links lose?
+    /// True if the user of the library decides which frames links lose.
     pub fn loses_by_other(&self) -> bool {
         self.losses.is_some()
     }

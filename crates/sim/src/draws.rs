@@ -51,7 +51,7 @@ impl Draws {
     }
 }
 
-/// Of each stream, how far it is: the generator counts.
+/// Position of each stream: the generator counts.
 impl Save for Draws {
     fn save(&self, to: &mut Writer) {
         let Draws { seed: _, streams, drawn, source } = self;

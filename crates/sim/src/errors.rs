@@ -139,16 +139,16 @@ impl ErrorKind {
 pub(crate) struct Direction {
     errors: LinkErrors,
     rng: ChaCha8Rng,
-    /// Of bursts.
+    /// True in the bad state of a burst.
     bad: bool,
-    /// Of `nth`: frames that came.
+    /// Number of arrived frames, for `nth`.
     seen: u64,
     /// The last length that was asked about, and its probability.
     known: (u32, f64),
 }
 
 impl Direction {
-    /// Of the direction whose frames arrive at this port, counted over the whole network.
+    /// Errors of the link direction to this port, which is numbered over the whole network.
     pub fn new(seed: u64, to: u32, nth: u64, errors: LinkErrors) -> Direction {
         let rng = random::stream(seed, u64::from(to), LINK_ERRORS + (nth << 32));
         Direction { errors, rng, bad: false, seen: 0, known: (0, 0.0) }

@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Is it a call for a time at which something was due once? Often nothing is any more.
+    /// True for a wake-up at a time at which something was due. Often nothing is due any more.
     pub fn is_timer(self) -> bool {
         matches!(self, Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer | Kind::Clock)
     }

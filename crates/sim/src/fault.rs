@@ -1,4 +1,4 @@
-//! What breaks during a run: links that fail, NICs that stop their peers, hosts that drain slowly, frames lost on the wire.
+//! Faults during a run: links that fail, NICs that pause their peers, hosts that drain slowly, frames lost on the wire.
 //!
 //! ```text
 //!   LinkFailure at t:   both ends stop sending, what waits for them is thrown away
@@ -51,7 +51,7 @@ pub struct SlowReceiver {
 
 /// Frames lost on links.
 pub trait Losses: Send {
-    /// Is the frame lost that arrives over this link now? Asked once for every frame, control frames included, in the
+    /// True if the frame that arrives over this link now is lost. Called once for every frame, control frames included, in the
     /// order of arrival.
     fn lost(&mut self, link: LinkId) -> bool;
 }

@@ -28,7 +28,7 @@ pub struct FlowRecord {
     pub marked: MarkCounts,
     /// CNMs of congested buffers that its source has had while it sent.
     pub cnms: u64,
-    /// Of a message of a job: for how long its last frame stood in switches before ports that were stopped [ps].
+    /// Time that the last frame of a job's message waited in switches for paused ports [ps].
     pub stopped: u64,
     /// Time at which the source put the last frame on the wire.
     pub all_sent: Option<Time>,
@@ -123,12 +123,12 @@ flat!(Seen {
 });
 
 impl Seen {
-    /// Of a flow with this record.
+    /// State of a flow with this record.
     pub fn of(record: &FlowRecord) -> Seen {
         let &FlowRecord { flow: _, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = record;
         Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
     }
-    /// Has anything of it been seen?
+    /// True if nothing of the flow was seen.
     pub fn is_nothing(&self) -> bool {
         *self == Seen::default()
     }
@@ -154,7 +154,7 @@ pub(crate) struct FlowTable {
     pub others_from: u32,
 }
 
-/// Is it the same flow? When a message of a job begins, only the run knows.
+/// True if both are the same flow. Only the run knows when a message of a job starts.
 fn same(built: &Flow, saved: &Flow) -> bool {
     built == saved || (built.start == Time::NEVER && *built == Flow { start: Time::NEVER, ..saved.clone() })
 }

@@ -78,7 +78,7 @@ impl World {
         self.partitions[0].news.as_mut().map_or(Vec::new(), std::mem::take)
     }
 
-    /// Has something become of flows that has not been asked for?
+    /// True if results of flows have not been fetched.
     pub(crate) fn has_news(&self) -> bool {
         self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
     }

@@ -29,7 +29,7 @@ pub struct QueueCounts {
     pub counts: Vec<Vec<Vec<u32>>>,
 }
 
-/// One queue, all classes together.
+/// Distribution of a queue, all classes together.
 #[derive(Clone, Default, Value)]
 struct Queue {
     bytes: u64,

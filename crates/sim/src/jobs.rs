@@ -33,9 +33,9 @@ pub struct RankLog {
     pub log: Log,
     /// Messages in order of their flows: bytes that the NIC had put on the wire at the start of each, and at its last frame.
     pub wire: Vec<(u32, u64, u64)>,
-    /// Of a streamed job instead: by message of the rank, how much its NIC put on the wire meanwhile [bytes].
+    /// Bytes that the NIC sent meanwhile, by message of the rank; for a streamed job instead.
     pub carried: Option<Items<u64>>,
-    /// Of a streamed job, by iteration that has ended: what the time of the rank went to.
+    /// Uses of the rank's time by completed iteration, for a streamed job.
     pub shares: Vec<Shares>,
 }
 
@@ -61,7 +61,7 @@ struct Rank {
     place: u32,
     machine: Machine,
     wire: FxHashMap<u32, (u64, u64)>,
-    /// Of a streamed job: of messages that have left.
+    /// Data of messages that have left, for a streamed job.
     #[save(built)]
     carried: Option<Items<u64>>,
 }
@@ -89,7 +89,7 @@ impl Ranks {
         Ranks { jobs, here: Vec::new(), at_host: FxHashMap::default(), by_rank: FxHashMap::default(), actions: Vec::new() }
     }
 
-    /// Does none wait for a time?
+    /// True if no operation waits for a time.
     pub fn rest(&self) -> bool {
         self.here.iter().all(|r| !r.machine.waits_for_time())
     }

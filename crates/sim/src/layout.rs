@@ -52,12 +52,12 @@ impl Layout {
         self.ports.of(node, port) as usize
     }
 
-    /// Does the destination of a flow acknowledge what comes?
+    /// True if the destination of a flow acknowledges data.
     pub fn acknowledges(&self, flow: &Flow) -> bool {
         self.acks && (flow.controlled || !self.connections)
     }
 
-    /// Is it promised that nothing of this class is lost?
+    /// True if the class is lossless.
     pub fn is_lossless(&self, class: u8) -> bool {
         self.lossless && !self.lossy.has(class)
     }

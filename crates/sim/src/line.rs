@@ -38,7 +38,7 @@ impl Line {
     pub fn tap(&mut self) {
         self.partition |= TAPPED;
     }
-    /// Is what it transmits recorded?
+    /// True if its transmissions are recorded.
     pub fn is_tapped(&self) -> bool {
         self.partition & TAPPED != 0
     }

@@ -62,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Of flows in a run on so many threads: they are listed before it begins.
+    /// Memory of flows in a run on so many threads: they are listed before the run starts.
     pub fn of_flows(flows: u64, threads: u64) -> Bytes {
         let each = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
         Bytes(flows.saturating_mul(each))

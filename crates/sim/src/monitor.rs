@@ -1,4 +1,4 @@
-//! What is observed of a partition of the network: counters of ports, flows, broken promises, rows.
+//! Observations of a partition of the network: counters of ports, flows, violated invariants, rows.
 //!
 //! ```text
 //!   switches, NICs -- NodeEvent --> Env::emit --> Monitor::note --+-- ports, counts, flows, stops --> Outcome

@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! Outcome of a run.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What processes of one run hand each other, as bytes.
+//! Data that processes of a run exchange, as bytes.
 //!
 //! ```text
 //!   value -- pack --> little-endian bytes, one after the other -- another process of the same program -- unpack --> value
@@ -31,7 +31,7 @@ pub(crate) trait Pack: Sized {
     fn pack(&self, to: &mut Vec<u8>);
     /// Takes it from the front; `None`: the bytes are not those of [`Pack::pack`].
     fn take(from: &mut &[u8]) -> Option<Self>;
-    /// The same of what another process sent. Panics where the bytes are others: all processes are the same program.
+    /// Reads the data of another process. Panics at unexpected bytes, because all processes are the same program.
     #[inline]
     fn unpack(from: &mut &[u8]) -> Self {
         Self::take(from).expect("another process packed it")

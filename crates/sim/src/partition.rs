@@ -261,12 +261,12 @@ impl Partition {
         }
     }
 
-    /// Is nothing left but calls that find nothing due?
+    /// True if only wake-ups without work are left.
     pub fn rests(&self) -> bool {
         self.next_start().is_none() && self.has_nothing_due() && self.jobs.as_ref().is_none_or(|j| j.rest())
     }
 
-    /// The same, flows aside that have not begun.
+    /// True if only such wake-ups and flows that have not started are left.
     pub fn has_nothing_due(&self) -> bool {
         self.core.frames.live_data() == 0
             && self.core.pending.events().all(|e| e.kind().is_timer() || e.kind() == Kind::FlowStart)
@@ -282,7 +282,7 @@ impl Partition {
         self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len()
     }
 
-    /// Does it keep so many rows that they should be taken?
+    /// True if it keeps so many rows that they should be taken.
     pub fn has_many_rows(&self) -> bool {
         self.rows_kept() >= ROWS_MAX
     }
@@ -321,7 +321,7 @@ impl Partition {
         }
     }
 
-    /// Does a frame get past its link, to the node?
+    /// True if a frame reaches the node behind its link.
     #[cold]
     fn passes_link(&mut self, e: Event) -> bool {
         let (now, core) = (self.core.clock.now, &mut self.core);

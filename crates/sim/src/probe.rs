@@ -1,4 +1,4 @@
-//! What a run records, and where it goes.
+//! Recordings of a run, and their destination.
 //!
 //! Rows go to a [`Recorder`] as they happen, in event order. Without a recorder a run keeps counters only.
 
@@ -22,7 +22,7 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// Does it contain this port?
+    /// True if it contains this port.
     pub fn has(&self, node: u32, port: u16) -> bool {
         match self {
             Selection::None => false,
@@ -30,7 +30,7 @@ impl Selection {
             Selection::Some(ports) => ports.contains(&(node, port)),
         }
     }
-    /// Does it contain nothing?
+    /// True if it is empty.
     pub fn is_none(&self) -> bool {
         matches!(self, Selection::None) || matches!(self, Selection::Some(p) if p.is_empty())
     }
@@ -100,7 +100,7 @@ port_probes! {
 }
 
 impl Probes {
-    /// Is anything recorded when it happens, besides what is sampled?
+    /// True if events are recorded in addition to samples.
     pub(crate) fn any_on_change(&self) -> bool {
         self.flow_rates || self.causes || PORT_PROBES.iter().any(|p| !p.sampled && !(p.of)(self).is_none())
     }
@@ -135,13 +135,13 @@ impl Row {
         *self.time_mut()
     }
 
-    /// The same row at another time [ps].
+    /// Row at another time [ps].
     pub(crate) fn at(mut self, ps: u64) -> Row {
         *self.time_mut() = ps;
         self
     }
 
-    /// Does it name ports of a network with so many, and one of eight priorities? Rows that come from a file may not.
+    /// True if its ports exist in a network with so many, and its priority is one of eight. Rows of a file may be wrong.
     pub fn fits(&self, ports: u32) -> bool {
         let (port, priority) = match self {
             Row::Queue(r) => (r.port, r.priority),

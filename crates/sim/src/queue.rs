@@ -99,7 +99,7 @@ pub struct EventQueue<E: Pending = Event> {
     /// For sorting a bucket ahead of its turn, and how many events it held then.
     scratch: Vec<E>,
     sorted_ahead: usize,
-    /// One bit per bucket that holds something.
+    /// Bit per bucket that is not empty.
     occupied: Vec<u64>,
     far: BinaryHeap<Reverse<E>>,
     review: Review,

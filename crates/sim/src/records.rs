@@ -35,7 +35,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Of these flows, and of the messages of streamed jobs, which have the numbers after them.
+    /// Records of these flows, and of the messages of streamed jobs, which have the numbers after them.
     pub fn new(listed: Vec<FlowRecord>, jobs: Option<&Arc<Jobs>>) -> Records {
         let messages = jobs.and_then(|j| Some((j, j.pages()?))).map(|(jobs, pages)| {
             // Every rank stands somewhere else in its own, as a sender and as a receiver of others.
@@ -69,7 +69,7 @@ impl Records {
         self.messages.as_ref().filter(|m| n < m.len()).map(|m| m.get(n).flow)
     }
 
-    /// Are those of messages in pages?
+    /// True if the records of messages are in pages.
     pub fn are_paged(&self) -> bool {
         self.messages.is_some()
     }

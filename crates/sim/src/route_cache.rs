@@ -39,7 +39,7 @@ impl Default for RouteCache {
 }
 
 impl RouteCache {
-    /// Of so many flows at most; those after them take the places of others.
+    /// Cache of at most so many flows; later flows replace others.
     pub fn new(flows_max: Option<u32>) -> RouteCache {
         let bits = flows_max.map_or(u32::MAX, |n| n.next_power_of_two() - 1);
         RouteCache { route_cache: Vec::new(), bits }

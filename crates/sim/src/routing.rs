@@ -69,7 +69,7 @@ impl Router {
     }
 }
 
-/// Does it go from the destination of its flow to the source?
+/// True if it leads from the destination of its flow to the source.
 #[inline]
 fn is_back(f: &Frame) -> bool {
     f.kind() != FrameKind::Data

@@ -1,4 +1,4 @@
-//! When the peers' flow control stops ports and lets them go: counters, and rows where they are recorded.
+//! Pauses and releases of ports by the flow control of their peers: counters, and rows where they are recorded.
 //!
 //! ```text
 //!   message takes effect: rate 0 ---- stopped ----+--> message with a rate above 0
@@ -132,7 +132,7 @@ impl Monitor {
         self.record_allowed_rate(at, (node, port, (class_at % classes) as u8), rate, change);
     }
 
-    /// May a stop expire before `bound`?
+    /// True if a pause may expire before `bound`.
     #[inline]
     pub fn stop_expires_before(&self, bound: Time) -> bool {
         self.stops.next < bound

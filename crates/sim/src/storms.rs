@@ -1,4 +1,4 @@
-//! What the watchdogs of switches have found, and what they discarded for it.
+//! Pause storms that the watchdogs of switches have found, and the frames that they dropped.
 
 use std::collections::BTreeMap;
 

@@ -252,7 +252,7 @@ impl Windows {
         }
     }
 
-    /// Do the lists of all units not fit into the cache?
+    /// True if the lists of all units do not fit into the cache.
     #[inline(always)]
     pub fn is_large(&self) -> bool {
         self.large
@@ -413,7 +413,7 @@ impl Windows {
         near.chain(self.far.pending())
     }
 
-    /// Has the present turn just begun? Answers yes once.
+    /// True once, at the start of a turn.
     #[inline(always)]
     pub fn takes_another_turn(&mut self) -> bool {
         std::mem::take(&mut self.fresh)

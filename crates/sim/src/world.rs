@@ -169,7 +169,7 @@ pub(crate) struct DoneLooks {
 impl DoneLooks {
     const EVERY: Span = Span::from_us(1);
 
-    /// Is it time to look? `next` is the time of the next event: everything before it has happened.
+    /// True if a sample is due. `next` is the time of the next event: everything before it has happened.
     fn due(&self, next: Time) -> bool {
         next >= self.at
     }
@@ -514,7 +514,7 @@ impl World {
         next.into_iter().chain(planned).min()
     }
 
-    /// Is nothing left but calls, of which it is not known whether they will find anything due?
+    /// True if only wake-ups are left, which may or may not find work.
     fn only_calls(&mut self) -> bool {
         let calls = |p: &Partition| p.next_start().is_none() && p.core.pending.events().all(|e| e.kind().is_timer());
         let other = self.global_events.iter().any(|Reverse(e)| !matches!(e.kind(), Kind::Sample | Kind::DeadlockDetector));

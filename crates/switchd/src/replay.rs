@@ -128,7 +128,7 @@ impl Replay<'_> {
         bytes.resize(c.len, 0);
         let at = if c.at < self.reached { self.reached } else { self.machine.receive(self.world, c.at, c.link, &bytes) };
         if at != c.at {
-            self.seen.difference = Some(format!("frame {} in: at {} in the capture, taken at {at}", self.seen.inbound, c.at));
+            self.seen.difference = Some(format!("frame {} in: at {} in the capture, accepted at {at}", self.seen.inbound, c.at));
             return;
         }
         self.reached = self.reached.max(at);
@@ -161,7 +161,7 @@ impl Replay<'_> {
         let overdue = self.made.front().filter(|(at, ..)| self.reached > *at + DISORDER);
         if let (None, Some((at, link, _)), true) = (&self.seen.difference, overdue, self.logged.is_empty()) {
             let (at, link) = (*at, *link);
-            self.seen.difference = Some(format!("{}; the capture goes on later", only_in("replay", at, link)));
+            self.seen.difference = Some(format!("{}; the capture continues later", only_in("replay", at, link)));
         }
     }
 
@@ -175,5 +175,5 @@ impl Replay<'_> {
 }
 
 fn only_in(side: &str, at: Time, link: usize) -> String {
-    format!("a frame by link {link} at {at} went out only in the {side}")
+    format!("a frame by link {link} at {at} was sent only in the {side}")
 }

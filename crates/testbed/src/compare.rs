@@ -114,7 +114,8 @@ fn title(s: &NetworkScenario) -> String {
 
 fn machine(r: &RealReport) -> String {
     format!(
-        "Of {:.3} s on the wall the world's clock stood still for {:.3} s, in which the processor was elsewhere; the loop was away for {:.0} us at the longest. Times are those of the world.",
+        "Of {:.3} s of real time, the clock of the testbed was stopped for {:.3} s while the processor was busy elsewhere. The longest \
+         gap of the loop was {:.0} us. All times are those of this clock.",
         r.wall_seconds, r.left_out_seconds, r.gap_longest_us
     )
 }
@@ -199,7 +200,10 @@ fn read_all(folder: &Path) -> Result<Curves, CompareError> {
 /// A deadlock is an instant in a run of seconds: the time shown is that around it.
 fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2], deadlock_ps: [Option<u64>; 2]) -> Figure {
     let mut figure = Figure::new(title(s))
-        .caption("Payload that arrives of each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same scenario.")
+        .caption(
+            "Payload delivered by each flow, and the fullest ingress buffers. Solid: real frames. Dashed: simulation of the same \
+                  scenario.",
+        )
         .columns(3);
     // From zero: what is a line and a half of it shall look so.
     let from_zero = |label: &str, unit: Unit, all: &[&Series]| {
@@ -212,8 +216,7 @@ fn figure(s: &NetworkScenario, [real, simulated]: [Curves; 2], deadlock_ps: [Opt
     let (from, to) = around(deadlock_ps, last);
     if to < last {
         let (to, last) = (Unit::Picoseconds.format(to), Unit::Picoseconds.format(last));
-        figure = figure
-            .note(format!("The time around the deadlock, up to {to}; the runs went on to {last}, with what is seen at the end here."));
+        figure = figure.note(format!("The time around the deadlock, up to {to}. The runs continued to {last} without a change."));
     }
     let time = || Axis::new("Time", Unit::Picoseconds).range(from, to);
     let both = |panel: Panel, real: Option<&Series>, simulated: Option<&Series>| {

@@ -329,7 +329,7 @@ pub fn drive<'s, N: Into<Next>>(
     let finished = running.finish_judged(ended, |parts| {
         parts.losses.merge(&real.losses());
         if !real.moved_any() {
-            parts.nothing_ran = Some("no frame came in or went out".into());
+            parts.nothing_ran = Some("no frame arrived or was sent".into());
         } else if parts.work.total == 0 {
             parts.nothing_ran = None; // others' frames, not those of flows
         }

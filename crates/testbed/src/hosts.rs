@@ -142,7 +142,7 @@ impl Run {
     pub fn parse(text: &str, ip: &[String]) -> Result<Run, ParamError> {
         let bad = |what: String| Err(ParamError::new("--run", what, format!("write HOST=COMMAND; hosts with a stack: {}", ip.join(", "))));
         match text.split_once('=').map(|(host, command)| (host.trim(), command.trim())) {
-            None | Some((_, "")) => bad(format!("'{text}' names no command")),
+            None | Some((_, "")) => bad(format!("'{text}' does not name a command")),
             Some((host, _)) if !ip.iter().any(|i| i == host) => bad(format!("{host} has no stack")),
             Some((host, command)) => Ok(Run { host: host.into(), command: command.into() }),
         }

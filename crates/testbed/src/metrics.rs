@@ -51,7 +51,7 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
     family(
         "refused_frames_total",
         "counter",
-        "Frames that were not accepted.",
+        "Frames that xoff rejected.",
         vec![
             (",reason=\"malformed\"", Box::new(|_, a| a.counters.malformed)),
             (",reason=\"unexpected\"", Box::new(|_, a| a.counters.unexpected)),
@@ -61,25 +61,25 @@ pub fn text(node: &str, interfaces: &[String], look: &Look) -> String {
             (",reason=\"too_long\"", Box::new(|_, a| a.kernel.too_long)),
         ],
     );
-    family("storms_total", "counter", "Holds without end that the watchdog found.", vec![("", Box::new(|_, a| a.counters.storms))]);
+    family("storms_total", "counter", "Pause storms that the watchdog found.", vec![("", Box::new(|_, a| a.counters.storms))]);
     family(
         "impossible_messages_total",
         "counter",
-        "Control frames whose values cannot be true; the safe side was taken.",
+        "Control frames with impossible values; xoff assumed the safe value.",
         vec![("", Box::new(|_, a| a.counters.impossible))],
     );
     let up = |a: &Attached| a.outages.last().is_none_or(|o| o.until.is_some()) as u64;
-    family("port_up", "gauge", "1: the link of the port is there.", vec![("", Box::new(move |_, a| up(a)))]);
-    family("port_downs_total", "counter", "How often the port went down.", vec![("", Box::new(|_, a| a.counters.downs))]);
-    family("queue_bytes", "gauge", "What waits to leave.", vec![("", Box::new(|i, _| look.queues[i]))]);
+    family("port_up", "gauge", "1 if the link of the port is up.", vec![("", Box::new(move |_, a| up(a)))]);
+    family("port_downs_total", "counter", "Number of times the port went down.", vec![("", Box::new(|_, a| a.counters.downs))]);
+    family("queue_bytes", "gauge", "Bytes in the egress queue.", vec![("", Box::new(|i, _| look.queues[i]))]);
     let mut one = |name: &str, kind: &str, help: &str, value: f64| {
         let _ = writeln!(out, "# HELP xoff_{name} {help}\n# TYPE xoff_{name} {kind}\nxoff_{name}{{node=\"{node}\"}} {value}");
     };
     let gaps = look.gaps;
     one("loop_gap_longest_seconds", "gauge", "Longest time between two iterations of the loop.", gaps.longest.as_secs_f64());
-    one("loop_gap_p99_seconds", "gauge", "99 of 100 gaps stayed below.", gaps.quantile(0.99).as_secs_f64());
-    one("clock_left_out_seconds_total", "counter", "Time in which the node's clock stood still.", gaps.left_out.as_secs_f64());
-    one("clock_seconds", "counter", "Time by the node's clock.", look.time.as_secs_f64());
+    one("loop_gap_p99_seconds", "gauge", "99th percentile of the gaps between iterations.", gaps.quantile(0.99).as_secs_f64());
+    one("clock_left_out_seconds_total", "counter", "Time during which the node's clock was stopped.", gaps.left_out.as_secs_f64());
+    one("clock_seconds", "counter", "Time of the node's clock.", look.time.as_secs_f64());
     out
 }
 

@@ -57,7 +57,7 @@ impl NodeError {
         match self {
             NodeError::Asked(e) => &e.hint,
             NodeError::Interface(_, hint) => hint,
-            NodeError::Open(OpenError::Offloads { source: None, .. }) => "or have it done: --fix-offloads, which needs cap_net_admin",
+            NodeError::Open(OpenError::Offloads { source: None, .. }) => "or use --fix-offloads, which needs cap_net_admin",
             NodeError::Open(_) => "",
             NodeError::Tap(e) => e.remedy(),
         }
@@ -86,7 +86,7 @@ pub fn find(s: &NetworkScenario, name: &str, kind: NodeKind) -> Result<u32, Para
         None => {
             let what = if kind == NodeKind::Host { "host" } else { "switch" };
             let names = all.iter().map(|&n| t.name(n)).collect::<Vec<_>>().join(", ");
-            bad("--node", format!("the scenario has no {what} {name}"), format!("it has {names}"))
+            bad("--node", format!("the scenario has no {what} {name}"), format!("expected one of {names}"))
         }
     }
 }
@@ -105,18 +105,18 @@ pub fn assign(s: &NetworkScenario, node: u32, given: &[String]) -> Result<Vec<Gi
             return bad("--port", format!("'{text}' is not PEER=INTERFACE"), format!("neighbours of {} are {peers}", t.name(node)));
         };
         if all.iter().any(|(_, i)| i.as_deref() == Some(interface)) {
-            return bad("--port", format!("interface {interface} is given twice"), "every port needs one of its own");
+            return bad("--port", format!("interface {interface} is listed twice"), "each port needs its own interface");
         }
         match all.iter_mut().find(|(l, _)| peer(l) == name) {
             None => return bad("--port", format!("{} has no port to {name}", t.name(node)), format!("its neighbours are {peers}")),
-            Some((_, Some(_))) => return bad("--port", format!("the port to {name} is given twice"), ""),
+            Some((_, Some(_))) => return bad("--port", format!("the port to {name} is listed twice"), ""),
             Some((_, place)) => *place = Some(interface.to_owned()),
         }
     }
     let missing: Vec<String> = all.iter().filter(|(_, i)| i.is_none()).map(|(l, _)| peer(l)).collect();
     if !missing.is_empty() {
         let hint = missing.iter().map(|p| format!("--port {p}=INTERFACE")).collect::<Vec<_>>().join(" ");
-        return bad("--port", format!("no interface is given for {}", missing.join(", ")), format!("add {hint}"));
+        return bad("--port", format!("the interface of {} is missing", missing.join(", ")), format!("add {hint}"));
     }
     Ok(all.into_iter().filter_map(|(link, interface)| interface.map(|interface| Given { link, interface })).collect())
 }
@@ -136,12 +136,12 @@ pub fn open(s: &NetworkScenario, given: &[Given], fix_offloads: bool) -> Result<
     for g in given {
         let found = Interface::look(&g.interface).map_err(NodeError::Open)?;
         if found.mtu < needed {
-            let what = format!("interface {}: its MTU is {}, and the scenario's frames need {needed}", found.name, found.mtu);
+            let what = format!("interface {} has an MTU of {}, but the frames of the scenario need {needed}", found.name, found.mtu);
             return Err(NodeError::Interface(what, format!("ip link set dev {} mtu {needed}", found.name)));
         }
         if let Some(first) = first.as_ref().filter(|f| f.mtu != found.mtu) {
             let what = format!(
-                "interfaces {} and {} differ in their MTU, {} and {}: a frame that comes in by one could not leave by the other",
+                "interfaces {} and {} differ in their MTU, {} and {}: one cannot forward all frames of the other",
                 first.name, found.name, first.mtu, found.mtu
             );
             return Err(NodeError::Interface(what, format!("ip link set dev {} mtu {}", found.name, first.mtu)));
@@ -186,7 +186,11 @@ pub fn address(text: &str) -> Result<(), ParamError> {
         };
         prefix.parse::<u8>().is_ok_and(|p| p <= longest)
     });
-    if good { Ok(()) } else { bad("--address", format!("'{text}' is no address with a prefix"), "such as 10.0.0.1/24") }
+    if good {
+        Ok(())
+    } else {
+        bad("--address", format!("'{text}' is not an address with a prefix"), "expected an address such as 10.0.0.1/24")
+    }
 }
 
 /// The shortest time between two looks of the watchdog at real queues.
@@ -196,12 +200,12 @@ const LOOKS: u64 = 20;
 
 /// Reads `200ms,300ms,drop`: detection, restoration, and what becomes of what waits. As keys of the scenario and their values.
 pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
-    let hint = "such as 200ms,300ms,drop or 200ms,300ms,forward: detection, restoration, action (drop, forward, alert)";
+    let hint = "expected detection,restoration,action, such as 200ms,300ms,drop (or forward, alert)";
     let [detect, restore, action] = text.split(',').map(str::trim).collect::<Vec<_>>()[..] else {
-        return bad("--watchdog", format!("'{text}' has not three parts"), hint);
+        return bad("--watchdog", format!("'{text}' does not have three parts"), hint);
     };
     let span = |text: &str| match text.parse::<Span>() {
-        Ok(Span(0)) => bad("--watchdog", format!("'{text}' is no time to wait"), hint),
+        Ok(Span(0)) => bad("--watchdog", format!("'{text}' is not a time to wait"), hint),
         Ok(span) => Ok(span),
         Err(e) => bad("--watchdog", e.to_string(), hint),
     };
@@ -219,14 +223,14 @@ pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
 
 /// Reads `H1=02:00:00:00:00:01`.
 pub fn host_mac(s: &NetworkScenario, text: &str) -> Result<(u32, Mac), ParamError> {
-    let hint = "such as H1=02:00:00:00:00:01";
+    let hint = "expected, for example, H1=02:00:00:00:00:01";
     let Some((name, address)) = text.split_once('=') else { return bad("--mac", format!("'{text}' is not HOST=ADDRESS"), hint) };
     let host = find(s, name, NodeKind::Host).map_err(|e| ParamError::new("--mac", e.what, e.hint))?;
     let bytes: Option<Vec<u8>> = address.split(':').map(|b| u8::from_str_radix(b, 16).ok().filter(|_| b.len() == 2)).collect();
     match bytes.and_then(|b| <[u8; 6]>::try_from(b).ok()).map(Mac) {
         Some(mac) if !mac.is_group() => Ok((host, mac)),
-        Some(_) => bad("--mac", format!("{address} is the address of a group"), hint),
-        None => bad("--mac", format!("'{address}' is no address"), hint),
+        Some(_) => bad("--mac", format!("{address} is a group address"), hint),
+        None => bad("--mac", format!("'{address}' is not an address"), hint),
     }
 }
 
@@ -252,8 +256,8 @@ mod tests {
         let refused = |all: &[&str]| given(all).unwrap_err();
         assert!(refused(&["H1=a", "S2=b"]).hint.contains("--port S3=INTERFACE"));
         assert!(refused(&["H2=a"]).hint.contains("H1"));
-        assert!(refused(&["H1=a", "S2=a"]).what.contains("interface a is given twice"));
-        assert!(refused(&["H1=a", "H1=b"]).what.contains("port to H1 is given twice"));
+        assert!(refused(&["H1=a", "S2=a"]).what.contains("interface a is listed twice"));
+        assert!(refused(&["H1=a", "H1=b"]).what.contains("port to H1 is listed twice"));
         assert!(refused(&["H1"]).what.contains("PEER=INTERFACE"));
         assert!(find(&s, "S9", NodeKind::Switch).unwrap_err().hint.contains("S1, S2, S3"));
     }

@@ -44,7 +44,7 @@ impl By {
         match self {
             By::Tcpdump => "tcpdump, counted by tshark",
             By::Dumpcap => "dumpcap, counted by tshark",
-            By::Own => "our own capture, counted by our own parsers",
+            By::Own => "capture of xoff, counted by parsers of xoff",
         }
     }
 }
@@ -254,7 +254,7 @@ fn seconds(t: SystemTime) -> f64 {
 }
 
 fn ask_tshark(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen) -> io::Result<()> {
-    let program = program("tshark").ok_or_else(|| io::Error::other("tshark has gone"))?;
+    let program = program("tshark").ok_or_else(|| io::Error::other("tshark has exited"))?;
     let window = format!("frame.time_epoch >= {:.6} && frame.time_epoch <= {:.6}", seconds(from), seconds(to));
     let output = Command::new(program)
         .args(["-n", "-Y", &window, "-T", "fields", "-e", "eth.type", "-e", "macc.opcode", "-e", "data.data", "-r"])

@@ -74,7 +74,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     let (mut total, mut complete, mut incomplete) = (0, 0, 0);
     let mut failures = Vec::new();
     for n in nodes {
-        let report = n.report().ok_or_else(|| format!("{} gave no answer: {}", n.node, n.stderr.trim()))?;
+        let report = n.report().ok_or_else(|| format!("{} did not answer: {}", n.node, n.stderr.trim()))?;
         let parts = report.verdict.parts();
         losses.merge(&parts.losses);
         if let Promises::Violated { violations: v, of_loss: l, first: f } = &parts.promises {
@@ -98,7 +98,7 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     };
     let parts = Parts {
         interrupted,
-        deadlock: Deadlock::NotChecked { why: "each process sees its own node only".into() },
+        deadlock: Deadlock::NotChecked { why: "each process knows only its own node".into() },
         losses,
         promises,
         work: Work { unit: "flows".into(), total, complete, incomplete },
@@ -152,7 +152,7 @@ struct Process {
 /// # Errors
 /// A process cannot be started, or is of another version than this one.
 pub fn run(s: &NetworkScenario, links: &[Link], spawn: &Spawn, mut go_on: impl FnMut() -> bool) -> Result<Vec<NodeRun>, NetworkError> {
-    let folder = tempfile::tempdir().map_err(|e| NetworkError::Host("the folder for signs of readiness".into(), e))?;
+    let folder = tempfile::tempdir().map_err(|e| NetworkError::Host("the folder of --ready files".into(), e))?;
     let mut all = Vec::new();
     for (n, node) in s.topology.nodes.iter().enumerate() {
         let failed = |e: io::Error| NetworkError::Host(node.name.clone(), e);
@@ -246,7 +246,7 @@ fn finish(mut p: Process) -> Result<NodeRun, NetworkError> {
     let (out, mut stderr) = (text(p.out), text(p.err));
     let answer = NodeAnswer::parse(&out);
     if let Err(e) = &answer {
-        stderr += &format!("its answer cannot be read: {e}\n");
+        stderr += &format!("xoff cannot read its answer: {e}\n");
     }
     Ok(NodeRun { node: p.name, exit_code: status.code(), answer: answer.ok(), stderr })
 }

@@ -112,7 +112,7 @@ impl fmt::Display for Unread {
             Unread::File(e) => fmt::Display::fmt(e, f),
             Unread::Form(e) => fmt::Display::fmt(e, f),
             Unread::Schema { found, expected } => {
-                write!(f, "its schema is '{found}', expected '{expected}': is it another version of xoff?")
+                write!(f, "its schema is '{found}' instead of '{expected}': it may be another version of xoff")
             }
         }
     }

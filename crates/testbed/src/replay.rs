@@ -74,8 +74,8 @@ impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReplayError::Read(e) => write!(f, "the capture cannot be read: {e}"),
-            ReplayError::NoFacts(why) => write!(f, "the capture does not say what was run: {why}"),
-            ReplayError::Scenario(_) => f.write_str("the scenario in the capture has a mistake"),
+            ReplayError::NoFacts(why) => write!(f, "the capture contains no scenario: {why}"),
+            ReplayError::Scenario(_) => f.write_str("the scenario in the capture has an error"),
             ReplayError::Run(e) => write!(f, "the scenario in the capture cannot be built: {e}"),
         }
     }
@@ -160,7 +160,7 @@ fn plausible(f: xoff_netio::Captured, number: u64, ports: usize, last: &mut Time
     let at = Time(f.time_ns.saturating_mul(1000));
     if at.since(*last) > GAP_MAX {
         let hours = at.since(*last).as_secs_f64() / 3600.0;
-        return refuse(format!("is {hours:.0} h later than the one before; expected at most 24 h: is its time stamp damaged?"));
+        return refuse(format!("is {hours:.0} h later than the previous one; expected at most 24 h. Check its time stamp"));
     }
     *last = (*last).max(at);
     Ok(Captured { at, link: f.port, inbound: f.direction == Some(Direction::Inbound), len: f.original_len as usize, bytes: f.bytes })

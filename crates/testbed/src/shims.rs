@@ -49,13 +49,13 @@ pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, u
             return bad(format!("host {name} is named twice"), String::new());
         }
         if at >= ADDRESSES {
-            return bad(format!("host {name} is number {}", at + 1), format!("addresses are there for the first {ADDRESSES}"));
+            return bad(format!("host {name} is number {}", at + 1), format!("only the first {ADDRESSES} hosts have addresses"));
         }
         if s.topology.nodes[all[at] as usize].ports.len() != 1 {
-            return bad(format!("host {name} has not exactly one link"), String::new());
+            return bad(format!("host {name} does not have exactly one link"), String::new());
         }
         if !s.flows.loops.is_empty() {
-            return bad("closed loops choose their hosts themselves".into(), "use single flows".into());
+            return bad("the testbed does not support closed loops, which choose their own hosts".into(), "use single flows".into());
         }
         shim(s, all[at]);
     }

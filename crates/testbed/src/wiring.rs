@@ -36,29 +36,33 @@ impl Default for Real {
 pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
     let no = |key: &str, what: &str, hint: &str| Err(ParamError::new(key, what.to_string(), hint.to_string()));
     if s.cut_through().is_some() {
-        return no("switch.cut_through", "real frames are taken in whole before they go on", "remove cut_through");
+        return no(
+            "switch.cut_through",
+            "the testbed receives each frame completely before it forwards it: cut-through has no effect",
+            "remove cut_through",
+        );
     }
     if s.needs_telemetry() {
-        return no("rate_control.kind", "records of ports do not travel with real frames", "use another rate control, or xoff run");
+        return no("rate_control.kind", "real frames carry no records of ports", "use another rate control, or xoff run");
     }
     if s.has_failures() {
-        return no("failure", "links of a testbed do not fail by themselves", "remove [[failure]], or use xoff run");
+        return no("failure", "links of a testbed do not fail on schedule", "remove [[failure]], or use xoff run");
     }
     if s.has_link_errors() {
         return no(
             "link_errors",
-            "links of a testbed neither corrupt nor repeat frames",
+            "links of a testbed neither corrupt nor resend frames",
             "remove [[link_errors]] and [link_retry], or use xoff run",
         );
     }
     if s.has_connections() {
         let hint = "remove [transport], or use the TCP of the kernel: xoff testbed --ip; or xoff run";
-        return no("transport.kind", "connections are simulated, and their acknowledgements do not wait on real frames", hint);
+        return no("transport.kind", "connections are only simulated: their acknowledgements cannot depend on real frames", hint);
     }
     for (_, fc) in s.links() {
         fc.on_a_wire().map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
         if format_of(fc).is_none() && !matches!(fc, FlowControl::None) {
-            return no("flow_control.kind", "no bytes are defined for its messages", "use another kind, or xoff run");
+            return no("flow_control.kind", "the wire format of its messages is not defined", "use another kind, or xoff run");
         }
     }
     Ok(())
@@ -69,7 +73,8 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(fast) = s.topology.links.iter().map(|l| l.rate).max().filter(|&r| r > PACEABLE) {
         all.push(format!(
-            "links of {fast} are faster than a process can pace; {PACEABLE} is what two cores keep up with, 100 Mb/s is comfortable"
+            "links of {fast} are too fast for real time: queues and times may be wrong. Use at most {PACEABLE} on two cores, or better \
+             100 Mb/s"
         ));
     }
     for (link, fc) in s.links() {
@@ -77,7 +82,8 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
             let needed = xoff + link.rate.bytes_in(LOOP) + link.mtu * 2;
             if needed > link.buffer {
                 all.push(format!(
-                    "links of {}: a pause takes up to {LOOP} to come back here, so XOFF {xoff} needs a buffer of {needed}; it has {}, and may lose frames",
+                    "links of {}: a pause takes up to {LOOP} to take effect, so XOFF {xoff} needs a buffer of {needed}. The buffer has \
+                     {}: frames may be lost",
                     link.rate, link.buffer
                 ));
             }

@@ -33,8 +33,8 @@ impl What {
     }
     fn hint(self) -> &'static str {
         match self {
-            What::Link => "a link is named by its two ends, such as A1-C1 or A1:C1",
-            What::Port => "a port is named by its two ends, such as S1:S2 or \"S1->S2\"",
+            What::Link => "name a link by its two ends, such as A1-C1 or A1:C1",
+            What::Port => "name a port by its two ends, such as S1:S2 or \"S1->S2\"",
         }
     }
 }
@@ -68,7 +68,7 @@ pub fn find_port(t: &Topology, key: &str, name: &str, what: What) -> Result<(Nod
         ([port], None) => Ok((a, *port)),
         (several, None) => refuse(
             format!("'{name}' names {} parallel links", several.len()),
-            format!("say which by its port at {a_name}: '{name}#{}'", several[0]),
+            format!("add the port at {a_name}, such as '{name}#{}'", several[0]),
         ),
         (several, Some(number)) if several.contains(&number) => Ok((a, number)),
         (_, Some(number)) => refuse(format!("port {number} of '{a_name}' does not lead to '{b_name}'"), neighbours(t, a)),
@@ -87,8 +87,8 @@ fn nodes(t: &Topology, ends: &str) -> Option<(NodeId, NodeId)> {
 /// Problem of a name that gives no two nodes, and a hint.
 fn why_not(t: &Topology, name: &str, ends: &str, what: What) -> (String, String) {
     if let Some(first) = ends.strip_suffix('-').or_else(|| ends.strip_suffix("->")).filter(|first| t.find(first.trim()).is_some()) {
-        let hint = format!("the shell takes '>' and what follows for a file: quote it, '{first}->...', or write {first}:...");
-        return (format!("'{name}' has no second end"), hint);
+        let hint = format!("the shell treats '>' as a redirection: quote the name, '{first}->...', or write {first}:...");
+        return (format!("'{name}' has only one end"), hint);
     }
     let Some((a, b)) = splits(ends).next() else { return (format!("'{name}' is not a {}", what.word()), what.hint().into()) };
     let unknown = if t.find(a.trim()).is_none() { a.trim() } else { b.trim() };
@@ -153,8 +153,8 @@ mod tests {
             ("S1:S2#0", "port 0 of 'S1' does not lead to 'S2'", "linked to H1"),
             ("S1:S2#x", "'x' in 'S1:S2#x' is not a port number", "A:B#3"),
             ("H1:S2", "'H1' and 'S2' are not linked", "'H1' is linked to S1"),
-            ("H1-", "'H1-' has no second end", "quote it, 'H1->...', or write H1:"),
-            ("H1->", "has no second end", "quote it"),
+            ("H1-", "'H1-' has only one end", "quote the name, 'H1->...', or write H1:"),
+            ("H1->", "has only one end", "quote the name"),
             ("h1:S1", "there is no node 'h1'", "did you mean 'H1'?"),
             ("H1:X", "there is no node 'X' (in port 'H1:X')", "S1:S2"),
             ("", "'' is not a port", "S1:S2"),

@@ -53,13 +53,13 @@ impl End {
     pub fn read(v: &mut dyn Values, key: &str, what: &str) -> Result<End, ParamError> {
         let (duration, count) = (v.span_opt("duration")?, v.count_opt(key)?);
         if duration == Some(Span::ZERO) {
-            return Err(ParamError::new("duration", format!("no {what} can start in no time"), "give a duration above 0"));
+            return Err(ParamError::new("duration", format!("the duration is 0: no {what} can start"), "give a duration above 0"));
         }
         if count == Some(0) {
-            return Err(ParamError::new(key, format!("no {what} at all"), "give a number above 0"));
+            return Err(ParamError::new(key, format!("the number is 0: no {what} starts"), "give a number above 0"));
         }
         if duration.is_none() && count.is_none() {
-            return Err(ParamError::new("duration", "missing", format!("give a duration, a number of {key}, or both")));
+            return Err(ParamError::new("duration", "missing", format!("give a duration, {key}, or both")));
         }
         Ok(End { duration, count })
     }
@@ -77,8 +77,8 @@ impl End {
         }
         let what = format!("about {:.0} million flows would start", expected / 1e6);
         Err(match self.duration {
-            Some(_) => ParamError::new("duration", what, "at most 100 million; give a shorter duration, or ask for less at a time"),
-            None => ParamError::new(key, what, "at most 100 million; give a smaller number"),
+            Some(_) => ParamError::new("duration", what, "expected at most 100 million; give a shorter duration, or a lower load or rate"),
+            None => ParamError::new(key, what, "expected at most 100 million"),
         })
     }
 

@@ -48,10 +48,10 @@ impl SizeCdf {
                 return err(i, format!("{percent} is not a percentage; expected 0 to 100"));
             }
             if i > 0 && size < points[i - 1].0 {
-                return err(i, format!("size {size} is below the one before, {}; sizes must grow", points[i - 1].0));
+                return err(i, format!("size {size} is below the previous one, {}; sizes must grow", points[i - 1].0));
             }
             if i > 0 && percent < points[i - 1].1 {
-                return err(i, format!("{percent} % is below the one before, {} %; percentages must grow", points[i - 1].1));
+                return err(i, format!("{percent} % is below the previous value, {} %; percentages must grow", points[i - 1].1));
             }
         }
         let last = points.len() - 1;

@@ -11,7 +11,7 @@ pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::optional(
         "repeat",
         Kind::Count,
-        "Number of repetitions of its flows, including the first: the same hosts, sizes, ports and therefore paths each time. Absent: once.",
+        "Number of repetitions of the flows, including the first. Each has the same hosts, sizes, ports and paths. Absent: once.",
         "",
     ),
     ParamSpec::optional("every", Kind::Span, "Time between two repetitions. Needed with `repeat`.", ""),
@@ -34,19 +34,21 @@ impl Repeat {
         let (times, every) = match (times, every) {
             (None, None) => return Ok(None),
             (Some(_), None) => {
-                return Err(ParamError::new("repeat", "when it comes again is not said", "add every, for example \"500us\""));
+                return Err(ParamError::new("repeat", "repeat needs the time between two repetitions", "add every, for example \"500us\""));
             }
-            (None, Some(_)) => return Err(ParamError::new("every", "how often it comes is not said", "add repeat, for example 100")),
+            (None, Some(_)) => {
+                return Err(ParamError::new("every", "every needs the number of repetitions", "add repeat, for example 100"));
+            }
             (Some(times), Some(every)) => (times, every),
         };
         if times == 0 {
-            return Err(ParamError::new("repeat", "it would never come", "at least 1"));
+            return Err(ParamError::new("repeat", "the number of repetitions is 0", "expected at least 1"));
         }
         if every == Span::ZERO {
-            return Err(ParamError::new("every", "all repetitions would begin at once", "give a time above 0"));
+            return Err(ParamError::new("every", "all repetitions would start at once", "give a time above 0"));
         }
         if part.closed_loop.is_some() {
-            return Err(ParamError::new("repeat", "a closed loop starts its next flow when one ends", "leave repeat and every out"));
+            return Err(ParamError::new("repeat", "a closed loop starts its next flow when one ends", "remove repeat and every"));
         }
         End { duration: None, count: Some(times) }.check("repeat", 0.0, part.flows.len().max(1))?;
         Ok(Some(Repeat { times, every }))

@@ -19,7 +19,7 @@ pub(crate) const CONTROLLED: ParamSpec = ParamSpec::new(
     "rate_control",
     Kind::Flag,
     "true",
-    "The run's rate control applies, or its transport; false: the sender ignores marks, and next to connections of [transport] it is UDP.",
+    "The run's rate control or transport applies; false: the sender ignores marks, and next to connections of [transport] it is UDP.",
     "TCD section 3.1: flows at a constant rate, bursts too short for rate control",
 );
 pub(crate) const SIZE: ParamSpec =
@@ -37,8 +37,13 @@ pub(crate) const CDF: ParamSpec = ParamSpec::optional(
 );
 pub(crate) const FIXED_SIZE: ParamSpec =
     ParamSpec::optional("size", Kind::Bytes, "Every flow has this payload. Give either this or `cdf`.", "");
-pub(crate) const SIZE_MAX: ParamSpec =
-    ParamSpec::optional("size_max", Kind::Bytes, "Larger flows shrink to this size, also in the mean and the load. Absent: no cap.", "");
+pub(crate) const SIZE_MAX: ParamSpec = ParamSpec::optional(
+    "size_max",
+    Kind::Bytes,
+    "Largest size: larger flows are reduced to it, also in the mean and the load. Absent: \
+                                                  no cap.",
+    "",
+);
 
 fn unknown<'a>(key: &str, what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ParamError {
     let hint = match nearest(name, known) {
@@ -93,7 +98,7 @@ pub(crate) fn pairs(v: &mut dyn Values, topo: &Topology) -> Result<Vec<(NodeId, 
     };
     if dsts.len() != 1 && dsts.len() != sources.len() {
         let what = format!("{} destinations for {} sources", dsts.len(), sources.len());
-        return Err(ParamError::new("destinations", what, "name one, or as many as there are sources"));
+        return Err(ParamError::new("destinations", what, "name one, or one for each source"));
     }
     let pairs: Vec<_> = sources.into_iter().enumerate().map(|(i, src)| (src, dsts[if dsts.len() == 1 { 0 } else { i }])).collect();
     if let Some((src, _)) = pairs.iter().find(|(src, dst)| src == dst) {
@@ -124,7 +129,7 @@ fn participants_of(v: &mut dyn Values, key: &str, topo: &Topology, notes: &mut V
             let (plugged, alone): (Vec<_>, Vec<_>) = topo.hosts().partition(|&h| link_rate(topo, h) > Rate::ZERO);
             if !alone.is_empty() {
                 let names: Vec<_> = alone.iter().map(|&h| topo.name(h)).collect();
-                notes.push(format!("left out, without a working link: {}", names.join(", ")));
+                notes.push(format!("xoff leaves out hosts without a working link: {}", names.join(", ")));
             }
             plugged
         }
@@ -136,7 +141,7 @@ pub(crate) fn connected(key: &str, topo: &Topology, hosts: &[NodeId]) -> Result<
     match hosts.iter().find(|&&h| link_rate(topo, h) == Rate::ZERO) {
         Some(&h) => {
             let what = format!("'{}' has no working link", topo.name(h));
-            Err(ParamError::new(key, what, "leave it out, or repair the link"))
+            Err(ParamError::new(key, what, "remove the host, or repair the link"))
         }
         None => Ok(()),
     }
@@ -154,14 +159,14 @@ pub(crate) fn senders(
     let named = !v.texts(key)?.is_empty();
     let hosts: Vec<NodeId> = hosts.into_iter().filter(|h| named || !receivers.contains(h)).collect();
     if hosts.is_empty() {
-        return Err(ParamError::new(key, "no host is left to send", "name at least one host"));
+        return Err(ParamError::new(key, "no host can send", "name at least one host"));
     }
     Ok(hosts)
 }
 
 /// The refusal of a source that may send to none.
 pub(crate) fn no_destination(key: &str, topo: &Topology, source: NodeId) -> ParamError {
-    ParamError::new(key, format!("'{}' would have no destination", topo.name(source)), "name another host, or leave the source out")
+    ParamError::new(key, format!("'{}' would have no destination", topo.name(source)), "name another host, or remove the source")
 }
 
 /// Largest rate of a host [bit/s]: the sum of its working links.
@@ -186,7 +191,7 @@ pub(crate) fn start(v: &mut dyn Values) -> Result<Time, ParamError> {
 /// Key `rate`, never zero.
 pub(crate) fn rate(v: &mut dyn Values) -> Result<Option<Rate>, ParamError> {
     match v.rate_opt("rate")? {
-        Some(Rate::ZERO) => Err(ParamError::new("rate", "a flow at rate 0 never sends", "give a rate above 0, or leave it out")),
+        Some(Rate::ZERO) => Err(ParamError::new("rate", "a flow at rate 0 never sends", "give a rate above 0, or remove the key")),
         rate => Ok(rate),
     }
 }
@@ -194,7 +199,7 @@ pub(crate) fn rate(v: &mut dyn Values) -> Result<Option<Rate>, ParamError> {
 /// Key `size`, never zero; absent means unlimited.
 pub(crate) fn size(v: &mut dyn Values) -> Result<u64, ParamError> {
     match v.bytes_opt("size")?.map(|b| b.0) {
-        Some(0) => Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B, or leave it out for an unlimited flow")),
+        Some(0) => Err(ParamError::new("size", "a flow of 0 bytes", "give at least 1 B, or remove the key for an unlimited flow")),
         size => Ok(size.unwrap_or(UNLIMITED)),
     }
 }
@@ -209,7 +214,7 @@ pub(crate) fn sizes(v: &mut dyn Values, cx: &Context) -> Result<SizeCdf, ParamEr
         (Some(name), _) => (cx.cdfs)(&name)?,
     };
     match v.bytes_opt("size_max")?.map(|b| b.0) {
-        Some(0) => Err(ParamError::new("size_max", "a flow of 0 bytes", "give at least 1 B, or leave it out")),
+        Some(0) => Err(ParamError::new("size_max", "a flow of 0 bytes", "give at least 1 B, or remove the key")),
         Some(cap) => Ok(cdf.capped(cap)),
         None => Ok(cdf),
     }

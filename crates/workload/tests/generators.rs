@@ -74,7 +74,7 @@ fn bad_flows_are_refused_at_their_key() {
     refused("flows", &t, &with(&[("loop", "true")]), "loop", "there is no path");
     refused("flows", &t, &with(&[("loop", "true"), ("path", "H0\nE0\nS")]), "path", "does not close a loop");
     refused("flows", &t, &with(&[("path", "H0\nE0\nSS\nE1\nH3")]), "path", "did you mean 'S'");
-    refused("flows", &t, &with(&[("path", "H0\nE0\nH1\nE0\nS\nE1\nH3")]), "path", "'H1' is a host, and hosts do not forward");
+    refused("flows", &t, &with(&[("path", "H0\nE0\nH1\nE0\nS\nE1\nH3")]), "path", "'H1' is a host, but hosts do not forward");
     let uplink = t.links.iter().position(|l| l.a == t.find("E0").unwrap()).unwrap();
     t.links[uplink].up = false;
     refused("flows", &t, &with(&[("path", "H0\nE0\nS\nE1\nH3")]), "path", "has failed");
@@ -268,7 +268,7 @@ fn poisson_refusals_and_notes() {
     assert!(notes.len() == 1 && notes[0].contains("load 1.5"), "{notes:?}");
     t.links[0].up = false;
     let g = run("poisson", &t, 1, 0, &with(&[("size", "10KB")])).unwrap();
-    assert_eq!(g.notes, ["left out, without a working link: H0"]);
+    assert_eq!(g.notes, ["xoff leaves out hosts without a working link: H0"]);
     assert!(g.flows.iter().all(|f| f.src != 0 && f.dst != 0));
     refused("poisson", &t, &with(&[("size", "10KB"), ("hosts", "H0\nH1")]), "hosts", "'H0' has no working link");
 }

@@ -86,7 +86,7 @@ fn bad_bursts_are_refused_at_their_key() {
     refused("bursts", &t, &with(&[("gap", "0us")]), "gap", "above 0");
     refused("bursts", &t, &with(&[("rounds", "0")]), "rounds", "above 0");
     refused("bursts", &t, &with(&[("duration", "0us")]), "duration", "above 0");
-    refused("bursts", &t, &base[..3], "duration", "give a duration, a number of rounds, or both");
+    refused("bursts", &t, &base[..3], "duration", "give a duration, rounds, or both");
     refused("bursts", &t, &with(&[("rounds", "99999999")]), "rounds", "million flows");
     refused("bursts", &t, &with(&[("cdf", "websearch")]), "size", "together with cdf");
     refused("bursts", &t, &with(&[("sources", "H0\nH3")]), "destinations", "'H3' would send to 'H3'");
@@ -117,7 +117,7 @@ fn a_number_of_flows_ends_poisson_arrivals() {
     let both = |duration, n| flows("poisson", &t, &[&base[..], &[("duration", duration), ("flows", n)]].concat());
     assert_eq!(both("150ms", "40000"), f);
     assert_eq!(both("1ms", "40000"), flows("poisson", &t, &[&base[..], &[("duration", "1ms")]].concat()));
-    refused("poisson", &t, &base, "duration", "give a duration, a number of flows, or both");
+    refused("poisson", &t, &base, "duration", "give a duration, flows, or both");
     refused("poisson", &t, &[("load", "0.6"), ("cdf", "websearch"), ("flows", "0")], "flows", "above 0");
     refused("poisson", &t, &[("load", "0.6"), ("cdf", "websearch"), ("flows", "100000001")], "flows", "million flows");
 }
@@ -146,7 +146,7 @@ fn poisson_may_go_to_a_list_of_hosts() {
     refused("poisson", &t, &with(&[("hosts", "H6"), ("destinations", "H6")]), "destinations", "'H6' would have no destination");
     let one = with(&[("hosts", "H0"), ("destinations", "H1"), ("different_rack", "true")]);
     refused("poisson", &t, &one, "destinations", "'H0' would have no destination");
-    refused("poisson", &t, &with(&[("destinations", "H0\nH1\nH2\nH3\nH4\nH5\nH6\nH7")]), "hosts", "no host is left to send");
+    refused("poisson", &t, &with(&[("destinations", "H0\nH1\nH2\nH3\nH4\nH5\nH6\nH7")]), "hosts", "no host can send");
 }
 
 const KIB: u64 = 1024;
@@ -253,15 +253,15 @@ fn bad_mpi_io_is_refused_at_its_key() {
     let base = [("load", "0.5"), ("messages", "100"), ("io_servers_per_rack", "1")];
     let with = |extra: &[(&'static str, &'static str)]| [&base[..], extra].concat();
     refused("mpi-io", &t, &with(&[("load", "0")]), "load", "above 0");
-    refused("mpi-io", &t, &[("load", "0.5")], "duration", "a number of messages");
+    refused("mpi-io", &t, &[("load", "0.5")], "duration", "messages, or both");
     refused("mpi-io", &t, &with(&[("messages", "0")]), "messages", "above 0");
     refused("mpi-io", &t, &with(&[("messages", "200000000")]), "messages", "million flows");
     refused("mpi-io", &t, &with(&[("io_share", "1.5")]), "io_share", "0 to 1");
     refused("mpi-io", &t, &with(&[("io_servers_per_rack", "5")]), "io_servers_per_rack", "the rack of 'H0' has 4 hosts");
-    refused("mpi-io", &t, &with(&[("io_servers_per_rack", "0")]), "io_servers_per_rack", "no host would serve");
+    refused("mpi-io", &t, &with(&[("io_servers_per_rack", "0")]), "io_servers_per_rack", "the number of I/O servers is 0");
     refused("mpi-io", &t, &with(&[("io_servers_per_rack", "4")]), "io_clients_share", "2 I/O clients, but 0 of 8 hosts");
     refused("mpi-io", &t, &with(&[("io_clients_share", "0")]), "io_clients_share", "0 I/O clients");
-    refused("mpi-io", &t, &with(&[("io_clients_share", "0.75")]), "mpi_clients", "every host has a part in I/O");
+    refused("mpi-io", &t, &with(&[("io_clients_share", "0.75")]), "mpi_clients", "every host takes part in I/O");
     refused("mpi-io", &t, &with(&[("io_sizes", "1MB\n0B")]), "io_sizes", "0 bytes");
     refused("mpi-io", &t, &with(&[("io_sizes", "1000")]), "io_sizes", "expected");
     refused("mpi-io", &t, &with(&[("io_sizes", "")]), "io_sizes", "at least one");
@@ -277,7 +277,7 @@ fn bad_mpi_io_is_refused_at_its_key() {
     t.links[1].up = false;
     refused("mpi-io", &t, &with(&[("io_clients", "H1")]), "io_clients", "'H1' has no working link");
     let notes = run("mpi-io", &t, 1, 0, &base).unwrap().notes;
-    assert_eq!(notes, ["left out, without a working link: H1"]);
+    assert_eq!(notes, ["xoff leaves out hosts without a working link: H1"]);
 }
 
 /// A run puts workloads together: the same times stay together, and the rate of a sender holds.

@@ -179,7 +179,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     if blocks < blocks_of_packet(link.mtu) {
         return Err(ParamError::new(
             "buffer",
-            format!("{buffer} never announces credits for one whole {} packet", link.mtu),
+            format!("{buffer} never announces credits for a whole packet of {}", link.mtu),
             format!("expected at least {} bytes", blocks_of_packet(link.mtu) * BLOCK.0),
         ));
     }
@@ -270,7 +270,7 @@ fn credits_suffice(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "buffer >= 1 MTU in blocks",
             text: format!(
-                "raise the buffer: {} blocks never suffice for a packet of {} blocks, and nothing is ever sent",
+                "raise the buffer: {} blocks are not enough for a packet of {} blocks, so the port never sends",
                 blocks_of_buffer(announced),
                 blocks_of_packet(p.mtu)
             ),

@@ -177,7 +177,8 @@ pub(super) fn pause_lasts(p: &Parameters, w: &mut Vec<Warning>) {
     w.push(Warning {
         condition: "half of a pause >= wait of its repeat",
         text: format!(
-            "set quanta to {quanta} or more: a pause of {pause} is repeated after half of it, the repeat may be {late} late, and frames that are sent in between may be lost",
+            "set quanta to {quanta} or more: a pause of {pause} is repeated after half of its time, the repeat may be {late} late, and \
+             frames sent in between may be lost",
         ),
         source: "802.3 Annex 31D: a pause expires; docs/mechanisms/pfc.md",
     });
@@ -191,7 +192,7 @@ pub(super) fn shared(p: &Parameters, held: Bytes, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "ports x priorities x (reserve + headroom) <= shared_buffer",
             text: format!(
-                "set shared_buffer to {promised} B or more: {} B are promised to {} ingresses, and the switch has {}",
+                "set shared_buffer to {promised} B or more: {} B are reserved for {} ingresses, but the switch has {}",
                 promised, pool.ingresses, pool.total
             ),
             source: "one reserve and one headroom for each ingress and priority; docs/mechanisms/shared-buffer.md",
@@ -203,8 +204,12 @@ pub(super) fn shared(p: &Parameters, held: Bytes, w: &mut Vec<Warning>) {
     w.push(Warning {
         condition: "pool >= (ingresses + 1/alpha) x (held - reserve)",
         text: format!(
-            "set shared_buffer to {} B or more, or plan with a smaller buffer: each of {} ingresses may hold {held}, of which the pool of {} with alpha = 1/{} keeps less when all are full, and frames may be lost",
-            pool.needed(held), pool.ingresses, pool.pool(), 1u64 << pool.shift
+            "set shared_buffer to {} B or more, or plan with a smaller buffer: each of {} ingresses may need {held}, but the pool of {} \
+             with alpha = 1/{} gives less when all are full, so frames may be lost",
+            pool.needed(held),
+            pool.ingresses,
+            pool.pool(),
+            1u64 << pool.shift
         ),
         source: "limit = alpha x free pool; docs/mechanisms/shared-buffer.md",
     });
@@ -229,7 +234,7 @@ pub(super) fn packets(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_m + 2 MTU <= buffer",
             text: format!(
-                "{}: B_m {b_m} + 2 MTU exceeds the buffer {}, and whole frames may pass B_m and be lost",
+                "{}: B_m {b_m} + 2 MTU exceeds the buffer {}, so frames above B_m may be lost",
                 match p.buffer.saturating_sub(slack) {
                     Bytes::ZERO => format!("set the buffer to {} or more", b_m + slack),
                     most => format!("set B_m to {most} or less"),

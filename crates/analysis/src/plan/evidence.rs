@@ -80,7 +80,7 @@ fn standard(annex: &AnnexN) -> Rule {
         Basis::Published => ("IEEE 802.1Q Annex N, delays published for this rate", "the frame that passes XOFF"),
         Basis::Interpolated => (
             "IEEE 802.1Q Annex N, response published, interface delay interpolated",
-            "the frame that passes XOFF; the interface delay is no published one",
+            "the frame that passes XOFF; the interface delay is not published",
         ),
     };
     let formula = "MTU_other + 2 D_cable + 2 D_intf + D_pause + D_resp + MTU, in bit times";
@@ -110,7 +110,7 @@ fn sonic_formulas(link: &Link, other: Bytes) -> impl Iterator<Item = Rule> {
             asic.choice,
             ("headroom, SONiC dynamic model", asic.symbol, formula, "sonic-swss, buffer_headroom_mellanox.lua with asic_table.j2"),
             sonic::dynamic(asic, &port).xoff,
-            "two frames, cable in both directions at 198,000 km/s, response time of 802.3, all of it in cells that frames of 64 B leave half empty",
+            "two frames, cable in both directions at 198,000 km/s, response time of 802.3, all in cells that 64 B frames leave half empty",
             "the frame that passes the trigger; interfaces are 819 B at every rate",
         )
     })
@@ -123,7 +123,7 @@ fn sonic_tables(link: &Link) -> impl Iterator<Item = Rule> {
             "",
             ("headroom, SONiC lookup table", row.symbol, "xoff of the row with the shortest cable that is long enough", row.platform),
             row.profile.xoff,
-            "what the vendor found for this rate and cable",
+            "the value that the vendor found for this rate and cable",
             "frames longer than the 9100 B of the platform; other chips",
         )
     })
@@ -150,7 +150,7 @@ fn closed_forms(link: &Link, other: Bytes) -> [Rule; 4] {
             "gfc",
             ("headroom, one feedback latency", "H gfc", "C tau, without the frame that passes XOFF", "GFC section 4.2"),
             headroom::gfc(rate, link.tau),
-            "all that arrives in one feedback latency",
+            "all bytes that arrive in one feedback latency",
             "the frame that passes XOFF",
         ),
         rule(
@@ -158,7 +158,7 @@ fn closed_forms(link: &Link, other: Bytes) -> [Rule; 4] {
             ("headroom, HPCC simulator", "H hpcc", "3 C t_w", "HPCC simulator, third.cc"),
             headroom::hpcc(rate, link.t_w),
             "one and a half round trips of the cable",
-            "frames and response: on a short link it is nothing",
+            "frames and response; on a short link the result is almost 0",
         ),
     ]
 }

@@ -37,7 +37,7 @@ const KEYS: &[ParamSpec] = &[ParamSpec::new(
     "entry_ports",
     Kind::Count,
     "0",
-    "ports of a switch by which traffic enters and that share an egress, for GFC whose entry ports slow down first; 0: all ports alike",
+    "entry ports that share an egress, for GFC with entry ports that slow down first; 0: all ports are equal",
     "ours; docs/theory/gfc-repair.md",
 )];
 
@@ -61,7 +61,7 @@ fn entry_rows(link: &Link, ports: u64, b_1: Bytes, mtu: Bytes) -> Result<Vec<Pla
     }
     let need = entry_room(link.rate, link.tau, ports, mtu * 2);
     if b_1 < need {
-        let what = format!("{ports} entry ports need B_1 >= {need}, B_1 is {b_1}");
+        let what = format!("{ports} entry ports need B_1 >= {need}, but B_1 is {b_1}");
         return Err(ParamError::new(
             "entry_ports",
             what,
@@ -275,7 +275,8 @@ fn stages(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_1 <= B_m - 2 C tau",
             text: format!(
-                "{}: B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}), and a stage may be passed before its rate is in force",
+                "{}: B_m - B_1 = {range} is less than 2 C tau = {need} (tau = {}), so the queue may pass a stage before its rate takes \
+                 effect",
                 start_at_most("B_1", b_m, need, p.mtu),
                 p.tau
             ),

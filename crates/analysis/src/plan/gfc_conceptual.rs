@@ -55,7 +55,7 @@ pub(super) fn buffer_and_b_m(input: &PlanInput, start: Option<Bytes>, range: Byt
         }
     };
     if b_m > buffer {
-        return Err(ParamError::new("b_m", format!("B_m {b_m} lies above the buffer {buffer}"), "expected B_m <= buffer"));
+        return Err(ParamError::new("b_m", format!("B_m {b_m} is above the buffer {buffer}"), "expected B_m <= buffer"));
     }
     if start.is_none() && b_m < range {
         let (key, has, needs) = match input.b_m {
@@ -75,7 +75,7 @@ pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [Plan
         (None, Some(_)) => "B - 2 MTU",
         (None, None) => "start (else 2 MTU) + smallest range",
     };
-    let source = "GFC section 5.4 has B_m = B for a fluid; 2 MTU for whole frames, ours";
+    let source = "GFC section 5.4 has B_m = B for a fluid; xoff subtracts 2 MTU for whole frames";
     [
         PlanRow::bytes("ingress buffer", "B", buffer, if input.buffer.is_some() { "given" } else { "B_m + 2 MTU" }, ""),
         PlanRow::bytes("queue at which the rate is zero", "B_m", b_m, formula, source),
@@ -86,7 +86,7 @@ pub(super) fn buffer_rows(input: &PlanInput, buffer: Bytes, b_m: Bytes) -> [Plan
 pub(super) fn threshold(key: &str, given: Option<Bytes>, b_m: Bytes, range: Bytes) -> Result<Bytes, ParamError> {
     let value = given.unwrap_or(b_m.saturating_sub(range));
     if value >= b_m {
-        return Err(ParamError::new(key, format!("{value} does not lie below B_m {b_m}"), "expected a value below B_m"));
+        return Err(ParamError::new(key, format!("{value} is not below B_m {b_m}"), "expected a value below B_m"));
     }
     Ok(value)
 }
@@ -179,7 +179,7 @@ fn theorem_4_1(p: &Parameters, w: &mut Vec<Warning>) {
     let verdict = if range < necessary {
         format!("below e C tau = {necessary} the queue reaches B_m when the drain stops")
     } else {
-        format!("it is above e C tau = {necessary}, which suffices in the fluid model")
+        format!("it is above e C tau = {necessary}, which is enough in the fluid model")
     };
     w.push(Warning {
         condition: "B_0 <= B_m - 4 C tau",

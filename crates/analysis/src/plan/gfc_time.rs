@@ -160,7 +160,8 @@ fn theorem(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "tau <= T",
             text: format!(
-                "check B_0 against {exact}, not the theorem: tau = {} exceeds the period T = {period}, for which Theorem 5.1 is false; its {printed} do not suffice; with B_m - B_0 = {range} {verdict}",
+                "check B_0 against {exact}, not the theorem: Theorem 5.1 is false for tau = {} above the period T = {period}, and its \
+                 {printed} are not enough; with B_m - B_0 = {range} {verdict}",
                 p.tau
             ),
             source: "GFC Appendix B, which uses T - tau as a duration",
@@ -170,7 +171,7 @@ fn theorem(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "B_0 <= B_m - (sqrt(tau/T) + 1)^2 C T",
             text: format!(
-                "{}: B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}), and the queue may reach B_m",
+                "{}: B_m - B_0 = {range} is less than {printed} (tau = {}, T = {period}), so the queue may reach B_m",
                 start_at_most("B_0", b_m, printed, p.mtu),
                 p.tau
             ),

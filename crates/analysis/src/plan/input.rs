@@ -15,7 +15,7 @@ pub(super) const SHARED: &[ParamSpec] = &[
     ParamSpec::optional(
         "mtu_other",
         Kind::Bytes,
-        "largest frame of any other class on the link, which a message may have to wait for; the MTU if absent or smaller",
+        "largest frame of any other class on the link, which can delay a message; the MTU if absent or smaller",
         "802.1Q Annex N",
     ),
     ParamSpec::optional("buffer", Kind::Bytes, "ingress buffer of one port and priority, B; the smallest that works if absent", ""),
@@ -38,7 +38,7 @@ pub(super) const SHARED: &[ParamSpec] = &[
         "priorities",
         Kind::Count,
         "1",
-        "lossless priorities (or virtual lanes) per port; messages of one may wait for those of the others",
+        "lossless priorities (or virtual lanes) per port; messages of one can delay those of the others",
         "GFC section 5.3",
     ),
     ParamSpec::new("ports", Kind::Count, "1", "ports of the switch, for totals", "GFC section 5.3"),
@@ -232,8 +232,8 @@ fn what(v: &mut dyn Values) -> Result<(Option<String>, String), ParamError> {
     }
     let default = PARAMS.iter().find(|p| p.key == "flow_control").and_then(|p| p.default);
     if flow_control != named && Some(flow_control.as_str()) != default {
-        let text = format!("a plan for {named} or for {flow_control}?");
-        return Err(ParamError::new("flow_control", text, "name the flow control once"));
+        let text = format!("the command names two flow controls, {named} and {flow_control}");
+        return Err(ParamError::new("flow_control", text, "name only one"));
     }
     Ok((None, named))
 }

@@ -74,7 +74,7 @@ impl Sizes {
         }
         let (xoff, xon) = pfc::thresholds(&link.control_loop(buffer), headroom, input.xoff, input.xon);
         if xon > xoff {
-            return Err(ParamError::new("xon", format!("XON {xon} lies above XOFF {xoff}"), "expected XON <= XOFF"));
+            return Err(ParamError::new("xon", format!("XON {xon} is above XOFF {xoff}"), "expected XON <= XOFF"));
         }
         Ok(Sizes { headroom, lossless, full_rate, buffer, xoff, xon })
     }
@@ -182,7 +182,7 @@ fn why(input: &PlanInput, link: &Link, rules: &Rules, chosen: &Rule, sizes: &Siz
     }
     if chosen.bytes >= exact.bytes {
         let least = sizes.lossless.0;
-        why.push(format!("buffer: {least} B suffices against loss, but the link may idle before a resume takes effect"));
+        why.push(format!("buffer: {least} B is enough against loss, but the link may idle before a resume takes effect"));
     }
     let (h, priorities, ports) = (sizes.headroom.0, input.priorities, input.ports);
     if priorities * ports > 1 {
@@ -258,7 +258,7 @@ fn static_thresholds(p: &Parameters, w: &mut Vec<Warning>) {
         };
         w.push(Warning {
             condition: "XOFF + headroom <= buffer",
-            text: format!("{todo}: XOFF {xoff} + headroom {headroom} exceeds the buffer {}, and frames may be lost", p.buffer),
+            text: format!("{todo}: XOFF {xoff} + headroom {headroom} exceeds the buffer {}, so frames may be lost", p.buffer),
             source: "C tau + MTU arrive above XOFF; docs/mechanisms/pfc.md",
         });
     }
@@ -266,7 +266,7 @@ fn static_thresholds(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "headroom >= C tau + MTU",
             text: format!(
-                "set the headroom to {} B or more: {} B < C tau + MTU = {} B (tau = {}), and frames are lost in the worst case",
+                "set the headroom to {} B or more: {} B < C tau + MTU = {} B (tau = {}), so frames are lost in the worst case",
                 worst.0, headroom.0, worst.0, p.tau
             ),
             source: "GFC section 4.2, and the frame that passes XOFF; docs/mechanisms/pfc.md",
@@ -276,14 +276,14 @@ fn static_thresholds(p: &Parameters, w: &mut Vec<Warning>) {
     if xon > xoff {
         w.push(Warning {
             condition: "XON <= XOFF",
-            text: format!("set XON to {xoff} or less: XON {xon} lies above it"),
+            text: format!("set XON to {xoff} or less: XON {xon} is above XOFF"),
             source: "IEEE 802.1Q clause 36",
         });
     } else if xoff - xon < p.mtu {
         w.push(Warning {
             condition: "XOFF - XON >= MTU",
             text: format!(
-                "set XON to {} or less: XOFF - XON = {} is less than a frame of {}, and every frame may cost a pause and a resume",
+                "set XON to {} or less: XOFF - XON = {} is less than a frame of {}, so every frame may cause a pause and a resume",
                 xoff.saturating_sub(hysteresis(p.mtu)),
                 xoff - xon,
                 p.mtu
@@ -295,7 +295,7 @@ fn static_thresholds(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "XON >= C tau",
             text: format!(
-                "set XON to {c_tau} or more: XON {xon} is less than C tau, and the queue may run empty before a resume takes effect"
+                "set XON to {c_tau} or more: XON {xon} is less than C tau, so the queue may run empty before a resume takes effect"
             ),
             source: "drain at C while a resume takes effect",
         });
@@ -309,7 +309,7 @@ fn dynamic(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "headroom >= C tau + MTU",
             text: format!(
-                "set switch.headroom to {worst} or more: {} is less than C tau + MTU (tau = {}), and frames may be lost",
+                "set switch.headroom to {worst} or more: {} is less than C tau + MTU (tau = {}), so frames may be lost",
                 pool.headroom, p.tau
             ),
             source: "GFC section 4.2, and the frame that passes the limit; docs/mechanisms/shared-buffer.md",

@@ -120,17 +120,21 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let headroom = headroom(&l, input.message, flows);
     let (xoff, xon) = thresholds(&l, keys.xoff_s, keys.xon_s);
     if xoff == Bytes::ZERO {
-        return Err(ParamError::new("xoff_s", "Xoff_s is 0", format!("a flow could hardly send; C tau = {c_tau} uses the link")));
+        return Err(ParamError::new(
+            "xoff_s",
+            "Xoff_s is 0",
+            format!("expected C tau = {c_tau}, with which a flow can use the whole link"),
+        ));
     }
     if xon > xoff {
-        let what = format!("Xon_s {xon} lies above Xoff_s {xoff}");
-        return Err(ParamError::new("xon_s", what, "a flow would be resumed before it is paused; expected Xon_s <= Xoff_s"));
+        let what = format!("Xon_s {xon} is above Xoff_s {xoff}");
+        return Err(ParamError::new("xon_s", what, "expected Xon_s <= Xoff_s: a flow is paused before it is resumed"));
     }
     let one = times(xoff + headroom, keys.hops);
     let needed = times(one, flows);
     let buffer = input.buffer.unwrap_or(needed);
     if buffer < one {
-        let what = format!("{buffer} does not hold one flow: {} x (Xoff_s {xoff} + headroom {headroom})", keys.hops);
+        let what = format!("{buffer} is not enough for one flow: {} x (Xoff_s {xoff} + headroom {headroom})", keys.hops);
         return Err(ParamError::new("buffer", what, format!("expected at least {} bytes", one.0)));
     }
     // A flow that arrives at C and leaves at C/2 rises and falls by the range and by what passes in tau, at C/2 each.
@@ -147,7 +151,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "H",
             headroom,
             "C tau + MTU + 4 m n",
-            "GFC section 4.2; its messages wait behind those of n flows",
+            "GFC section 4.2; its messages wait for those of n flows",
         ),
         PlanRow::count("switches on the way up to this one", "k", keys.hops, "switches", "given", ""),
         PlanRow::bytes(
@@ -155,12 +159,18 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "B flow",
             one,
             "k (Xoff_s + H)",
-            "MIGRATE leaves the default queue upstream as it is",
+            "MIGRATE does not change the default queue upstream",
         ),
         PlanRow::bytes("buffer without loss", "B_min", needed, "n k (Xoff_s + H)", "every flow has its own"),
         PlanRow::bytes("ingress buffer", "B", buffer, given(input.buffer.is_some(), "B_min"), ""),
-        PlanRow::count("congested flows that the buffer holds", "B flows", buffer.0 / one.0, "flows", "B/(k (Xoff_s + H))", ""),
-        PlanRow::span("stops of a flow that leaves at C/2, one every", "T", cycle, "4 (Xoff_s - Xon_s)/C + 4 tau", "fluid, arrival at C"),
+        PlanRow::count("congested flows that fit into the buffer", "B flows", buffer.0 / one.0, "flows", "B/(k (Xoff_s + H))", ""),
+        PlanRow::span(
+            "time between pauses of a flow that leaves at C/2",
+            "T",
+            cycle,
+            "4 (Xoff_s - Xon_s)/C + 4 tau",
+            "fluid, arrival at C",
+        ),
         PlanRow::rate(
             "its control frames",
             "4 m/T",
@@ -193,7 +203,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
             "flows of one slot are paused together",
         ),
         PlanRow::ratio(
-            "chance that any two flows do",
+            "chance that any two flows share a slot",
             "P any",
             any_meet(flows, keys.slots),
             "1 - (1 - 1/s) ... (1 - (n - 1)/s)",
@@ -231,7 +241,7 @@ fn sizes(flows: u64) -> Table {
     let column = |name, unit| Column { name, unit };
     Table {
         name: "collisions",
-        columns: vec![column("slots", ""), column("a flow meets another", "in a million"), column("any two meet", "in a million")],
+        columns: vec![column("slots", ""), column("one flow shares", "in a million"), column("any two share", "in a million")],
         rows: SLOTS.map(|s| vec![s, million(meets_another(flows, s)), million(any_meet(flows, s))]).to_vec(),
         formula: "1 - (1 - 1/s)^(n - 1); 1 - (1 - 1/s) ... (1 - (n - 1)/s)",
         source: "each slot equally likely",
@@ -263,7 +273,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
     if xon > xoff {
         w.push(Warning {
             condition: "Xon_s <= Xoff_s",
-            text: format!("set Xon_s to {xoff} or less: Xon_s {xon} lies above Xoff_s"),
+            text: format!("set Xon_s to {xoff} or less: Xon_s {xon} is above Xoff_s"),
             source: "PFFC slides: pause above Xoff_s, resume at Xon_s",
         });
     }
@@ -271,10 +281,11 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "Xoff_s >= C tau",
             text: format!(
-                "set Xoff_s to {c_tau} or more: Xoff_s {xoff} is less than what arrives in a loop, C tau (tau = {}), and a flow that is alone on its way may not use the link",
+                "set Xoff_s to {c_tau} or more: Xoff_s {xoff} is less than C tau, the bytes of one feedback loop (tau = {}), so a single \
+                 flow may not use the whole link",
                 p.tau
             ),
-            source: "drain at C while a resume takes effect; entry xoff of docs/papers/pffc.md",
+            source: "drain at C while a resume takes effect; claim xoff of docs/papers/pffc.md",
         });
     }
     let Some(flows) = p.flows else { return };
@@ -284,11 +295,11 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
             w.push(Warning {
                 condition: "flows x (Xoff_s + headroom) <= buffer",
                 text: format!(
-                    "set the buffer to {0} or more: {flows} flows may hold {0} when all of them are congested, the buffer has {1}, and frames may be lost",
+                    "set the buffer to {0} or more: {flows} congested flows may need {0}, but the buffer has {1}, so frames may be lost",
                     Bytes(needed.min(u128::from(u64::MAX)) as u64),
                     p.buffer
                 ),
-                source: "every flow has its own Xoff_s; entry loss of docs/papers/pffc.md",
+                source: "every flow has its own Xoff_s; claim loss of docs/papers/pffc.md",
             });
         }
     }
@@ -296,9 +307,10 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
         w.push(Warning {
             condition: "congested flows <= pause queues",
             text: format!(
-                "set queues to {flows} or more: {flows} flows share {queues} pause queues, one waits for the others of its queue, and a cycle of buffers may close again"
+                "set queues to {flows} or more: {flows} flows share {queues} pause queues, so a flow can block others of its queue, and \
+                 a buffer cycle may close"
             ),
-            source: "a pause queue is resumed with its last flow; entry shared-queues of docs/papers/pffc.md",
+            source: "a pause queue is resumed with its last flow; claim shared-queues of docs/papers/pffc.md",
         });
     }
     if let Some(slots) = p.slots {
@@ -307,10 +319,10 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
             w.push(Warning {
                 condition: "1 - (1 - 1/slots)^(flows - 1) <= 0.1",
                 text: format!(
-                    "set slots to a larger number: of {flows} flows in {slots} slots {:.0} % share theirs with another one, and are paused with it",
+                    "set slots to a larger number: of {flows} flows in {slots} slots, {:.0} % share a slot and are paused together",
                     shared * 100.0
                 ),
-                source: "entry collisions of docs/papers/pffc.md",
+                source: "claim collisions of docs/papers/pffc.md",
             });
         }
     }

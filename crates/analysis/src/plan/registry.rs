@@ -44,7 +44,7 @@ impl Entry {
         name: "",
         keys: &[],
         check: |_| Ok(()),
-        plan: |input| Err(ParamError::new("flow_control", format!("'{}' has no plan", input.flow_control), "name another one")),
+        plan: |input| Err(ParamError::new("flow_control", format!("'{}' has no plan", input.flow_control), "name another mechanism")),
         conditions: |_, _| {},
         configured: |_, _, _| {},
         derived: |_| Vec::new(),
@@ -177,8 +177,8 @@ pub fn unplanned() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Error for a missing plan.
 pub(super) fn refused(key: &str, name: &str, planned: &[&str]) -> ParamError {
     let what = match unplanned().find(|(n, _)| *n == name) {
-        Some((_, about)) => format!("'{name}' ({about}) has no plan: nothing about it is dimensioned here"),
-        None if find(name).is_some() => format!("'{name}' cannot stand here"),
+        Some((_, about)) => format!("'{name}' ({about}) has no plan: it has nothing to dimension"),
+        None if find(name).is_some() => format!("xoff cannot plan '{name}'"),
         None => format!("unknown mechanism '{name}'"),
     };
     ParamError::new(key, what, format!("expected one of {}", planned.join(", ")))

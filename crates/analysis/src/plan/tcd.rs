@@ -101,7 +101,7 @@ fn stop(input: &PlanInput, link: &Link) -> Result<(Stop, &'static OnOff), ParamE
         return Err(refused("flow_control", &input.flow_control, FLOW_CONTROLS));
     };
     if let (None, Some(_)) = (input.xoff, input.xon) {
-        return Err(ParamError::new("xon", "XON without XOFF", "give xoff too, or neither for 2 MTU between them"));
+        return Err(ParamError::new("xon", "XON is given without XOFF", "also give xoff, or remove xon (default: 2 MTU below XOFF)"));
     }
     let given = [
         ("xoff", input.xoff.map(|b| format!("{}B", b.0))),
@@ -114,7 +114,7 @@ fn stop(input: &PlanInput, link: &Link) -> Result<(Stop, &'static OnOff), ParamE
     }
     let stop = (entry.read)(&mut v, &LinkFacts::plain(link.rate, link.t_w, link.mtu, AMPLE))?.stop();
     stop.zip(registry::find(entry.name).and_then(|e| e.on_off.as_ref())).ok_or_else(|| {
-        let what = format!("{} stops flows, not ports: no port has a longest ON period", input.flow_control);
+        let what = format!("{} pauses flows, not ports: no port has a longest ON period", input.flow_control);
         let others: Vec<&str> = registry::that_stop_ports().collect();
         ParamError::new("flow_control", what, format!("choose one of {}", others.join(", ")))
     })
@@ -148,7 +148,7 @@ fn warnings(epsilon: f64, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning
         w.push(Warning {
             condition: "t_p = 1 us",
             text: format!(
-                "the {}, 26.96 us and 24.48 us that the paper prints for 40, 100 and 200 Gb/s belong to a delay of 1 us, which here is {}; \
+                "the paper prints {}, 26.96 us and 24.48 us for 40, 100 and 200 Gb/s and a delay of 1 us, but the delay here is {}; \
                  links of 4 us, as in its simulations, need {} at 40 Gb/s",
                 of_the_paper(paper),
                 link.t_w,
@@ -160,7 +160,7 @@ fn warnings(epsilon: f64, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning
     if epsilon >= 0.1 {
         w.push(Warning {
             condition: "epsilon < 0.1",
-            text: format!("epsilon {}: a regulated port may stay ON for longer than max(T_on), and victims are marked CE", epsilon),
+            text: format!("epsilon {}: a regulated port may stay ON for longer than max(T_on), so victims are marked CE", epsilon),
             source: "TCD section 5.1.4, Fig. 14",
         });
     }
@@ -168,7 +168,7 @@ fn warnings(epsilon: f64, link: &Link, stop: Stop, max_ton: Span) -> Vec<Warning
     if max_ton < frame {
         w.push(Warning {
             condition: "max(T_on) >= MTU/C",
-            text: format!("max(T_on) = {max_ton} is over before one frame has left, which takes {frame}: no port is ever undetermined"),
+            text: format!("max(T_on) = {max_ton} is shorter than the transmission of a frame, {frame}: no port is ever undetermined"),
             source: "a frame leaves as a whole",
         });
     }

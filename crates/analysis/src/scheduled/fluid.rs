@@ -29,7 +29,7 @@ pub struct TooFine {
 
 impl fmt::Display for TooFine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at time {} a fraction left 128 bits; use coarser rates or a shorter run", self.time)
+        write!(f, "at time {} a fraction exceeds 128 bits; use coarser rates or a shorter run", self.time)
     }
 }
 

@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(s.lasts(), None);
         s.advance(Q::int(3)); // 6 wait
         s.set_inflow(mix(&[(9, 2)]));
-        assert!(!s.refresh(), "the old mix goes on");
+        assert!(!s.refresh(), "the old mix continues");
         assert_eq!((s.lasts(), s.slope()), (Some(Q::int(6)), Q::ONE));
         s.advance(Q::int(6));
         assert!(s.refresh());

@@ -68,7 +68,7 @@ pub fn load(path: &Path, t: &Topology) -> Result<Given, Problems> {
         start += line.len();
     }
     if given.flows.is_empty() && problems.is_empty() {
-        problems.push(Problem::new("there is no flow in the file", "expected lines of two hosts, such as 'H0 H8'").at(source.place(0..0)));
+        problems.push(Problem::new("the file has no flows", "expected lines of two hosts, such as 'H0 H8'").at(source.place(0..0)));
     }
     problems.or(given)
 }
@@ -79,12 +79,12 @@ fn flow(names: &[&str], nodes: &HashMap<&str, NodeId>, t: &Topology, paths: &mut
     };
     let host = |name: &str| match nodes.get(name) {
         Some(&n) if t.nodes[n as usize].kind == NodeKind::Host => Ok(n),
-        Some(_) => Err(Problem::new(format!("'{name}' is a switch"), "a flow leads from a host to a host")),
+        Some(_) => Err(Problem::new(format!("'{name}' is a switch"), "expected hosts at both ends of a flow")),
         None => Err(Problem::new(format!("there is no node '{name}'"), "expected names of hosts, such as 'H0 H8'")),
     };
     let (src, dst) = (host(first)?, host(last)?);
     if src == dst {
-        return Err(Problem::new("a flow to itself", "expected two different hosts"));
+        return Err(Problem::new("the source of the flow is its destination", "expected two different hosts"));
     }
     let path = match names.len() {
         2 => None,

@@ -118,8 +118,11 @@ fn next(args: &Args, report: &Report, study: Option<&FailureStudy>) -> Option<St
 /// Checks installed routes, which a failure does not change.
 fn installed(args: &Args, topology: &Topology, tables: &Tables, findings: &Problems) -> Result<Answer, Problems> {
     if args.flows.is_some() {
-        let problem =
-            Problem::new("--flows is for a rule, but the routes are installed tables", "leave it out, or name a rule: --routing all-paths");
+        let problem = Problem::new(
+            "--flows needs a routing rule, but these routes are installed tables",
+            "remove --flows, or name a rule: --routing \
+                                                                                        all-paths",
+        );
         return Err(problem.into());
     }
     let found = working("following the tables", || cbd::check_installed(topology, tables));
@@ -156,7 +159,10 @@ fn fail(topology: &mut Topology, names: &[String]) -> Result<(), Problems> {
 fn over_working_links(mut given: flows::Given, topology: &Topology) -> flows::Given {
     let lost = given.leave_failed_links(topology);
     if lost > 0 {
-        terminal::note(&format!("{}: the path given leads over a failed link; routed instead", counted(lost as u64, "flow")));
+        terminal::note(&format!(
+            "{}: the given path uses a failed link; xoff routes the flow by the rule instead",
+            counted(lost as u64, "flow")
+        ));
     }
     given
 }
@@ -165,7 +171,7 @@ fn over_working_links(mut given: flows::Given, topology: &Topology) -> flows::Gi
 fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, report: &Report) -> Option<FailureStudy> {
     let n = args.fail_any?;
     if report.verdict == Verdict::Cyclic {
-        terminal::note("--fail-any is skipped: there is a cycle already, before any further failure");
+        terminal::note("xoff skips --fail-any: the network already has a cycle without further failures");
         return None;
     }
     let links = (0..topology.links.len() as LinkId).filter(|&l| topology.links[l as usize].up && is_fabric_link(topology, l)).count();

@@ -261,7 +261,7 @@ pub fn text(c: &Checked<'_>) -> String {
         row("In cycles", format!("{} in {sets} of buffers that depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
     }
     if let Some(t) = &c.tables {
-        row("Service levels", if t.service_levels { "as given, a virtual lane each buffer" } else { "not known: one virtual lane" }.into());
+        row("Service levels", if t.service_levels { "as given, a virtual lane each buffer" } else { "unknown: one virtual lane" }.into());
         for (i, finding) in t.findings.iter().take(ROWS_MAX).enumerate() {
             row(if i == 0 { "Findings" } else { "" }, finding.clone());
         }

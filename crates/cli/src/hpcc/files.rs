@@ -74,7 +74,7 @@ pub fn create(folder: &Folder, case: &HpccCase, config: &Path) -> Result<Files, 
     let names = [Some(fct), Some(pfc), qlen];
     if let Some(twice) = names.iter().flatten().find(|n| names.iter().flatten().filter(|m| m == n).count() > 1) {
         let what = format!("two outputs are named '{twice}'");
-        return Err(Problem::new(what, "give them different names: both are written into one folder").into());
+        return Err(Problem::new(what, "give them different names: xoff writes both into one folder").into());
     }
     let open = || {
         Ok(Files {
@@ -96,11 +96,9 @@ fn base_name<'n>(key: &str, name: &'n str, case: &HpccCase, config: &Path) -> Re
     let inputs = [Some(config), Some(c.topology_file.as_ref()), Some(c.flow_file.as_ref()), c.trace_file.as_ref().map(Path::new)];
     let taken = inputs.iter().flatten().any(|i| i.file_name().is_some_and(|i| i == base));
     if taken || base == xoff_record::manifest::MANIFEST {
-        return Err(Problem::new(
-            format!("{key}: the name '{base}' is taken by another file of this run"),
-            "expected a name such as fct.txt",
-        )
-        .into());
+        return Err(
+            Problem::new(format!("{key}: another file of this run has the name '{base}'"), "expected a name such as fct.txt").into()
+        );
     }
     Ok(base)
 }

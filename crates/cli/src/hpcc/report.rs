@@ -99,7 +99,7 @@ pub(super) fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdic
         promises: Promises::NotMade,
         work: Work { unit: "flows".into(), total, complete, incomplete: total - complete },
         not_kept: None,
-        nothing_ran: (o.flows.is_empty()).then(|| format!("none of {total} flows began before the stop time")),
+        nothing_ran: (o.flows.is_empty()).then(|| format!("none of {total} flows started before the stop time")),
         failures: Vec::new(),
         unfinished: Vec::new(),
     };

@@ -68,7 +68,7 @@ impl FromArgMatches for Args {
         // `xoff plan sonic:configs/`: a network stands where a mechanism does.
         let stands_alone = given.iter().position(|(key, value)| *key == POSITIONAL && is_network(value)).map(|at| given.remove(at).1);
         if let Some((network, option)) = stands_alone.as_ref().and_then(|n| Some((n, conflict(&given, text("network").is_some())?))) {
-            let what = format!("the network '{network}' cannot be used with '{option}': it has links of its own");
+            let what = format!("the network '{network}' conflicts with '{option}', because it has its own links");
             return Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, what + "\n"));
         }
         Ok(Args {

@@ -133,7 +133,7 @@ pub struct Json<'a> {
 pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     let Some(network) = crate::import::short(text) else {
         let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
-        let problem = Problem::new(format!("'{text}' is no network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")));
+        let problem = Problem::new(format!("'{text}' is not a network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")));
         return Err(problem.at(terminal::option("--network", text)).into());
     };
     let network = network?;
@@ -200,7 +200,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
             let name = format!("{}-{}", network.nodes[own.node].name, network.nodes[other.node].name);
             let (Some(rate), Some(wire)) = (link.rate, link.wire) else {
                 let what = format!("the link {name} has no {}", if link.rate.is_none() { "rate" } else { "length or delay" });
-                problems.push(Problem::new(what, "give it: rate=100Gbps, length=5m behind the files").at(link.place.clone()));
+                problems.push(Problem::new(what, "add rate=100Gbps or length=5m after the files").at(link.place.clone()));
                 continue;
             };
             let priorities: Vec<u8> = set.map(|s| s.pfc.iter().copied().collect()).unwrap_or_default();

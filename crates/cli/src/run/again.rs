@@ -39,7 +39,7 @@ pub fn fork(args: &Args, root: &Path) -> Result<Answer, Problems> {
         .parse()
         .map_err(|e: xoff_units::UnitError| at_option("--at", time, Problem::new(e.what, format!("expected {}", e.expected))))?;
     if args.folder().canonicalize().is_ok_and(|out| root.canonicalize().is_ok_and(|from| out == from)) {
-        let problem = Problem::new("the run that is continued is in this folder", "name another folder for the copy");
+        let problem = Problem::new("this folder contains the run to be continued", "name another folder for the copy");
         return Err(at_option("--out", &args.folder().display().to_string(), problem));
     }
     explain::unchanged(root)?;

@@ -19,7 +19,7 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
     terminal::problems(&scenario.warnings);
     interrupt::ask_first();
     if args.threads.is_some_and(|n| n > 1) {
-        terminal::note("one thread: the events of a fabric are not split");
+        terminal::note("one thread: xoff does not split the events of a fabric");
     }
     let folder = args.claim()?;
     let bar = bar();

@@ -50,7 +50,7 @@ pub fn run(s: &NetworkScenario, args: &Args, folder: &Folder) -> Result<Answer, 
     veth_network::cables(s, &links).map_err(missing)?;
     let program = match crate::STARTED_BY.get() {
         Some(words) => words.clone(),
-        None => vec![std::env::current_exe().map_err(|e| Problem::new(format!("this program cannot be found: {e}"), ""))?.into()],
+        None => vec![std::env::current_exe().map_err(|e| Problem::new(format!("xoff cannot find its own program: {e}"), ""))?.into()],
     };
     let seed = args.seed.map(|seed| ["--seed".to_owned(), seed.to_string()]);
     let set = args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);

@@ -176,10 +176,10 @@ fn a_storm_is_contained_while_others_go_on() {
             }
         };
         storm(&mut broken, 1200);
-        let began = s1.prints("S1->H1 priority 0 was held for");
-        assert!(began.contains("ignores its flow control and drops what waits"), "{began}");
+        let began = s1.prints("S1->H1 priority 0 was paused for");
+        assert!(began.contains("xoff ignores flow control and drops its queued frames"), "{began}");
         let ended = s1.prints("S1->H1 priority 0 is restored after");
-        assert!(s1.ran.iter().filter(|l| l.contains("was held for")).all(|l| l.contains("S1->H1")), "{:?}", s1.ran);
+        assert!(s1.ran.iter().filter(|l| l.contains("was paused for")).all(|l| l.contains("S1->H1")), "{:?}", s1.ran);
         let (s1, h0, h2, h3) = (s1.stop(), h0.stop(), h2.stop(), h3.stop());
         let answer = s1.json();
         let port = &answer["real"]["ports"][1];
@@ -269,7 +269,7 @@ fn nodes_show_their_page_and_leave_it() {
         let h0 = host("H0", "b0", &file, &[]);
         let mut nodes = [(s1, of_switch), (h1, of_host)];
         for (node, _) in &mut nodes {
-            let line = node.prints("the page of this run is at http://127.0.0.1:");
+            let line = node.prints("the live page is at http://127.0.0.1:");
             let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/').to_owned();
             assert!(get(&address, "/").contains("xoff.run()"));
             let end = Instant::now() + PATIENCE;

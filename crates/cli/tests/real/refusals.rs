@@ -21,7 +21,7 @@ fn switches_name_what_is_wrong() {
     let with = |more: &[&'static str]| [&base[..], more].concat();
     refused(&with(&[]), &["no interface is given for H3", "--port H3=INTERFACE"]);
     refused(&with(&["--port", "H9=no3"]), &["S1 has no port to H9", "its neighbours are H0, H1, H2, H3"]);
-    refused(&with(&["--port", "H3=no0"]), &["interface no0 is given twice"]);
+    refused(&with(&["--port", "H3=no0"]), &["interface no0 is listed twice"]);
     refused(&with(&["--port", "H3"]), &["'H3' is not PEER=INTERFACE"]);
     refused(&with(&["--port", "H3=no3"]), &["interface no0: there is none of this name", "ip link"]);
     refused(&with(&["--port", "H3=no3", "--watchdog", "soon"]), &["--watchdog", "200ms,300ms,drop"]);
@@ -49,7 +49,7 @@ fn testbeds_name_what_is_wrong() {
     veth_network(&["--ip", "H9"], &["no host H9", "hosts are H0, H1, H2, H3"]);
     veth_network(&["--ip", "H1,H1"], &["H1 is named twice"]);
     veth_network(&["--ip", "H1", "--run", "H2=true"], &["H2 has no stack", "HOST=COMMAND", "H1"]);
-    veth_network(&["--ip", "H1", "--run", "true"], &["names no command"]);
+    veth_network(&["--ip", "H1", "--run", "true"], &["does not name a command"]);
     veth_network(&["--run", "H1=true"], &["--ip"]);
     veth_network(&["--ip", "H1", "--set", "host.frame_max=64B"], &["too short for IP"]);
 }

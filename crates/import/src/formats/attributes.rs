@@ -22,7 +22,7 @@ impl Attribute<'_> {
     fn text(&self) -> Result<&str, Problem> {
         match &self.item {
             Item::Text(t) | Item::Number(t) => Ok(t.trim()),
-            _ => Err(self.problem("found neither a text nor a number", "expected one of the two")),
+            _ => Err(self.problem("found neither a text nor a number", "expected a text or a number")),
         }
     }
 
@@ -74,7 +74,7 @@ pub(super) fn link(attributes: &[Attribute<'_>], options: &Options) -> Result<Li
                     (false, _) => a.rate()?,
                     (true, Some(unit)) => Rate(round(a, a.number()? * unit.as_f64(), fits)?),
                     (true, None) => {
-                        let hint = "write it with its unit, such as \"100Gbps\", or say it for all: --unit Gbps";
+                        let hint = "write the number with its unit, such as \"100Gbps\", or set the unit of all: --unit Gbps";
                         return Err(a.problem(format!("{} has no unit", a.text()?), hint));
                     }
                 };
@@ -100,7 +100,7 @@ fn port(a: &Attribute<'_>) -> Result<String, Problem> {
     let text = a.text()?;
     let bad = |c: char| c.is_whitespace() || c.is_control() || c == '"';
     if text.is_empty() || text.contains(bad) {
-        return Err(a.problem(format!("'{}' is not a name of a port", suggest::clip(text)), "expected a name without spaces"));
+        return Err(a.problem(format!("'{}' is not the name of a port", suggest::clip(text)), "expected a name without spaces"));
     }
     Ok(text.to_owned())
 }
@@ -117,10 +117,10 @@ fn round(a: &Attribute<'_>, value: f64, fits: impl Fn(f64) -> bool) -> Result<u6
 
 fn set_rate(facts: &mut LinkFacts, a: &Attribute<'_>, rate: Rate) -> Result<(), Problem> {
     if rate == Rate::ZERO {
-        return Err(a.problem("a link of rate 0 carries nothing", "expected a rate above 0"));
+        return Err(a.problem("the rate of the link is 0", "expected a rate above 0"));
     }
     match facts.rate.replace(rate) {
-        Some(other) if other != rate => Err(a.problem(format!("{rate}, but another attribute says {other}"), "keep one of the two")),
+        Some(other) if other != rate => Err(a.problem(format!("{rate}, but another attribute gives {other}"), "keep one of the two")),
         _ => Ok(()),
     }
 }
@@ -128,8 +128,7 @@ fn set_rate(facts: &mut LinkFacts, a: &Attribute<'_>, rate: Rate) -> Result<(), 
 fn set_wire(facts: &mut LinkFacts, a: &Attribute<'_>, wire: Wire) -> Result<(), Problem> {
     match facts.wire.replace(wire) {
         Some(other) if other.delay() != wire.delay() => {
-            Err(a
-                .problem(format!("{}, but another attribute says {}", wire.delay(), other.delay()), "keep one of the two; a metre is 5 ns"))
+            Err(a.problem(format!("{}, but another attribute gives {}", wire.delay(), other.delay()), "keep one of them; 1 m is 5 ns"))
         }
         _ => Ok(()),
     }

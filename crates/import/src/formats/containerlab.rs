@@ -82,7 +82,7 @@ impl<'d> Lab<'d> {
         let topology = d.need(&d.root, "topology", "containerlab file")?;
         self.network.title = match d.root.given("name") {
             Some(name) => d.word(name, "name")?.to_owned(),
-            None => return Err(d.problem(&d.root, "there is no \"name\"", "containerlab asks for a name of the lab")),
+            None => return Err(d.problem(&d.root, "there is no \"name\"", "containerlab topology files need a `name`")),
         };
         self.nodes(topology)?;
         if let Some(links) = topology.given("links") {
@@ -103,10 +103,10 @@ impl<'d> Lab<'d> {
             let allowed = |c: char| c.is_alphanumeric() || "-._|".contains(c);
             if !first.is_alphanumeric() || !key.name.chars().all(allowed) {
                 let hint = match key.name.contains(['$', '{']) {
-                    true => "variables and templates are containerlab's to fill in; give the rendered file or topology-data.json",
+                    true => "give the rendered file or topology-data.json; only containerlab can fill in variables and templates",
                     false => "expected letters, digits, - . _ |",
                 };
-                return Err(Problem::new(format!("'{}' is not a name of a node", suggest::clip(&key.name)), hint).at(place));
+                return Err(Problem::new(format!("'{}' is not the name of a node", suggest::clip(&key.name)), hint).at(place));
             }
             if !matches!(node.item, Item::Object(_) | Item::Null) {
                 return Err(d.problem(node, format!("node '{}': found {}", key.name, node.describe()), "expected keys, or nothing"));
@@ -148,7 +148,7 @@ impl<'d> Lab<'d> {
             None => {
                 if let Some((key, _)) = entries.iter().find(|(k, _)| !BRIEF.contains(&k.name.as_str())) {
                     let what = format!("{what}: '{}' is not allowed here", suggest::clip(&key.name));
-                    let hint = format!("keys of the brief form: {}; own keys belong into vars", BRIEF.join(", "));
+                    let hint = format!("keys of the brief form: {}; put your own keys into vars", BRIEF.join(", "));
                     return Err(Problem::new(what, hint).at(d.source.place(key.span.clone())));
                 }
             }
@@ -178,7 +178,7 @@ impl<'d> Lab<'d> {
         };
         if a.node == b.node {
             let what = format!("{what}: '{}' is linked to itself", self.network.nodes[a.node].name);
-            return Err(d.problem(ends, what, "a link has two different ends"));
+            return Err(d.problem(ends, what, "expected two different nodes"));
         }
         let facts = attributes::link(&own_keys(d, link)?, options)?;
         if let Some(unknown) = facts.unknown.first() {
@@ -242,15 +242,18 @@ impl<'d> Lab<'d> {
                 *bridges.entry(kind.clone()).or_default() += 1;
             }
             if role.is_none() && is_host && links[i] > 1 {
-                let what = format!("'{}' is of kind {kind} and has {} links: taken as a host, which does not forward", node.name, links[i]);
-                let hint = "the label xoff/role: switch makes it a switch";
+                let what = format!(
+                    "'{}' is of kind {kind} and has {} links: xoff treats it as a host, which does not forward",
+                    node.name, links[i]
+                );
+                let hint = "to make it a switch, add the label xoff/role: switch";
                 self.network.warnings.push(Problem::new(what, hint).at(node.place.clone()).warning());
             }
         }
         for (kind, n) in bridges {
-            self.network.leave_out(format!("that {n} of kind {kind} have no PFC: they are switches like all others"));
+            self.network.leave_out(format!("{n} of kind {kind} without PFC: xoff treats them as ordinary switches"));
         }
-        self.network.leave_out("images, addresses, MTUs and everything else that is not nodes, links and labels xoff/...");
+        self.network.leave_out("images, addresses, MTUs and everything else except nodes, links and xoff/... labels");
         // A host without a link takes no part.
         let idle: Vec<usize> = (0..links.len()).filter(|&i| links[i] == 0 && self.network.nodes[i].kind == NodeKind::Host).collect();
         if !idle.is_empty() {

@@ -57,7 +57,7 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
                 {
                     return Err(Problem::new(
                         format!("a second table of '{router}'"),
-                        "the router is what stands before the first dot of the file's name",
+                        "the name of the router is the part of the file name before the first dot",
                     )
                     .at(source.place(0..0))
                     .into());
@@ -66,13 +66,13 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
             Item::List(_) => {
                 let table = table::linux(&d)?;
                 match tables.entry(router) {
-                    Entry::Occupied(e) => left_out.push(format!("ip -j route of {}: the table of FRR is there too", e.key())),
+                    Entry::Occupied(e) => left_out.push(format!("ip -j route of {}, because the table of FRR is also given", e.key())),
                     Entry::Vacant(e) => {
                         e.insert(table);
                     }
                 }
             }
-            _ => return Err(d.problem(&d.root, "neither a table of routes nor links", DOC).into()),
+            _ => return Err(d.problem(&d.root, "the file has neither a table of routes nor links", DOC).into()),
         }
     }
     for (router, d) in &briefs {
@@ -80,7 +80,7 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
     }
     wiring.shared_subnets()?;
     if tables.is_empty() {
-        return Err(Problem::new("there is no table of routes", DOC).into());
+        return Err(Problem::new("the files have no table of routes", DOC).into());
     }
     let mut network = build(wiring, &tables)?;
     left_out.into_iter().for_each(|what| network.leave_out(what));
@@ -138,7 +138,7 @@ fn build(wiring: Wiring, tables: &BTreeMap<String, Table>) -> Result<Network, Pr
     for (a, c, place) in &wiring.edges {
         let (an, cn) = (b.node(&a.0, place)?, b.node(&c.0, place)?);
         if an == cn {
-            return Err(Problem::new(format!("'{}' is linked to itself", a.0), "a link has two different ends").at(place.clone()).into());
+            return Err(Problem::new(format!("'{}' is linked to itself", a.0), "expected two different nodes").at(place.clone()).into());
         }
         let rate = wiring.rate_of.get(a).or(wiring.rate_of.get(c)).copied();
         let end = |node, port: &str| End { node, port: Some(port.to_owned()) };
@@ -146,15 +146,15 @@ fn build(wiring: Wiring, tables: &BTreeMap<String, Table>) -> Result<Network, Pr
     }
     for (i, node) in b.network.nodes.iter().enumerate() {
         if node.kind == NodeKind::Host && b.count[i] > 1 {
-            let what = format!("'{}' has {} links and no table: a router whose table is missing?", node.name, b.count[i]);
+            let what = format!("'{}' has {} links but no table: the table of a router may be missing", node.name, b.count[i]);
             return Err(Problem::new(what, format!("give {}.show-ip-route.json", node.name)).at(node.place.clone()).into());
         }
     }
     let hosts = hosts(&mut b, wiring.rate_of)?;
     if hosts.is_empty() {
-        let what = "no prefix leads to a host: nothing is routed to";
+        let what = "no prefix leads to a host: xoff has no route to compare";
         let place = tables.values().next().map(|t| t.place.clone());
-        let problem = Problem::new(what, "a connected prefix of /29 or shorter is taken as a host");
+        let problem = Problem::new(what, "xoff treats a connected prefix of /29 or shorter as a host");
         return Err(place.map_or(problem.clone(), |p| problem.at(p)).into());
     }
     let (installed, findings) = install(&b, &hosts)?;
@@ -219,7 +219,7 @@ fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<(Tables, Problems), Proble
             let mut ports = Vec::new();
             for (interface, place) in best.iter().flat_map(|r| &r.hops) {
                 let Some(&port) = b.ports.get(&(router, interface.clone())) else {
-                    let what = format!("the route of '{name}' to {} leaves by {interface}, whose neighbour is not known", host.prefix);
+                    let what = format!("the route of '{name}' to {} uses {interface}, whose neighbour is unknown", host.prefix);
                     let hint = "give the links: layer1_topology.json, a .clab.yml, or the interfaces of both routers";
                     return Err(Problem::new(what, hint).at(place.clone()).into());
                 };

@@ -69,7 +69,7 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
     let is_drawn = reader.keys.values().any(|k| k.drawn.is_some());
     let mut out = Graph::new(directed && !is_drawn);
     if directed && is_drawn {
-        let warning = Problem::new("yEd writes all graphs as directed", "each edge is taken as a link that carries both directions");
+        let warning = Problem::new("yEd marks all graphs as directed", "xoff treats each edge as a link that carries both directions");
         out.network.warnings.push(warning.at(place(g)).warning());
     }
     let labels = reader.labels(g);
@@ -84,9 +84,9 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
             }
             "edge" | "data" | "desc" => {}
             other => {
-                let what = format!("<{other}> is not understood");
+                let what = format!("xoff does not know <{other}>");
                 return Err(
-                    Problem::new(what, "a graph has <node> and <edge>; hyperedges, ports and nested graphs are not read").at(place(n))
+                    Problem::new(what, "expected <node> or <edge>; xoff does not read hyperedges, ports and nested graphs").at(place(n))
                 );
             }
         }
@@ -94,12 +94,20 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
     for n in g.children().filter(|n| n.tag_name().name() == "edge") {
         let end = |key: &str| {
             let id = reader.need(n, key)?;
-            let unknown = || Problem::new(format!("{key}: there is no node '{}'", suggest::clip(id)), "every end of an edge is a <node>");
+            let unknown = || {
+                Problem::new(
+                    format!("{key}: there is no node '{}'", suggest::clip(id)),
+                    "name a <node> at each end of an \
+                                                                                                       edge",
+                )
+            };
             ids.get(id).copied().ok_or_else(|| unknown().at(place(n)))
         };
         let (a, b) = (end("source")?, end("target")?);
         if n.attribute("directed").is_some_and(|d| (d == "true") != directed) {
-            return Err(Problem::new("an edge of another direction than the graph's", "expected all edges alike").at(place(n)));
+            return Err(
+                Problem::new("the edge and its graph differ in direction", "expected all edges directed or all undirected").at(place(n))
+            );
         }
         reader.no_parts(n)?;
         let mut list = reader.data(n, "edge")?;
@@ -107,8 +115,7 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
         out.edge(a, b, attributes::link(&list, options)?, place(n))?;
     }
     if root.tag_name().namespace() != Some(NAMESPACE) {
-        let warning =
-            Problem::new("the namespace of GraphML is missing", format!("expected xmlns=\"{NAMESPACE}\"; read as if it were there"));
+        let warning = Problem::new("the namespace of GraphML is missing: xoff reads the file anyway", format!("add xmlns=\"{NAMESPACE}\""));
         out.network.warnings.push(warning.at(place(root)).warning());
     }
     out.network.title = reader.data(g, "graph")?.into_iter().find(|a| a.name == "name").map(title).unwrap_or_default();
@@ -128,7 +135,7 @@ fn refused(source: &Arc<Source>, e: &roxmltree::Error) -> Problem {
     let rest = source.text().get(line..).unwrap_or_default();
     let column = rest.chars().take(pos.col.saturating_sub(1) as usize).map(char::len_utf8).sum::<usize>();
     let hint = match e {
-        roxmltree::Error::DtdDetected => "expected a file without DOCTYPE: entities can blow up a document",
+        roxmltree::Error::DtdDetected => "expected a file without DOCTYPE, whose entities can grow without limit",
         _ => "expected XML",
     };
     Problem::new(format!("not XML: {e}"), hint).at(point(source, line + column))
@@ -142,7 +149,7 @@ impl<'x> Reader<'x> {
     fn need<'n>(&self, n: Node<'n, '_>, key: &str) -> Result<&'n str, Problem> {
         n.attribute(key).ok_or_else(|| {
             let what = format!("<{}> has no {key}", n.tag_name().name());
-            Problem::new(what, "GraphML asks for it").at(self.place(n))
+            Problem::new(what, "GraphML requires this attribute").at(self.place(n))
         })
     }
 
@@ -166,7 +173,7 @@ impl<'x> Reader<'x> {
             place: self.place(n),
         };
         if self.keys.insert(id, key).is_some() {
-            return Err(Problem::new(format!("key '{}' stands twice", suggest::clip(id)), "keep one of the two").at(self.place(n)));
+            return Err(Problem::new(format!("key '{}' is defined twice", suggest::clip(id)), "keep one of the two").at(self.place(n)));
         }
         self.order.push(id);
         Ok(())
@@ -177,8 +184,8 @@ impl<'x> Reader<'x> {
         match n.children().find(|c| c.is_element() && !["data", "desc"].contains(&c.tag_name().name())) {
             None => Ok(()),
             Some(c) => {
-                let what = format!("<{}> inside <{}> is not understood", c.tag_name().name(), n.tag_name().name());
-                Err(Problem::new(what, "ports and nested graphs are not read").at(self.place(c)))
+                let what = format!("xoff does not know <{}> inside <{}>", c.tag_name().name(), n.tag_name().name());
+                Err(Problem::new(what, "xoff does not read ports and nested graphs").at(self.place(c)))
             }
         }
     }
@@ -212,12 +219,12 @@ impl<'x> Reader<'x> {
         for d in n.children().filter(|c| c.tag_name().name() == "data") {
             let id = self.need(d, "key")?;
             if !self.keys.contains_key(id) {
-                let what = format!("data with the key '{}', which no <key> defines", suggest::clip(id));
-                return Err(Problem::new(what, "every key of <data> is defined by a <key id=...>").at(self.place(d)));
+                let what = format!("no <key> defines the key '{}'", suggest::clip(id));
+                return Err(Problem::new(what, "add a <key id=...>").at(self.place(d)));
             }
             let text = d.text().unwrap_or_default();
             if given.insert(id, (text.trim(), self.place(d))).is_some() {
-                return Err(Problem::new(format!("data '{}' stands twice", suggest::clip(id)), "keep one of the two").at(self.place(d)));
+                return Err(Problem::new(format!("data '{}' is defined twice", suggest::clip(id)), "keep one of the two").at(self.place(d)));
             }
         }
         let mut out = Vec::new();

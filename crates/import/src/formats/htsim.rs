@@ -34,8 +34,8 @@ pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network
     if let Some(matrix) = matrix {
         let hosts = network.nodes.iter().filter(|n| n.name.starts_with("host")).count() as u64;
         if matrix.nodes != hosts {
-            let what = format!("Nodes {}, but the topology has {hosts} hosts", matrix.nodes);
-            return Err(Problem::new(what, "a matrix and its topology have the same hosts").at(matrix.nodes_at).into());
+            let what = format!("Nodes is {}, but the topology has {hosts} hosts", matrix.nodes);
+            return Err(Problem::new(what, "give a matrix and topology with the same hosts").at(matrix.nodes_at).into());
         }
         network.flows = matrix.flows;
         matrix.left_out.into_iter().for_each(|what| network.leave_out(what));

@@ -56,7 +56,7 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         of_kind.entry(kind as u8).or_default().push(source);
     }
     let take = |kind: Kind| of_kind.get(&(kind as u8)).map(Vec::as_slice).unwrap_or_default();
-    let source = super::only_ref(take(Kind::Topology), "expected one topology, as ibnetdiscover prints it")?;
+    let source = super::only_ref(take(Kind::Topology), "expected one topology, the output of ibnetdiscover")?;
     let mut fabric = topology::read(source)?;
     let tables = take(Kind::Tables);
     let mut read = None;
@@ -73,18 +73,17 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
         match (psl, slvl) {
             ([], []) => fabric.network.warnings.push(
                 Problem::new(
-                    "no service levels: all traffic is taken to use one virtual lane",
-                    "engines such as LASH and DFSSSP separate traffic by service level: give psl and slvl files too",
+                    "no service levels: xoff puts all traffic on one virtual lane",
+                    "for engines such as LASH and DFSSSP, also give psl and slvl files",
                 )
                 .warning(),
             ),
             ([], [one, ..]) => {
-                let what =
-                    "virtual lanes of service levels, but no service level of any path: all traffic is taken to use one virtual lane";
-                fabric
-                    .network
-                    .warnings
-                    .push(Problem::new(what, "give the service levels too: lines SOURCE_GUID DLID SL").at(one.place(0..0)).warning());
+                let what = "the files map service levels to virtual lanes, but no path has a service level: xoff puts all traffic on one \
+                     virtual lane";
+                fabric.network.warnings.push(
+                    Problem::new(what, "also give the service levels of paths: lines SOURCE_GUID DLID SL").at(one.place(0..0)).warning(),
+                );
             }
             (psl, slvl) => tables.lanes = Some(levels::read(psl, slvl, &fabric, tables)?),
         }
@@ -118,10 +117,10 @@ fn kind(source: &Arc<Source>) -> Result<Kind, Problem> {
             return Ok(Kind::Topology);
         }
         if first == "{" {
-            let hint = "this is opensm-subnet.lst; give what ibnetdiscover prints";
-            return Err(line.problem(first, "links, a line each direction, are not read", hint));
+            let hint = "this is opensm-subnet.lst; give the output of ibnetdiscover";
+            return Err(line.problem(first, "xoff does not read a list of links", hint));
         }
-        return Err(line.problem("", format!("not understood: '{}'", xoff_scenario::suggest::clip(text)), DOC));
+        return Err(line.problem("", format!("unknown line '{}'", xoff_scenario::suggest::clip(text)), DOC));
     }
-    Err(Problem::new("there is nothing in this file", DOC).at(source.place(0..0)))
+    Err(Problem::new("the file is empty", DOC).at(source.place(0..0)))
 }

@@ -69,7 +69,7 @@ pub fn read(format: &Format, files: &[PathBuf], options: &Options) -> Result<Net
         }
     }
     if problems.is_empty() && sources.is_empty() {
-        problems.push(Problem::new(format!("{}: no file is given", format.name), format.doc));
+        problems.push(Problem::new(format!("{}: name at least one file", format.name), format.doc));
     }
     problems.or(())?;
     let network = read_sources(format, &sources, options)?;

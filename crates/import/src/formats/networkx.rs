@@ -27,9 +27,13 @@ fn graph(d: &Document, options: &Options) -> Result<Network, Problem> {
     let edges = match (root.entry("edges"), root.entry("links")) {
         (Some((_, edges)), None) | (None, Some((_, edges))) => edges,
         (Some(_), Some((key, _))) => {
-            return Err(Problem::new("both \"links\" and \"edges\"", "keep one of the two").at(d.source.place(key.span.clone())));
+            return Err(
+                Problem::new("the file has both \"links\" and \"edges\"", "keep one of the two").at(d.source.place(key.span.clone()))
+            );
         }
-        (None, None) => return Err(d.problem(root, "neither \"edges\" nor \"links\"", "networkx writes \"edges\", before 3.6 \"links\"")),
+        (None, None) => {
+            return Err(d.problem(root, "the file has neither \"edges\" nor \"links\"", "networkx writes \"edges\", before 3.6 \"links\""));
+        }
     };
     let directed = root.get("directed").is_some_and(Tree::is_true);
     let mut g = Graph::new(directed);
@@ -62,8 +66,8 @@ fn graph(d: &Document, options: &Options) -> Result<Network, Problem> {
 fn unknown_end(d: &Document, key: &str, id: &Tree, nodes: usize, ids: &HashMap<String, usize>) -> Problem {
     let is_index = matches!(&id.item, Item::Number(n) if n.parse::<usize>().is_ok_and(|n| n < nodes));
     let hint = match is_index && !ids.contains_key("0") {
-        true => "source and target are ids, not places in the list as in some D3 files",
-        false => "every node is in \"nodes\"; networkx would add it and say nothing",
+        true => "use ids for source and target; some D3 files use list positions instead",
+        false => "add the node to \"nodes\" (networkx would add it silently)",
     };
     d.problem(id, format!("{key}: there is no node {}", shown(id)), hint)
 }
@@ -153,7 +157,7 @@ impl Graph {
     pub fn edge(&mut self, a: usize, b: usize, facts: LinkFacts, place: Place) -> Result<(), Problem> {
         if a == b {
             let what = format!("'{}' is linked to itself", self.network.nodes[a].name);
-            return Err(Problem::new(what, "a link has two different ends").at(place));
+            return Err(Problem::new(what, "expected two different nodes").at(place));
         }
         self.unknown.extend(facts.unknown.into_iter().map(|name| format!("edge {name}")));
         let link = Link {
@@ -185,9 +189,8 @@ impl Graph {
     pub fn finish(mut self, options: &Options) -> Result<Network, Problem> {
         if let Some((&(a, b), &i)) = self.one_way.iter().min_by_key(|(_, i)| **i) {
             let name = |n: usize| &self.network.nodes[n].name;
-            let what = format!("directed, and there is no edge back from '{}' to '{}'", name(b), name(a));
-            return Err(Problem::new(what, "a link carries both directions; list both, or say \"directed\": false")
-                .at(self.network.links[i].place.clone()));
+            let what = format!("the graph is directed, but it has no edge back from '{}' to '{}'", name(b), name(a));
+            return Err(Problem::new(what, "list both directions, or set \"directed\": false").at(self.network.links[i].place.clone()));
         }
         if !self.any_kind && self.kinds_by_type.iter().all(Option::is_some) {
             let nodes = self.network.nodes.iter_mut().zip(&self.kinds_by_type);
@@ -199,7 +202,7 @@ impl Graph {
         }
         if self.any_kind {
             if let Some(i) = self.kinds.iter().position(Option::is_none) {
-                let what = format!("node '{}' has no kind, others have", self.network.nodes[i].name);
+                let what = format!("node '{}' has no kind, although other nodes have one", self.network.nodes[i].name);
                 return Err(
                     Problem::new(what, "expected kind host or switch on every node, or on none").at(self.network.nodes[i].place.clone())
                 );
@@ -207,8 +210,8 @@ impl Graph {
         } else if options.hosts_per_node.is_none() && !self.network.nodes.is_empty() {
             self.network.warnings.push(
                 Problem::new(
-                    "no node says whether it is a host or a switch: all are taken as switches",
-                    "give nodes a kind, or add hosts with --hosts-per-node 1",
+                    "no node has a role attribute: xoff treats all nodes as switches",
+                    "give each node a kind, or add hosts with --hosts-per-node 1",
                 )
                 .at(self.network.nodes[0].place.clone())
                 .warning(),
@@ -219,7 +222,7 @@ impl Graph {
         }
         if !self.unknown.is_empty() {
             let names: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
-            let what = format!("attributes without a meaning here: {}", names.join(", "));
+            let what = format!("attributes that xoff does not use: {}", names.join(", "));
             self.network.leave_out(what);
         }
         Ok(self.network)

@@ -48,11 +48,12 @@ pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32
                 if *next == 0 && ports.is_empty() {
                     match entry(at as u32, d) {
                         Err(table) => {
-                            let what = format!("switch '{}' has no entry for {name}", network.nodes[at].name);
-                            problems.push(Problem::new(what, "frames for it arrive there; is the table complete?").at(table));
+                            let what =
+                                format!("switch '{}' has no entry for {name}, although it receives frames for it", network.nodes[at].name);
+                            problems.push(Problem::new(what, "check that the table is complete").at(table));
                         }
                         Ok(entry) => {
-                            let what = format!("switch '{}' drops what arrives for {name}: a black hole", network.nodes[at].name);
+                            let what = format!("switch '{}' drops frames for {name}: a black hole", network.nodes[at].name);
                             findings.push(Problem::new(what, "its table has an entry without a port").at(entry).warning());
                         }
                     }
@@ -67,7 +68,7 @@ pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32
                 if is_host(peer) {
                     if peer != to {
                         let what =
-                            format!("switch '{}' gives what is for {name} to host '{}'", network.nodes[at].name, network.nodes[peer].name);
+                            format!("switch '{}' sends frames for {name} to host '{}'", network.nodes[at].name, network.nodes[peer].name);
                         findings.push(Problem::new(what, "a host does not forward").at(place(at, d)).warning());
                     }
                 } else if visited[peer] != round {
@@ -77,8 +78,9 @@ pub(super) fn follow(network: &Network, tables: &Tables, entry: impl Fn(u32, u32
                     let from = way.iter().position(|(s, _)| *s == peer).unwrap_or(0);
                     let mut names: Vec<&str> = way[from..].iter().map(|(s, _)| network.nodes[*s].name.as_str()).collect();
                     names.push(&network.nodes[peer].name);
-                    let what = format!("a forwarding loop of what is for {name}: {}", names.join(" -> "));
-                    findings.push(Problem::new(what, "frames that never arrive fill the buffers on their way").at(place(at, d)).warning());
+                    let what = format!("frames for {name} are in a forwarding loop: {}", names.join(" -> "));
+                    findings
+                        .push(Problem::new(what, "these frames never arrive, and fill the buffers of the loop").at(place(at, d)).warning());
                 }
             }
         }

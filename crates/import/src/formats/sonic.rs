@@ -50,10 +50,8 @@ pub(super) fn read(sources: &[Arc<Source>], _: &Options) -> Result<Network, Prob
     }
     problems.or(())?;
     if let (true, [lookup]) = (devices.is_empty(), lookups.as_slice()) {
-        let what = format!("a lookup table of {} rows, but no config_db.json", lookup.rows.len());
-        return Err(Problem::new(what, "the table says nothing about a network: give the switches' config_db.json too")
-            .at(lookup.source.place(0..0))
-            .into());
+        let what = format!("the files have a lookup table of {} rows, but no config_db.json", lookup.rows.len());
+        return Err(Problem::new(what, "also give the config_db.json of each switch").at(lookup.source.place(0..0)).into());
     }
     fabric::join(devices, lookups.pop())
 }

@@ -58,8 +58,14 @@ impl<'n> Pools<'n> {
     /// The sections.
     pub fn write(&self, out: &mut String) {
         let lossy: Vec<u8> = (0..8).filter(|p| !self.lossless.contains(p)).collect();
-        out.push_str("# Memory as the switches have it: BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG, BUFFER_QUEUE. A priority here is a traffic class there.\n");
-        out.push_str("[switch]\nmemory = \"pools\"\n\n# Priority groups pause when they begin to use headroom. What has no PFC is lossy.\n[flow_control]\n");
+        out.push_str(
+            "# Memory from BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE. A priority here is a traffic class of \
+                      SONiC.\n",
+        );
+        out.push_str(
+            "[switch]\nmemory = \"pools\"\n\n# Priority groups pause when they begin to use headroom. Priorities without PFC \
+                      are lossy.\n[flow_control]\n",
+        );
         let _ = writeln!(out, "kind = \"pfc\"\nthreshold = \"profile\"\nlossy = {}\n", ranges(&lossy));
         self.pools(out);
         for (side, of) in SIDES {

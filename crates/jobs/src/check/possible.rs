@@ -107,7 +107,7 @@ impl Graph {
             for (&kind, &(receives, op)) in received {
                 let messages = sent.get(&kind).map_or(0, |s| s.0);
                 if receives > messages {
-                    let what = format!("{receives} receives of a message from {}, and {messages} such messages are sent", words(kind));
+                    let what = format!("{receives} receives expect a message from {}, but {messages} such messages are sent", words(kind));
                     return Err(fault(rank, op, what, "match the send's rank and tag"));
                 }
             }
@@ -117,16 +117,18 @@ impl Graph {
                 // Of a source and tag with more messages than anything there could take, if there is one.
                 let takes = |from, tag| kinds(from, tag).iter().filter_map(|k| received.get(k)).map(|r| r.0).sum::<usize>();
                 let surplus = sent.iter().find_map(|(&k, &(n, at))| (n > takes(k.0?, k.1?)).then_some(at)).unwrap_or((from, send));
-                let what =
-                    format!("its message to rank {rank} is never received: {messages} messages go there, and it has {receives} receives");
-                return Err(fault(surplus.0, surplus.1, what, format!("rank {rank} needs a receive for each")));
+                let what = format!(
+                    "its message to rank {rank} is never received: that rank gets {messages} messages, but has {receives} receives"
+                );
+                return Err(fault(surplus.0, surplus.1, what, format!("add a receive at rank {rank} for each message")));
             }
             if receives > messages {
                 let op = received.values().map(|r| r.1).max().unwrap_or(0);
                 let what = format!(
-                    "{receives} receives, and {messages} messages are sent to rank {rank}: one waits for a message that is never sent"
+                    "{receives} receives, but {messages} messages are sent to rank {rank}: a receive waits for a message that is never \
+                     sent"
                 );
-                return Err(fault(rank, op, what, "match each with a send"));
+                return Err(fault(rank, op, what, "add a send for each receive"));
             }
         }
         Ok(())

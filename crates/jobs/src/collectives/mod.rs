@@ -232,13 +232,17 @@ impl Collective {
             let name = |a: &Algorithm| ALGORITHMS.iter().find(|x| x.1 == *a).map_or("", |x| x.0);
             let kind = KINDS.iter().find(|x| x.1 == self.kind).map_or("", |x| x.0);
             let names = does.iter().map(name).collect::<Vec<_>>().join(", ");
-            return refuse("algorithm", format!("{} does no {kind}", name(&self.algorithm)), &format!("expected one of {names}"));
+            return refuse(
+                "algorithm",
+                format!("algorithm {} does not support {kind}", name(&self.algorithm)),
+                &format!("expected one of {names}"),
+            );
         }
         if self.algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
-            return refuse("algorithm", format!("halving-doubling among {n} ranks"), "it needs 2, 4, 8, ... ranks; take ring");
+            return refuse("algorithm", format!("halving-doubling among {n} ranks"), "use 2, 4, 8, ... ranks, or the algorithm ring");
         }
         if self.bytes == 0 && self.kind != Kind::Barrier && self.matrix.is_empty() {
-            return refuse("size", "nothing is exchanged".into(), "give a size above 0");
+            return refuse("size", "the size is 0: the ranks exchange nothing".into(), "give a size above 0");
         }
         if let Some(bytes) = self.matrix.iter().copied().chain([self.bytes]).find(|&b| b > BYTES_MAX) {
             let key = if bytes == self.bytes { "size" } else { "matrix" };
@@ -252,17 +256,17 @@ impl Collective {
             return refuse(
                 "chunk",
                 format!("{chunks} chunks in each of {} channels", self.channels),
-                "at most 65536 pieces; a larger chunk",
+                "expected at most 65536 pieces; use larger chunks",
             );
         }
         if self.root as usize >= n {
-            return refuse("root", format!("place {} in a group of {n}", self.root), "places count from 0");
+            return refuse("root", format!("position {} is outside a group of {n}", self.root), "positions count from 0");
         }
         if !self.matrix.is_empty() && self.matrix.len() != n * n {
             return refuse(
                 "matrix",
                 format!("{} numbers for {n} ranks", self.matrix.len()),
-                "a row for each sender, a column for each receiver",
+                "expected a row for each sender and a column for each receiver",
             );
         }
         if self.algorithm == Algorithm::Hierarchical {
@@ -273,7 +277,7 @@ impl Collective {
             }
             let whole = self.ranks.chunks(g).all(|c| c.iter().all(|r| r / self.node == c[0] / self.node));
             if !whole {
-                return refuse("ranks", "ranks of one node do not stand together".into(), "name them node by node");
+                return refuse("ranks", "the ranks of a node are not consecutive".into(), "list the ranks node by node");
             }
         }
         Ok(())

@@ -65,11 +65,11 @@ impl Params {
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let alpha = v.float("alpha")?;
         if !(0.0..=1.0).contains(&alpha) {
-            return Err(ParamError::new("alpha", format!("{alpha} lies outside 0 to 1"), "0 is QCN, 1 goes by the fair share alone"));
+            return Err(ParamError::new("alpha", format!("{alpha} is not between 0 and 1"), "expected 0 (QCN) to 1 (fair share only)"));
         }
         let p = Params { qcn: qcn::Params::read(v)?, alpha_permille: (alpha * 1_000.0).round() as u32, window: v.bytes("window")? };
         if p.window.0 == 0 {
-            return Err(ParamError::new("window", "a window of 0", "expected a size above zero"));
+            return Err(ParamError::new("window", "the window is 0", "expected a size above zero"));
         }
         Ok(p)
     }

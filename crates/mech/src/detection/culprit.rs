@@ -1,4 +1,4 @@
-//! Which source a congestion point sends its CNM to: three rules that pick a flow out of a buffer (RZ 3880, "Unbiased QCN", sections III and VI).
+//! Choice of the source that receives a CNM: three rules that pick a flow out of a buffer (RZ 3880, "Unbiased QCN", sections III and VI).
 //!
 //! ```text
 //!   arrival        the flow of the frame that has just come                     P(n) = lambda_n / lambda
@@ -57,7 +57,7 @@ fn chains<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Erro
     state::unwritten("an array of culprits", s)
 }
 
-/// One word per unit of a buffer: the flow whose frame lies there.
+/// Word per unit of a buffer: the flow of the frame there.
 #[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct CulpritArray {
     /// Units used so far. The others are free, and are taken before any freed unit.

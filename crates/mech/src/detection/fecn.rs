@@ -114,7 +114,7 @@ impl Params {
     pub fn read(v: &mut dyn Values) -> Result<Params, ParamError> {
         let threshold = match (v.bytes_opt("threshold")?, v.count_opt("weight")?) {
             (Some(_), Some(_)) => {
-                return Err(ParamError::new("weight", "the threshold is given in bytes already", "give threshold or weight, not both"));
+                return Err(ParamError::new("weight", "the threshold is already given in bytes", "give threshold or weight, not both"));
             }
             (Some(bytes), None) => Threshold::Bytes(bytes),
             (None, Some(w @ 0..=15)) => Threshold::Weight(w as u8),
@@ -149,7 +149,7 @@ impl Law for Params {
             return Err(ParamError::new(
                 "packet_size",
                 format!("{} x 64 B = {least} B is more than the largest frame of {}", self.packet_size, place.link.mtu),
-                "no frame would ever be marked",
+                "choose a smaller size, or no frame is ever marked",
             ));
         }
         Ok(())
@@ -157,7 +157,7 @@ impl Law for Params {
     fn resolved(&self, _place: &Place) -> Vec<(&'static str, String)> {
         match self.threshold {
             Threshold::Bytes(b) => vec![("threshold", b.compact())],
-            Threshold::Weight(w) => vec![("threshold", format!("what weight {w} says of the ingress buffer"))],
+            Threshold::Weight(w) => vec![("threshold", format!("threshold for weight {w} of the ingress buffer"))],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the lines of the registry become: enums of all detections, of their detectors and of their congestion points.
+//! Enums that the registry generates: all detections, their detectors and their congestion points.
 //!
 //! ```text
 //!   Red(red) "red": "...";
@@ -59,7 +59,7 @@ macro_rules! detections {
                 }
             }
 
-            /// Does it distinguish ports that are congested from those that only wait, and mark the frames of both apart?
+            /// True if it distinguishes congested ports from ports that only wait, and marks their frames differently.
             pub fn has_states(&self) -> bool {
                 match self {
                     Detection::None => false,

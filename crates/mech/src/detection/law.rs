@@ -1,4 +1,4 @@
-//! What the registry needs from a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
+//! Registry requirements of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
 
 use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
@@ -11,7 +11,7 @@ use crate::{LinkFacts, Unmet};
 pub struct Entry {
     /// Name in files and on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// Description in one line.
     pub about: &'static str,
     /// Declared parameters.
     pub params: &'static [ParamSpec],
@@ -41,7 +41,7 @@ pub trait Law {
     fn unmet(&self, _at: &NetworkFacts) -> Vec<Unmet> {
         Vec::new()
     }
-    /// Does it distinguish ports that are congested from those that only wait, and mark the frames of both apart?
+    /// True if it distinguishes congested ports from ports that only wait, and marks their frames differently.
     fn has_states(&self) -> bool {
         false
     }
@@ -74,17 +74,17 @@ pub(super) fn reachable(key: &str, threshold: Bytes, memory: Bytes) -> Result<()
     }
     Err(ParamError::new(
         key,
-        format!("{threshold} lies above all that can wait for an egress, {memory}: it is never reached"),
-        "a lower threshold or a larger buffer",
+        format!("{threshold} is above the memory of an egress, {memory}: the queue never reaches it"),
+        "use a lower threshold or a larger buffer",
     ))
 }
 
 /// Marks that come after the pause: behind one ingress a queue grows no further than XOFF before the sources are stopped. `first` is the
 /// queue from which frames are marked, the value of `key`; `red` has the rest of a curve that begins there.
 pub(super) fn late_marks(key: &str, first: Bytes, red: Option<&red::Params>, at: &NetworkFacts) -> Vec<Unmet> {
-    let unmet = |what: String| Unmet::new(what, "lower thresholds, or a larger buffer; see `xoff plan`");
+    let unmet = |what: String| Unmet::new(what, "use lower thresholds, or a larger buffer; see `xoff plan`");
     if first >= at.memory {
-        return vec![unmet(format!("{key} < all that can wait for an egress: {first} >= {}, no frame is ever marked", at.memory))];
+        return vec![unmet(format!("{key} < memory of an egress: {first} >= {}, no frame is ever marked", at.memory))];
     }
     let of_link = |(link, flow_control): &(LinkFacts, FlowControl)| {
         let Pauses::At(xoff) = flow_control.pauses() else { return None };

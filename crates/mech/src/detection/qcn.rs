@@ -84,7 +84,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Is there one at this buffer of a port?
+    /// True if this buffer of a port has a congestion point.
     pub fn has(self, side: Side) -> bool {
         self == Placement::Both || self == if side == Side::Ingress { Placement::Input } else { Placement::Output }
     }
@@ -170,7 +170,7 @@ impl Params {
         if p.keep_alive && p.sampling == Sampling::Arrival {
             return Err(ParamError::new(
                 "keep_alive",
-                "nothing arrives during a pause, and sampling by arrival knows no other culprit",
+                "sampling by arrival finds no culprit during a pause, when no packet arrives",
                 "expected sampling = \"largest\" or \"random\"",
             ));
         }
@@ -184,8 +184,8 @@ impl Params {
             if self.placement.has(side) && self.setpoint > most {
                 return Err(ParamError::new(
                     "setpoint",
-                    format!("Q_eq {} lies above all that an {name} can hold, {most}: no CNM is ever sent", self.setpoint),
-                    "a lower set point or a larger buffer",
+                    format!("Q_eq {} is above the most that an {name} can hold, {most}: no CNM is ever sent", self.setpoint),
+                    "use a lower set point or a larger buffer",
                 ));
             }
         }
@@ -218,8 +218,8 @@ impl Law for Params {
             }
             match flow_control.pauses() {
                 Pauses::Never if self.keep_alive => all.push(Unmet::new(
-                    format!("keep_alive samples an ingress that has paused its peer, and {on} no ingress pauses"),
-                    "RZ 3880 section IV: set flow_control.kind = \"pfc\", or leave keep_alive out",
+                    format!("keep_alive samples an ingress that has paused its peer, but {on} no ingress pauses"),
+                    "set flow_control.kind = \"pfc\", or remove keep_alive (RZ 3880 section IV)",
                 )),
                 Pauses::At(xoff) if self.setpoint >= xoff => {
                     let what = if self.placement.has(Side::Ingress) { "an ingress" } else { "a queue that one ingress fills" };

@@ -39,7 +39,7 @@ impl Red {
     pub fn read(v: &mut dyn Values) -> Result<Red, ParamError> {
         let r = Red { kmin: v.bytes("kmin")?, kmax: v.bytes("kmax")?, pmax: v.float("pmax")? };
         if r.kmin > r.kmax {
-            return Err(ParamError::new("kmin", format!("Kmin {} lies above Kmax {}", r.kmin, r.kmax), "choose Kmin <= Kmax"));
+            return Err(ParamError::new("kmin", format!("Kmin {} is above Kmax {}", r.kmin, r.kmax), "choose Kmin <= Kmax"));
         }
         if !(0.0..=1.0).contains(&r.pmax) {
             return Err(ParamError::new("pmax", format!("{} is not a probability", r.pmax), "expected 0 to 1"));

@@ -97,17 +97,17 @@ impl Params {
         if !(p.epsilon > 0.0 && p.epsilon <= 1.0) {
             return Err(ParamError::new(
                 "epsilon",
-                format!("{} is no congestion degree", p.epsilon),
+                format!("{} is not a congestion degree", p.epsilon),
                 "expected a number above 0, at most 1; TCD recommends 0.05",
             ));
         }
         if !(p.share > 0.0 && p.share <= 1.0) {
-            return Err(ParamError::new("share", format!("{} is no part of a link", p.share), "expected a number above 0, at most 1"));
+            return Err(ParamError::new("share", format!("{} is not a share of a link", p.share), "expected a number above 0, at most 1"));
         }
         if p.low_threshold > p.threshold {
             return Err(ParamError::new(
                 "low_threshold",
-                format!("the low threshold {} lies above the threshold {}", p.low_threshold, p.threshold),
+                format!("the low threshold {} is above the threshold {}", p.low_threshold, p.threshold),
                 "choose low_threshold <= threshold",
             ));
         }
@@ -138,8 +138,8 @@ impl Law for Params {
         if let Some(t) = self.max_ton.or(law).filter(|t| *t < frame) {
             return Err(ParamError::new(
                 "max_ton",
-                format!("max(T_on) = {t} is over before a frame of {} has left, which takes {frame}", place.link.mtu),
-                "no port would ever be undetermined; see `xoff plan tcd`",
+                format!("max(T_on) = {t} is shorter than the transmission of a frame of {}, {frame}", place.link.mtu),
+                "use a longer time, or no port is ever undetermined; see `xoff plan tcd`",
             ));
         }
         reachable("kmax", self.red.kmax, memory)?;

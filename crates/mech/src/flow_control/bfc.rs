@@ -72,11 +72,11 @@ impl Params {
         let shortest = filters(link);
         let period = v.span_opt("period")?.unwrap_or(Span(hrtt(link).0 / 2).max(shortest));
         if period < shortest {
-            let what = format!("period is {period}, and the filters of a link of {} take {shortest} on the wire", link.rate);
+            let what = format!("period is {period}, but the filters of a link of {} take {shortest} on the wire", link.rate);
             return Err(ParamError::new(
                 "period",
                 what,
-                format!("filters would wait for each other without end; choose at least {shortest}"),
+                format!("choose at least {shortest}, or the queue of filters would grow without limit"),
             ));
         }
         let mut count = |key: &'static str, most: u64| match v.count(key)? {
@@ -137,10 +137,10 @@ impl Law for Params {
         }
         vec![Unmet::new(
             format!(
-                "B >= 2 C (HRTT + tau) + 2 MTU on {} links: {} is less than {need}, and frames of one flow may be lost",
+                "B >= 2 C (HRTT + tau) + 2 MTU on {} links: {} is less than {need}, so frames of one flow may be lost",
                 link.rate, link.buffer
             ),
-            "Th of a queue, and what comes until its pause takes effect: a larger buffer, a shorter period or cable",
+            "use a larger buffer, or a shorter period or cable: a queue needs Th and the bytes that arrive before its pause takes effect",
         )]
     }
 }

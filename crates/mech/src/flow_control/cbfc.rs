@@ -89,7 +89,7 @@ impl Params {
                     link.mtu,
                     blocks(link.mtu)
                 ),
-                "a virtual lane without the credits for a frame never sends it",
+                "use a larger buffer: a virtual lane without credits for a frame never sends it",
             ));
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Law for Params {
                 "credits carry C (T + tau) on {} links: {} blocks are {frames} frames of {}, {carried}, and {need} are needed",
                 link.rate, self.buffer_blocks, link.mtu
             ),
-            format!("a frame takes {per_frame} whole blocks of {BLOCK} B: a larger buffer, or frames that fill them"),
+            format!("use a larger buffer, or frames that fill {per_frame} whole blocks of {BLOCK} B"),
         ));
         all
     }

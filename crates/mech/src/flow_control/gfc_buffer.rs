@@ -109,15 +109,15 @@ impl Params {
         if self.bm > link.buffer {
             return Err(ParamError::new(
                 "bm",
-                format!("B_m {} lies above the buffer of {}", self.bm, link.buffer),
+                format!("B_m {} is above the buffer of {}", self.bm, link.buffer),
                 "choose B_m <= buffer - 2 MTU",
             ));
         }
         if self.b1 >= self.bm || self.b1.0 == 0 {
             return Err(ParamError::new(
                 "b1",
-                format!("B_1 {} must lie between 0 and B_m {}", self.b1, self.bm),
-                "section 5.4 asks for B_1 <= B_m - 2 C tau; a larger buffer or a shorter link may be needed",
+                format!("B_1 {} must be between 0 and B_m {}", self.b1, self.bm),
+                "use a larger buffer or a shorter link; section 5.4 requires B_1 <= B_m - 2 C tau",
             ));
         }
         if self.rate_unit.0 == 0 {
@@ -245,7 +245,7 @@ pub struct StageReceiver {
     free_at: Time,
     spacing: Span,
     repeat: Repeat,
-    /// Of a port by which traffic enters, where such ports slow down first.
+    /// State of an entry port, where such ports slow down first.
     #[save(each)]
     entry: Option<Entry>,
 }

@@ -122,10 +122,10 @@ pub(super) fn mapping_is_possible(bm: Bytes, b0: Bytes, rate_unit: Rate, link: &
         return Err(ParamError::new("rate_unit", "a rate unit of 0", "commodity switches hold 8 kb/s"));
     }
     if bm > link.buffer {
-        return Err(ParamError::new("bm", format!("B_m {bm} lies above the buffer of {}", link.buffer), "choose B_m <= buffer"));
+        return Err(ParamError::new("bm", format!("B_m {bm} is above the buffer of {}", link.buffer), "choose B_m <= buffer"));
     }
     if b0 >= bm {
-        return Err(ParamError::new("b0", format!("B_0 {b0} must lie below B_m {bm}"), "see `xoff plan` for the bound of the theorem"));
+        return Err(ParamError::new("b0", format!("B_0 {b0} must be below B_m {bm}"), "see `xoff plan` for the bound of the theorem"));
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ pub(super) fn mapped_rate(q: Bytes, b0: Bytes, bm: Bytes, line: Rate) -> Rate {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct LevelReceiver {
     b0: Bytes,
-    /// Was the last report above B_0? Below it nothing depends on the exact value.
+    /// True if the last report was above B_0. Below it nothing depends on the exact value.
     above: bool,
 }
 

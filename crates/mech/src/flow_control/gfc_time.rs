@@ -84,8 +84,8 @@ impl Params {
                 if need >= bm {
                     return Err(ParamError::new(
                         "b0",
-                        format!("no default: B_m - B_0 >= {need} is needed, B_m is {bm}"),
-                        "a larger buffer, a shorter period, or an explicit b0",
+                        format!("no default: B_m - B_0 must be >= {need}, but B_m is {bm}"),
+                        "use a larger buffer, a shorter period, or an explicit b0",
                     ));
                 }
                 bm.saturating_sub(need)

@@ -1,4 +1,4 @@
-//! What the lines of the registry become: enums of all mechanisms, of their messages and of their halves, with static dispatch.
+//! Enums that the registry generates: all mechanisms, their messages and their halves, with static dispatch.
 //!
 //! ```text
 //!   Pfc(pfc) "pfc" sends 0 Pfc(Pause): "...";
@@ -26,7 +26,7 @@ macro_rules! flow_controls {
         pub enum Message {
             $($(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $c_message(super::$c::$c_signal),)?)+
             $($(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $f_message(super::$f::$f_signal),)?)+
-            /// Of a mechanism from outside.
+            /// Message of a mechanism from outside.
             Custom(u64),
         }
 
@@ -75,7 +75,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Does it stop its sender, or let it go? `None`: it does neither outright, or for some flows only.
+            /// True if it pauses its sender, false if it resumes it. `None`: it does neither outright, or for some flows only.
             pub fn stops(self) -> Option<bool> {
                 match self {
                     $($(Message::$c_message(m) => Signal::stops(m),)?)+
@@ -93,7 +93,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Does it set a state and is sent only once by its receiver half? On a real link it has to be repeated, so that a lost one
+            /// True if it sets a state and its receiver half sends it only once. On a real link it has to be repeated, so that a lost one
             /// heals.
             pub fn is_state(self) -> bool {
                 match self {
@@ -103,7 +103,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Is it a part of the frame that the next message closes? It then takes no time on the wire: the closing one has the full length.
+            /// True for a part of the frame that the next message closes. It takes no time on the wire: the closing one has the full length.
             pub fn is_part(self) -> bool {
                 match self {
                     $($(Message::$c_message(m) => Signal::is_part(m),)?)+
@@ -122,7 +122,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Does it take along how much its port has sent in all?
+            /// True if it contains the total that its port has sent.
             #[inline]
             pub fn totals(self) -> Totals {
                 match self {
@@ -132,7 +132,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Does it concern single flows? A decision may then take several messages: [`Rx::more`].
+            /// True if it concerns single flows. A decision may then take several messages: [`Rx::more`].
             #[inline]
             pub fn is_per_flow(&self) -> bool {
                 match self {
@@ -203,7 +203,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Is such a message meant for a port with this flow control?
+            /// True if such a message fits a port with this flow control.
             pub fn accepts(&self, message: &Message) -> bool {
                 match self {
                     FlowControl::None => false,
@@ -225,7 +225,7 @@ macro_rules! flow_controls {
                 of_law!(self, Vec::new(), p => p.opening(); $($C)+ $($F)+)
             }
 
-            /// Is it per-flow, so that its sender half is the egress queue?
+            /// True if it is per-flow, so that its sender half is the egress queue.
             pub fn per_flow(&self) -> bool {
                 matches!(self, $(FlowControl::$F(_))|+)
             }
@@ -286,7 +286,7 @@ macro_rules! flow_controls {
                 of_law!(self, 0, p => Law::entry_ports(p); $($C)+ $($F)+)
             }
 
-            /// Do the priorities of a port share one buffer? Then the buffer of its link is that of all of them.
+            /// True if the priorities of a port share one buffer. Then the buffer of its link is that of all of them.
             pub fn shares_port(&self) -> bool {
                 of_law!(self, false, p => Law::shares_port(p); $($C)+ $($F)+)
             }
@@ -338,7 +338,7 @@ macro_rules! flow_controls {
                     Rx::Custom(_) => None,
                 }
             }
-            /// Is it per-flow? Frames concern [`Rx::on_flow_arrival`] and [`Rx::on_flow_departure`] then.
+            /// True if it is per-flow. Frames concern [`Rx::on_flow_arrival`] and [`Rx::on_flow_departure`] then.
             #[inline]
             pub fn per_flow(&self) -> bool {
                 matches!(self, $(Rx::$F(_))|+)

@@ -1,4 +1,4 @@
-//! What the registry needs from a flow control: [`Law`] of its parameters, [`Signal`] of its messages.
+//! Registry requirements of a flow control: [`Law`] of its parameters, [`Signal`] of its messages.
 //!
 //! Nodes, the simulator, a real port and the dimensioning ask these through [`FlowControl`] and [`Message`], so that none of them
 //! matches on a mechanism.
@@ -17,7 +17,7 @@ use crate::{ControlLoop, LinkFacts, Unmet};
 pub struct Entry {
     /// Name in files and on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// Description in one line.
     pub about: &'static str,
     /// True for per-flow flow control: the sender half is the egress queue, with its own order.
     pub per_flow: bool,
@@ -101,7 +101,7 @@ pub trait Law: Clone + Debug + Sized {
     fn entry_ports(&self) -> u64 {
         0
     }
-    /// Do the priorities of a port share one buffer, and what may be sent into it? Then the buffer of its link is that of all of them.
+    /// True if the priorities of a port share one buffer and the credit for it. Then the buffer of its link is that of all of them.
     fn shares_port(&self) -> bool {
         false
     }

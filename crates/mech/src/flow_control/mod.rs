@@ -99,7 +99,7 @@ pub trait Receiver {
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
     /// A frame of `len` left the buffer; `occupancy` is the state after it.
     fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
-    /// Does it look at the queue that a frame joins or has left? Then [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`] are
+    /// True if it depends on the queue that a frame joins or has left. Then [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`] are
     /// called in the place of the two above.
     fn wants_egress(&self) -> bool {
         false
@@ -130,19 +130,19 @@ pub trait Receiver {
 
 /// The upstream half: obeys messages and answers for one egress queue.
 pub trait Sender {
-    /// May a frame of `len` start now?
+    /// True if a frame of `len` may start now.
     fn gate(&self, now: Time, len: Bytes) -> Gate;
     /// A frame of `len` starts now and occupies the wire for `tx`.
     fn on_sent(&mut self, now: Time, len: Bytes, tx: Span);
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);
-    /// Is the queue held by the peer's messages (a pause, a lack of credits), whatever timer may run?
+    /// True if the peer's messages block the queue (a pause, a lack of credits), whatever timer may run.
     fn held(&self, now: Time, len: Bytes) -> bool {
         self.gate(now, len) == Gate::Blocked
     }
     /// The rate the flow control allows at this time [bit/s]; 0 while held.
     fn rate(&self, now: Time) -> Rate;
-    /// Can this message be true now? One that cannot is met with the safe side by [`Sender::on_message`]; whoever has a real link counts
+    /// True if this message is plausible now. [`Sender::on_message`] treats an implausible one with caution; whoever has a real link counts
     /// it.
     fn is_possible(&self, _message: Message) -> bool {
         true
@@ -150,7 +150,7 @@ pub trait Sender {
     /// The link has been down: messages received before no longer count. A pause or a rate ends; credits are zero until the peer
     /// grants new ones.
     fn restart(&mut self, now: Time);
-    /// Has it ever sent more than its credits allowed? Used by the check of credits; without credits there is nothing to overdraw.
+    /// True if it has ever sent more than its credits allowed. For the check of credits; without credits there is nothing to overdraw.
     fn overdrawn(&self) -> bool {
         false
     }
@@ -221,15 +221,15 @@ pub trait FlowSender {
     }
     /// The frame that goes next, and whether it may go now. While nothing may, the one that has waited longest. `None`: nothing waits.
     fn head(&self, now: Time) -> Option<(u32, bool)>;
-    /// May anything that waits go now? With nothing waiting, yes.
+    /// True if some waiting frame may leave now, or none waits.
     fn gate(&self, now: Time) -> Gate;
     /// Takes the frame that may go now.
     fn pop(&mut self, now: Time) -> Option<u32>;
     /// Takes a frame that will never go, whatever holds it.
     fn discard(&mut self) -> Option<u32>;
-    /// May a frame of this flow go now, if it came now and nothing waited before it?
+    /// True if a frame of this flow could leave now, had it arrived now at an empty queue.
     fn flow_gate(&self, now: Time, flow: u32) -> Gate;
-    /// May a frame go now at a source that knows priorities only, for which a flow that is held holds them all?
+    /// True if a frame may leave now at a source that knows priorities only, for which one paused flow pauses them all.
     fn whole_gate(&self, now: Time) -> Gate;
     /// A message from the peer takes effect.
     fn on_message(&mut self, now: Time, message: Message);

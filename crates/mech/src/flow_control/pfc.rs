@@ -80,16 +80,16 @@ impl Threshold {
     /// Each has keys of its own.
     fn name_what_it_does_not_read(self, v: &mut dyn Values) {
         let (unread, why, hint): (&[&str], _, _) = match self {
-            Threshold::Static { .. } => (&["xon_offset"], "a static threshold resumes at xon", "xon, or threshold = \"dynamic\""),
+            Threshold::Static { .. } => (&["xon_offset"], "a static threshold resumes at xon", "set xon, or threshold = \"dynamic\""),
             Threshold::Dynamic { .. } => (
                 &["xoff", "xon"],
                 "a dynamic threshold follows the free memory of the switch",
-                "switch.alpha_shift and xon_offset, or threshold = \"static\"",
+                "set switch.alpha_shift and xon_offset, or threshold = \"static\"",
             ),
             Threshold::Profile => (
                 &["xoff", "xon", "xon_offset"],
                 "each group pauses and resumes by its [[buffer_profile]]",
-                "the keys of that profile, or another threshold",
+                "set the keys of that profile, or choose another threshold",
             ),
         };
         unread.iter().for_each(|key| v.without_effect(key, why, hint));
@@ -133,26 +133,26 @@ impl Params {
             if xon > xoff {
                 return Err(ParamError::new(
                     "xon",
-                    format!("XON {xon} lies above XOFF {xoff}"),
-                    "the peer would be resumed before it is paused; choose XON <= XOFF",
+                    format!("XON {xon} is above XOFF {xoff}"),
+                    "choose XON <= XOFF: a peer is paused before it is resumed",
                 ));
             }
             if xoff.0 == 0 {
                 return Err(ParamError::new(
                     "xoff",
                     format!(
-                        "the buffer of {} has no room for an XOFF: what arrives above it is {}",
+                        "the buffer of {} has no room for an XOFF: {} arrive above XOFF",
                         link.buffer,
                         headroom(&self.control_loop(link))
                     ),
-                    "a larger buffer, a shorter link, or an explicit xoff; see `xoff plan`",
+                    "use a larger buffer, a shorter link, or an explicit xoff; see `xoff plan`",
                 ));
             }
             if xoff > link.buffer {
                 return Err(ParamError::new(
                     "xoff",
-                    format!("XOFF {xoff} lies above the buffer of {}", link.buffer),
-                    "frames would be lost before the first pause",
+                    format!("XOFF {xoff} is above the buffer of {}", link.buffer),
+                    "choose XOFF <= buffer, or frames would be lost before the first pause",
                 ));
             }
         }
@@ -200,7 +200,7 @@ impl Law for Params {
 pub(super) fn timed<T>(quanta: Option<T>) -> Result<(), ParamError> {
     match quanta {
         Some(_) => Ok(()),
-        None => Err(ParamError::new("pause", "a pause on a wire has a time", "set pause = \"quanta\"")),
+        None => Err(ParamError::new("pause", "a pause on a real link needs a time", "set pause = \"quanta\"")),
     }
 }
 

@@ -109,26 +109,22 @@ impl Params {
         if self.xon_s > self.xoff_s {
             return Err(ParamError::new(
                 "xon_s",
-                format!("Xon_s {} lies above Xoff_s {}", self.xon_s, self.xoff_s),
-                "a flow would be resumed before it is paused; choose Xon_s <= Xoff_s",
+                format!("Xon_s {} is above Xoff_s {}", self.xon_s, self.xoff_s),
+                "choose Xon_s <= Xoff_s: a flow is paused before it is resumed",
             ));
         }
         if self.xoff_s.0 == 0 {
-            return Err(ParamError::new(
-                "xoff_s",
-                "Xoff_s is 0",
-                "a flow that was never resumed could send nothing; choose at least one MTU",
-            ));
+            return Err(ParamError::new("xoff_s", "Xoff_s is 0", "choose at least one MTU: with 0, a flow could send nothing"));
         }
         let needed = self.flow_bytes_max(link, 1, 1);
         if needed > link.buffer {
             return Err(ParamError::new(
                 "xoff_s",
                 format!(
-                    "one flow may hold {needed}: Xoff_s {} and what arrives after its pause; the buffer has {}",
+                    "one flow may need {needed}: Xoff_s {} and the bytes after its pause, but the buffer has {}",
                     self.xoff_s, link.buffer
                 ),
-                "frames would be lost; a smaller xoff_s or a larger buffer",
+                "choose a smaller xoff_s or a larger buffer, or frames would be lost",
             ));
         }
         Ok(())

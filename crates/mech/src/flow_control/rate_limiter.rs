@@ -39,7 +39,7 @@ impl RateLimiter {
         self.rate
     }
 
-    /// May a frame start now?
+    /// True if a frame may start now.
     pub fn gate(&self, now: Time) -> Gate {
         if now >= self.free_at { Gate::Open } else { Gate::Until(self.free_at) }
     }

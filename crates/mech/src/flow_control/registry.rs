@@ -33,7 +33,7 @@ flow_controls! {
 }
 
 impl FlowControl {
-    /// Can a watchdog free a whole priority of it? A per-flow one holds flows, and each for a time that ends.
+    /// True if a watchdog can release a whole priority of it. A per-flow one pauses flows, and each for a time that ends.
     pub fn holds_priorities(&self) -> bool {
         !self.per_flow()
     }
@@ -45,7 +45,7 @@ impl FlowControl {
         self.max_ton_of(1.0, link, epsilon)
     }
 
-    /// The same of a priority that expects a share of the link.
+    /// Longest ON period of a priority that expects a share of the link.
     pub fn max_ton_of(&self, share: f64, link: &LinkFacts, epsilon: f64) -> Option<Span> {
         match self {
             FlowControl::Custom(x) => x.max_ton(link, epsilon),
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// One from outside that answers nothing is taken for one that promises nothing.
+    /// A mechanism from outside without an answer promises nothing.
     #[test]
     fn one_from_outside_is_what_it_answers() {
         let f = FlowControl::Custom(Arc::new(FromOutside));

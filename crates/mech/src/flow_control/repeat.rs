@@ -21,7 +21,8 @@ pub const PARAM: ParamSpec = ParamSpec::new(
     "repeat",
     Kind::Span,
     "0us",
-    "interval at which the message of the present state is sent again, for links with errors; derived thresholds then tolerate the loss of one; 0: never",
+    "interval at which the message of the current state is repeated, for links with errors; derived thresholds then tolerate the loss of \
+     one message; 0: never",
     "xoff extension; the standards and papers assume that no message is lost",
 );
 
@@ -51,7 +52,7 @@ pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes
         return Ok(());
     }
     let which = if messages == 1 { "a message".to_owned() } else { format!("{messages} messages") };
-    Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least as much"))
+    Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least that time"))
 }
 
 /// Refuses a period that no link of a network could bear. It is chosen for the fast links of a network; on one that is far slower messages alone
@@ -71,10 +72,7 @@ pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), 
 /// Warns where messages by this period leave no room on the wire for anything else.
 pub(super) fn fills_wire(period: (&str, Span), len: Bytes, link: &LinkFacts) -> Option<Unmet> {
     let why = fits_wire(period, (1, len), link).err()?;
-    Some(Unmet::new(
-        format!("{}: messages alone fill the wire, and those that wait become more", why.what),
-        "a longer period, or a faster link",
-    ))
+    Some(Unmet::new(format!("{}: messages alone fill the wire, and their queue grows", why.what), "use a longer period, or a faster link"))
 }
 
 /// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.
@@ -102,7 +100,7 @@ impl Repeat {
     pub fn sent(&mut self, now: Time) {
         self.at = after(now, self.every);
     }
-    /// Has the last one to go again?
+    /// True if the last message must be repeated.
     pub fn is_due(&self, now: Time) -> bool {
         self.at <= now
     }

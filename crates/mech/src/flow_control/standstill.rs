@@ -39,12 +39,12 @@ impl Standstill {
     }
 }
 
-/// Of the conceptual and of the time-based design: the unit of the limiter.
+/// Unit of the limiter, for the conceptual and the time-based design.
 pub fn conceptual(b_m: Bytes, rate_unit: Rate, line: Rate, mtu: Bytes) -> Standstill {
     Standstill { lowest: rate_unit.min(line), b_m, mtu }
 }
 
-/// Of the staircase: the last stage, or the unit of the limiter where that is more.
+/// Last stage of the staircase, or the unit of the limiter if that is more.
 pub fn staged((b_m, b_1): (Bytes, Bytes), rate_unit: Rate, line: Rate, mtu: Bytes) -> Standstill {
     let table = StageTable::new(b_m, b_1, line);
     Standstill { lowest: table.rate(table.len() as u16).max(rate_unit.min(line)), b_m, mtu }

@@ -172,7 +172,7 @@ impl Params {
             return Err(ParamError::new(
                 "cf_max_spacing",
                 format!("cf_max_spacing {max} < cf_min_spacing {min}"),
-                "expected at least as much",
+                "expected at least that time",
             ));
         }
         let cc_period = v.span("cc_period")?;
@@ -249,7 +249,7 @@ impl Law for Params {
             return Ok(());
         }
         let what = format!("CC_Updates every {} take {consumed:.2} of a wire of {}, CF_Updates {freed:.2}", self.cc_period, link.rate);
-        Err(ParamError::new("cc_period", what, "a longer period, or a larger cf_min_spacing"))
+        Err(ParamError::new("cc_period", what, "use a longer period, or a larger cf_min_spacing"))
     }
     fn unmet(&self, link: &LinkFacts) -> Vec<Unmet> {
         let mut unmet = Vec::new();
@@ -260,7 +260,7 @@ impl Law for Params {
         }
         if let Some(s) = self.sharing.filter(|s| !s.bears(self.cost.of(link.mtu))) {
             let what = format!("reserved >= a frame: {} credits, a frame of {} takes {}", s.reserved(), link.mtu, self.cost.of(link.mtu));
-            unmet.push(Unmet::new(what, "a priority may wait as long as the others use the shared part"));
+            unmet.push(Unmet::new(what, "use more reserved credits: a priority may wait while others use the shared part"));
         }
         let (frames, loop_time) = (self.most() / self.cost.of(link.mtu), self.cf_min + self.control_loop(link).tau);
         let (carried, need) = (link.mtu * frames, link.rate.bytes_in(loop_time));
@@ -476,7 +476,7 @@ impl CellSender {
         self.consumed.wrapping_sub(self.freed)
     }
 
-    /// May so many more be used?
+    /// True if so many more may be used.
     #[inline]
     fn may_use(&self, cost: u64) -> bool {
         match &self.shared {

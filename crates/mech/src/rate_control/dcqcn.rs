@@ -180,7 +180,7 @@ impl Params {
         });
         let tcd = v.flag("tcd")?;
         if !tcd {
-            v.without_effect("tcd_cut", "tcd = false follows no rule of TCD", "remove it, or set tcd = true");
+            v.without_effect("tcd_cut", "tcd = false uses no rules of TCD", "remove the key, or set tcd = true");
         }
         if tcd {
             p.tcd = Some(if v.text("tcd_cut")? == "factor" { TcdCut::Factor } else { TcdCut::Alpha });
@@ -217,7 +217,7 @@ impl Params {
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(0.0..=1.0).contains(&self.g) {
-            return Err(ParamError::new("g", format!("{} lies outside 0 to 1", self.g), "a weight between 0 and 1"));
+            return Err(ParamError::new("g", format!("{} is not between 0 and 1", self.g), "a weight between 0 and 1"));
         }
         // Above 2 a cut would leave less than nothing.
         let (most, hint) = match self.tcd {
@@ -225,7 +225,7 @@ impl Params {
             _ => (1.0, "0 to 1; more only with tcd = true and tcd_cut = \"alpha\""),
         };
         if !(0.0..=most).contains(&self.alpha) {
-            return Err(ParamError::new("alpha", format!("{} lies outside 0 to {most}", self.alpha), hint));
+            return Err(ParamError::new("alpha", format!("{} is not between 0 and {most}", self.alpha), hint));
         }
         for (key, t) in
             [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer), ("decrease_interval", self.decrease_interval)]
@@ -235,7 +235,7 @@ impl Params {
             }
         }
         if self.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
+            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
         }
         if self.byte_counter.0 == 0 {
             return Err(ParamError::new("byte_counter", "a byte counter of 0", "expected a size above zero"));
@@ -270,7 +270,7 @@ impl Law for Params {
         }
         if self.min_rate >= slowest {
             let what = format!("min_rate < C: {} >= {slowest}, no cut has an effect on such a link", self.min_rate);
-            all.push(Unmet::new(what, "a lower min_rate"));
+            all.push(Unmet::new(what, "use a lower min_rate"));
         }
         all
     }

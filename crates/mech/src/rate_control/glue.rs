@@ -1,4 +1,4 @@
-//! What the lines of the registry become: enums of all rate controls and of their reaction points, with static dispatch.
+//! Enums that the registry generates: all rate controls and their reaction points, with static dispatch.
 //!
 //! ```text
 //!   Dcqcn(dcqcn) "dcqcn": "...";

@@ -150,21 +150,21 @@ impl Params {
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(self.eta > 0.0 && self.eta <= 1.0) {
-            return Err(ParamError::new("eta", format!("{} is no utilisation", self.eta), "expected above 0, at most 1"));
+            return Err(ParamError::new("eta", format!("{} is not a utilisation", self.eta), "expected above 0, at most 1"));
         }
         if self.base_rtt.is_some_and(|t| t < self.int.tick()) {
             return Err(ParamError::new("base_rtt", "a round trip of 0", "expected a time above zero"));
         }
         if self.window == Some(Bytes(0)) {
-            return Err(ParamError::new("window", "a window of 0", "nothing could ever be sent"));
+            return Err(ParamError::new("window", "the window is 0: hosts can send nothing", "expected a size above zero"));
         }
         if self.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
+            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
         }
         if let RecordFormat::Packed { multi } = self.int
             && !(1..=1024).contains(&multi)
         {
-            return Err(ParamError::new("int_multi", format!("{multi} is no unit"), "expected 1 to 1024"));
+            return Err(ParamError::new("int_multi", format!("{multi} is not a unit"), "expected 1 to 1024"));
         }
         Ok(())
     }

@@ -154,10 +154,10 @@ impl Params {
             |key, n: u64| u16::try_from(n).map_err(|_| ParamError::new(key, format!("{n} is too large"), "an index has at most 16 bits"));
         let tcd = v.flag("tcd")?;
         if !tcd {
-            v.without_effect("tcd_hold", "tcd = false follows no rule of TCD", "remove it, or set tcd = true");
+            v.without_effect("tcd_hold", "tcd = false uses no rules of TCD", "remove the key, or set tcd = true");
         }
         if v.text("becn")? == "ack" {
-            v.without_effect("cnp_interval", "becn = \"ack\" sends no CNPs", "remove it, or set becn = \"cnp\"");
+            v.without_effect("cnp_interval", "becn = \"ack\" sends no CNPs", "remove the key, or set becn = \"cnp\"");
         }
         let p = Params {
             cct,
@@ -182,7 +182,7 @@ impl Params {
             return Err(ParamError::new("cct", what, "a higher index must not be faster"));
         }
         if self.cct.last().is_none_or(|last| self.limit > last) {
-            let what = format!("the limit {} lies beyond the table", self.limit);
+            let what = format!("the limit {} is beyond the end of the table", self.limit);
             let hint = match self.cct.last() {
                 Some(last) => format!("the last entry is {last}"),
                 None => "the table is empty".into(),
@@ -190,14 +190,10 @@ impl Params {
             return Err(ParamError::new("limit", what, hint));
         }
         if self.min > self.limit {
-            return Err(ParamError::new(
-                "min",
-                format!("CCTI_Min {} lies above CCTI_Limit {}", self.min, self.limit),
-                "choose min <= limit",
-            ));
+            return Err(ParamError::new("min", format!("CCTI_Min {} is above CCTI_Limit {}", self.min, self.limit), "choose min <= limit"));
         }
         if self.increase == 0 {
-            return Err(ParamError::new("increase", "a step of 0", "no BECN would ever lower a rate"));
+            return Err(ParamError::new("increase", "a step of 0", "expected at least 1, or a BECN never lowers a rate"));
         }
         if self.timer.0 == 0 {
             return Err(ParamError::new("timer", "a timer of 0", "expected a time above zero"));

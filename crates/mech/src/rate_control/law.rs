@@ -1,4 +1,4 @@
-//! What the registry needs from a rate control: [`Law`] of its parameters.
+//! Registry requirements of a rate control: [`Law`] of its parameters.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use crate::Unmet;
 pub struct Entry {
     /// Name in files and on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// Description in one line.
     pub about: &'static str,
     /// Declared parameters.
     pub params: &'static [ParamSpec],

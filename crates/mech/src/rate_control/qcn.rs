@@ -128,7 +128,7 @@ impl Params {
             }
         }
         if p.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
+            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
         }
         Ok(p)
     }

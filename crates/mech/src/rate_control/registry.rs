@@ -60,7 +60,7 @@ mod tests {
         }
     }
 
-    /// One from outside that answers nothing needs nothing.
+    /// A rate control from outside without an answer needs nothing.
     #[test]
     fn one_from_outside_needs_what_it_answers() {
         let k = RateControlKind::Custom(Arc::new(FromOutside));

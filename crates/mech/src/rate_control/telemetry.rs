@@ -15,7 +15,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 /// Records of one way that are examined: more than any fat tree or dragonfly has on a shortest path.
 pub const HOPS_MAX: usize = 8;
 
-/// One egress port as a frame found it when its first bit left.
+/// State of an egress port when the first bit of a frame left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct Hop {
     /// Departure time of the frame.

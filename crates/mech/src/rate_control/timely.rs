@@ -158,7 +158,7 @@ impl Params {
     /// Refuses what cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if self.t_low > self.t_high {
-            let what = format!("T_low {} lies above T_high {}", self.t_low, self.t_high);
+            let what = format!("T_low {} is above T_high {}", self.t_low, self.t_high);
             return Err(ParamError::new("t_low", what, "choose t_low <= t_high"));
         }
         if self.variant == Variant::Patched && self.t_low.0 == 0 {
@@ -168,7 +168,7 @@ impl Params {
             return Err(ParamError::new("min_rtt", "D_minRTT is 0", "the gradient is divided by it: expected a time above zero"));
         }
         if !(0.0..=1.0).contains(&self.ewma) {
-            return Err(ParamError::new("ewma", format!("{} lies outside 0 to 1", self.ewma), "a weight between 0 and 1"));
+            return Err(ParamError::new("ewma", format!("{} is not between 0 and 1", self.ewma), "a weight between 0 and 1"));
         }
         if self.beta < 0.0 {
             return Err(ParamError::new("beta", format!("{} is negative", self.beta), "expected 0 or more"));
@@ -177,10 +177,10 @@ impl Params {
             return Err(ParamError::new("segment", "a segment of 0", "expected a size above zero"));
         }
         if self.min_rate.0 == 0 {
-            return Err(ParamError::new("min_rate", "a floor of 0", "a flow at rate 0 could never learn that it may go faster"));
+            return Err(ParamError::new("min_rate", "a floor of 0", "expected a rate above 0: a flow at rate 0 never speeds up"));
         }
         if self.initial_rate == Some(Rate::ZERO) {
-            return Err(ParamError::new("initial_rate", "a rate of 0", "a flow at rate 0 would never begin"));
+            return Err(ParamError::new("initial_rate", "a rate of 0", "expected a rate above 0: a flow at rate 0 never starts"));
         }
         Ok(())
     }

@@ -113,7 +113,7 @@ impl Config {
         };
         let mss = v.bytes_opt("mss")?;
         if mss == Some(Bytes::ZERO) {
-            return Err(ParamError::new("mss", "segments of 0 B", "for example mss = \"1460B\""));
+            return Err(ParamError::new("mss", "segments of 0 B", "set, for example, mss = \"1460B\""));
         }
         let initial_window = v.count_opt("initial_window")?;
         if let Some(n) = initial_window.filter(|n| !(1..=10_000).contains(n)) {
@@ -125,7 +125,7 @@ impl Config {
             return Err(ParamError::new("delayed_ack", what, "expected at most 500 ms (RFC 5681)"));
         }
         let mut timeout = |key: &'static str| match v.span(key)? {
-            Span::ZERO => Err(ParamError::new(key, "a timeout of 0", "expected more than a round trip with its queues, such as 200ms")),
+            Span::ZERO => Err(ParamError::new(key, "a timeout of 0", "expected more than a round trip with queues, such as 200ms")),
             t if t > rto::MAX => Err(ParamError::new(key, format!("a timeout of {t}"), format!("expected at most {}", rto::MAX))),
             t => Ok(t),
         };

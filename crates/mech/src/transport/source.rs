@@ -114,7 +114,7 @@ impl Source {
         acked + (self.cwnd + more).min(receive_window)
     }
 
-    /// Is the first segment that is not acknowledged to go again?
+    /// True if the first unacknowledged segment must be resent.
     pub fn again(&self) -> bool {
         self.again
     }

@@ -65,7 +65,7 @@ impl Serialize for Repair {
 }
 
 impl FlowStart {
-    /// Are its frames datagrams beside the connections of other flows?
+    /// True if its frames are datagrams next to the connections of other flows.
     #[inline]
     pub(super) fn is_datagrams(&self, c: &NicConfig) -> bool {
         c.connection.is_some() && !self.controlled
@@ -73,7 +73,7 @@ impl FlowStart {
 }
 
 impl Repair {
-    /// Of a new flow; `None`: it repairs nothing.
+    /// State of a new flow; `None`: it repairs nothing.
     pub fn of(start: &FlowStart, c: &NicConfig) -> Option<Box<Repair>> {
         let repair = match &c.connection {
             Some(_) if !start.controlled => return None,
@@ -91,7 +91,7 @@ impl Repair {
         }
     }
 
-    /// Does it hold back the next frame of this flow? `None`: it has no say, a window may.
+    /// True if it holds back the next frame of this flow; `None`: it does not decide, a window may.
     pub fn bounds(&self, f: &Sending, c: &NicConfig) -> Option<bool> {
         if self.next(f.acked).is_some() {
             return Some(false); // what is to go again is in the window

@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::frame::FrameStore;
 use crate::port::{Hold, Port};
 
-/// May a frame of this flow go? `whole`: the NIC knows priorities only, and one flow that is held holds them all.
+/// True if a frame of this flow may leave. `whole`: the NIC knows priorities only, and one paused flow pauses them all.
 #[cold]
 #[inline(never)]
 pub(super) fn flow_gate(port: &Port, now: Time, class: u8, flow: u32, whole: bool) -> Gate {

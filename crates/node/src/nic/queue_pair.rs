@@ -29,12 +29,12 @@ pub(super) struct InPair {
 }
 
 impl InPair {
-    /// Does the message wait for the one before it?
+    /// True if the message waits for the previous one.
     pub(super) fn waits(&self) -> bool {
         self.waits
     }
 
-    /// Has its queue pair gone on?
+    /// True if its queue pair has continued.
     pub(super) fn is_passed(&self) -> bool {
         self.next.is_some()
     }

@@ -1,4 +1,4 @@
-//! What a NIC's flows make of news: acknowledgements, CNMs and CNPs, the timers of their rate control.
+//! Reactions of a NIC's flows to acknowledgements, CNMs and CNPs, and to timers of their rate control.
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{Ack, CnpMode, Feedback, RateControl, Wakes};

@@ -1,4 +1,4 @@
-//! What a source does about lost frames: a retransmission timer, and going back, or sending again only what is missing.
+//! Loss recovery of a source: a retransmission timer, and go-back-n, or retransmission of missing frames only.
 //!
 //! ```text
 //!   timer      runs while something is outstanding, from the last progress; when it expires, what is missing goes again. A shorter one counts

@@ -1,4 +1,4 @@
-//! Whose turn it is: the flows of a NIC in the order of their start, round and round.
+//! Round robin over the flows of a NIC, in the order of their start.
 //!
 //! ```text
 //!   class 0:  2  5  6  9 ...     one ring per class; the turn goes through all of them by number,
@@ -32,13 +32,13 @@ const CLASSES_MAX: usize = 8;
 
 /// The flows in round-robin order.
 pub(super) trait Flows {
-    /// May this one send?
+    /// True if this flow may send.
     fn ask(&mut self, slot: u32) -> Answer;
-    /// Does the peer hold every frame of this class that is at least so long?
+    /// True if the peer blocks every frame of this class of at least this length.
     fn closed_from(&mut self, class: u8, len: u32) -> bool;
-    /// Is it over, with nothing left to send?
+    /// True if the flow is over, with nothing left to send.
     fn gone(&self, slot: u32) -> bool;
-    /// Is it over, whatever is left?
+    /// True if the flow is over, whatever is left.
     fn finished(&self, slot: u32) -> bool;
 }
 
@@ -91,7 +91,7 @@ impl Ring {
 struct Walk {
     at: usize,
     left: usize,
-    /// Of the frames met.
+    /// Shortest length of the frames met.
     shortest: u32,
     /// The peer holds some frames of the class and not all of them.
     mixed: bool,
@@ -194,7 +194,7 @@ impl RoundRobin {
         }
     }
 
-    /// Is it empty, without even a flow that is over?
+    /// True if it is empty, without even a flow that is over.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.flows.is_empty() && self.more.iter().all(|r| r.flows.is_empty())

@@ -63,7 +63,7 @@ impl Senders {
         *self = Senders::default();
     }
 
-    /// Are there so many that it is time to look for what is over?
+    /// True if there are so many that completed flows should be removed.
     #[inline]
     pub fn are_many(&self) -> bool {
         self.all.len() >= self.look.max(MANY)

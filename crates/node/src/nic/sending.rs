@@ -145,7 +145,7 @@ impl Sending {
         self.next.wrapping_sub(self.acked) >= window
     }
 
-    /// Is it over for good, its rate control included?
+    /// True if it is over for good, its rate control included.
     pub fn rests(&self, c: &NicConfig) -> bool {
         self.finished(c) && self.left() == 0 && (self.rate_control.is_none() || self.timers_cancelled)
     }

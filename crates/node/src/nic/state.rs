@@ -147,7 +147,7 @@ impl Nic {
         }
     }
 
-    /// Does it neither hold nor expect anything, so that only calls are left which find nothing due?
+    /// True if it neither contains nor expects anything, so that only wake-ups without work are left.
     pub fn rests(&self) -> bool {
         self.flows.iter().all(|f| f.rests(&self.c))
             && self.feedback.front().is_none()
@@ -175,7 +175,7 @@ impl Nic {
         self.sinks.retain(|&flow, _| !over(flow));
     }
 
-    /// Does the peer's flow control hold single flows?
+    /// True if the peer's flow control pauses single flows.
     pub fn is_held_by_flow(&self) -> bool {
         self.per_flow
     }

@@ -46,7 +46,7 @@ impl Nic {
         self.storms = storms.into_iter().map(|c| Storm { next: c.from, withheld: None, c }).collect();
     }
 
-    /// Is no storm to come, and none going on?
+    /// True if no storm is active or to come.
     pub(super) fn is_calm(&self) -> bool {
         self.storms.iter().all(|s| s.next == Time::NEVER)
     }

@@ -1,9 +1,9 @@
-//! What the sender halves of a port let go, and since when the peer's flow control holds a class.
+//! Frames that the sender halves of a port permit, and the time since which a class is paused.
 
 use super::*;
 
 impl Port {
-    /// May a frame of this class and length go, the first that waits? Records since when the peer holds it, and reports the
+    /// True if the first waiting frame of this class and length may leave. Records since when the peer blocks it, and reports the
     /// detector when the queue is kept back and when no longer.
     #[inline(always)]
     pub fn gate(&mut self, now: Time, class: u8, len: u32) -> Gate {
@@ -141,7 +141,7 @@ impl Port {
         self.class_state(class).rx.holds(occupancy, Bytes(stuck), Bytes(len as u64))
     }
 
-    /// Has a class ever sent more than its credits allowed?
+    /// True if a class has ever sent more than its credits allowed.
     pub fn overdrawn(&self, class: u8) -> bool {
         self.class_state(class).tx.overdrawn()
     }

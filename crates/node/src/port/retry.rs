@@ -78,7 +78,7 @@ impl Port {
         self.retry = Some(Box::new(Retry { tx: RetrySender::new(p), rx: RetryReceiver::new(p), kept: VecDeque::new() }));
     }
 
-    /// Does what goes on the wire come in the order in which it went? While its link is initialised a frame has no number.
+    /// True if frames arrive in the order in which they left. While its link is initialised a frame has no number.
     pub(super) fn is_in_order(&self) -> bool {
         self.retry.as_ref().is_none_or(|r| r.tx.handshake().is_none())
     }

@@ -43,7 +43,7 @@ pub(super) struct CongestionPoints {
 }
 
 impl CongestionPoints {
-    /// Of these ports; `None`: no buffer has one.
+    /// Congestion points of these ports; `None`: no buffer has one.
     pub fn new<'a>(ports: impl Iterator<Item = (&'a Detection, Place<'a>)>, classes: usize, class: u8) -> Option<Box<CongestionPoints>> {
         let of = |(d, place): (&Detection, Place)| {
             let make = move || Sides {
@@ -58,7 +58,7 @@ impl CongestionPoints {
         any.then(|| Box::new(CongestionPoints { class, classes, sides }))
     }
 
-    /// Does none of them have anything due?
+    /// True if none of them has anything due.
     pub fn rest(&self) -> bool {
         let due = |point: &Option<AnyCongestionPoint>| point.as_ref().is_some_and(|p| p.next_wake().is_some());
         !self.sides.iter().any(|s| due(&s.ingress) || due(&s.egress))

@@ -1,4 +1,4 @@
-//! What can be read of a switch from outside, between two events.
+//! Readings of a switch from outside, between two events.
 
 use super::*;
 use crate::pools::PoolUse;
@@ -56,7 +56,7 @@ impl Switch {
         self.buffer.held()
     }
 
-    /// Does it neither hold nor expect anything, so that only calls are left which find nothing due?
+    /// True if it neither contains nor expects anything, so that only wake-ups without work are left.
     pub fn rests(&self) -> bool {
         self.held().0 == 0
             && self.congestion_points.as_ref().is_none_or(|c| c.rest())

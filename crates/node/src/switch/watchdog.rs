@@ -37,7 +37,7 @@ impl Watchdog {
         Box::new(Watchdog { config, len, queues: (0..queues).map(|_| Observed::default()).collect() })
     }
 
-    /// Does no queue wait for the end of a storm?
+    /// True if no queue waits for the end of a storm.
     pub fn rest(&self) -> bool {
         self.queues.iter().all(|q| !q.queue.is_stormed())
     }
@@ -87,7 +87,7 @@ impl Switch {
         }
     }
 
-    /// Is what is for the queue of a port and class discarded?
+    /// True if frames for the queue of a port and class are discarded.
     pub(super) fn discards(&self, port: u16, class: u8) -> bool {
         let at = port as usize * self.classes + class as usize;
         let stormed = |w: &Watchdog| w.config.action == Action::Drop && w.queues[at].queue.is_stormed();
@@ -150,7 +150,7 @@ impl Switch {
         }
     }
 
-    /// Has the watchdog let a class of a port send more than the peer allowed?
+    /// True if the watchdog has let a class of a port send more than the peer allowed.
     pub fn was_freed(&self, port: u16, class: u8) -> bool {
         let at = port as usize * self.classes + class as usize;
         self.watchdog.as_ref().is_some_and(|w| w.config.action == Action::Forward && w.queues[at].queue.was_stormed())

@@ -18,8 +18,8 @@ use crate::column;
 
 pub(super) const FORMAT: Format = Format {
     name: "csv",
-    about: "Text: a line of names, then a line per row, commas between, nothing where a value is null. \
-            For spreadsheets, awk and gnuplot; about ten times the size, and the run is in `manifest.json` alone.",
+    about: "Text: a line of names, then a line per row, separated by commas; null values are empty. For spreadsheets, awk and gnuplot. \
+            Files are about ten times as large, and only `manifest.json` describes the run.",
     create: |draft, header| {
         let mut writer = Writer::from_writer(draft);
         writer.write_record(header.schema.fields().iter().map(|f| f.name()))?;
@@ -66,7 +66,7 @@ fn read(file: File, table: &'static TableSpec) -> io::Result<Batches> {
     let mut reader = Reader::from_reader(file);
     let names = reader.headers()?;
     if !names.iter().map(|name| table.current(name)).eq(table.columns.iter().map(|c| Some(c.name))) {
-        return Err(io::Error::other("its columns are not those of this version"));
+        return Err(io::Error::other("its columns differ from those of this version"));
     }
     let (mut records, mut row) = (reader.into_records(), 0);
     let mut next = move || -> io::Result<Option<RecordBatch>> {
@@ -108,7 +108,7 @@ where
         match (cell, cell.parse()) {
             ("", _) => values.append_null(),
             (_, Ok(v)) => values.append_value(v),
-            (_, Err(_)) => return Err(io::Error::other(format!("row {}, column {name}: '{cell}' is no number of its type", row + 1))),
+            (_, Err(_)) => return Err(io::Error::other(format!("row {}, column {name}: '{cell}' is not a number of its type", row + 1))),
         }
     }
     Ok(Arc::new(values.finish()))

@@ -25,7 +25,7 @@ const BATCH_ROWS: usize = 1 << 16;
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
-    about: "Typed columns, compressed with zstd, with the run in the metadata. Polars, pandas, DuckDB, R and Spark read it.",
+    about: "Typed columns, compressed with zstd; the metadata describe the run. For Polars, pandas, DuckDB, R and Spark.",
     create: |draft, header| {
         let properties = properties(header);
         let writer = ArrowWriter::try_new(draft, header.schema.clone(), Some(properties)).map_err(cause)?;

@@ -264,7 +264,7 @@ impl Parts {
     fn headline(&self) -> String {
         let mut stated = Vec::new();
         if self.interrupted {
-            stated.push("interrupted, what was computed is kept".to_owned());
+            stated.push("interrupted; partial results kept".to_owned());
         }
         if let Promises::Violated { violations, .. } = &self.promises {
             stated.push(format!("{} check{} violated", grouped(*violations), if *violations == 1 { "" } else { "s" }));
@@ -284,7 +284,7 @@ impl Parts {
         });
         stated.push(self.losses.words());
         if let Promises::NotChecked { .. } = self.promises {
-            stated.push("promises not checked".into());
+            stated.push("invariants not checked".into());
         }
         stated.extend(self.work.incomplete_words().map(|words| format!("{words} incomplete")));
         stated.extend(self.unfinished.iter().cloned());

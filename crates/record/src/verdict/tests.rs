@@ -43,7 +43,7 @@ fn what_was_not_looked_at_is_no_good_news() {
             0,
             Tone::Caution,
         ),
-        (&|p| p.promises = Promises::NotChecked { why: why() }, "no deadlock, 0 frames lost, promises not checked", 0, Tone::Caution),
+        (&|p| p.promises = Promises::NotChecked { why: why() }, "no deadlock, 0 frames lost, invariants not checked", 0, Tone::Caution),
         (&|p| p.work.incomplete = 3, "no deadlock, 0 frames lost, 3 of 4 flows incomplete", 0, Tone::Caution),
         (
             &|p| p.unfinished.push("job train: 1 of 3 iterations complete".into()),
@@ -57,7 +57,7 @@ fn what_was_not_looked_at_is_no_good_news() {
         (&|p| p.losses.add(Loss::Unsent, 2), "no deadlock, 2 frames lost (not sent by the kernel before the end)", 1, Tone::Bad),
         (&|p| p.promises = violated(1, 0), "1 check violated, no deadlock, 0 frames lost", 1, Tone::Bad),
         (&|p| p.failures.push("iperf3 at H1 failed".into()), "iperf3 at H1 failed, no deadlock, 0 frames lost", 1, Tone::Bad),
-        (&|p| p.interrupted = true, "interrupted, what was computed is kept, no deadlock, 0 frames lost", 130, Tone::Bad),
+        (&|p| p.interrupted = true, "interrupted; partial results kept, no deadlock, 0 frames lost", 130, Tone::Bad),
     ] {
         assert_eq!(seen(change), (headline.into(), code, tone));
     }

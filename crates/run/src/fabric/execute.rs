@@ -97,7 +97,7 @@ impl FabricScenario {
         let broken = |violations, of_loss, first| Promises::Violated { violations, of_loss, first };
         let promises = match &r.hosts {
             Some(h) if h.overflows > 0 => {
-                let first = format!("{} frames came to a full input buffer, which PAUSE is there to prevent", h.overflows);
+                let first = format!("{} frames arrived at a full input buffer, although PAUSE must prevent this", h.overflows);
                 broken(h.overflows, h.overflows, first)
             }
             None if !r.balance.holds() => broken(1, 0, format!("the bytes of packets do not add up: {:?}", r.balance)),
@@ -113,7 +113,7 @@ impl FabricScenario {
             promises,
             work: Work { unit: "packets".into(), total: r.packets_in, complete: r.packets_out, incomplete: 0 },
             not_kept: None,
-            nothing_ran: (r.packets_in == 0).then(|| format!("no packet came to an input in {}", r.now)),
+            nothing_ran: (r.packets_in == 0).then(|| format!("no packet arrived in {}", r.now)),
             failures: Vec::new(),
             unfinished: Vec::new(),
         }
@@ -177,7 +177,7 @@ impl FabricScenario {
             ));
         }
         if r.out_of_order > 0 {
-            stated.push(format!("resequencing: {} segments came before an earlier one of their flow", grouped(r.out_of_order)));
+            stated.push(format!("resequencing: {} segments overtook an earlier segment of their flow", grouped(r.out_of_order)));
         }
         if let Some(h) = &r.hosts {
             let (stops, cnms): (u64, u64) = (h.stops.iter().sum(), h.cnms.iter().sum());
@@ -199,14 +199,14 @@ impl FabricScenario {
         let mut stated = Vec::new();
         if let (Some(hosts), Some(h)) = (&self.config.hosts, &r.hosts) {
             if h.stops.iter().all(|&n| n == 0) {
-                stated.push("PAUSE: no input buffer was ever that full".into());
+                stated.push("PAUSE: not sent, because no input buffer reached its threshold".into());
             }
             if hosts.qcn.is_some() && h.cnms.iter().all(|&n| n == 0) {
                 stated.push("CNMs: none; no sample was congested".into());
             }
         }
         if r.segments > 0 && r.out_of_order == 0 && !matches!(self.config.core, Core::Ideal { .. }) {
-            stated.push("resequencing: all segments came in order".into());
+            stated.push("resequencing: all segments arrived in order".into());
         }
         stated
     }

@@ -20,7 +20,7 @@ pub(crate) use read::read;
 /// A fabric that can run.
 #[derive(Debug)]
 pub struct FabricScenario {
-    /// One line about it.
+    /// Description in one line.
     pub title: String,
     /// The fabric and its workload.
     pub config: Config,

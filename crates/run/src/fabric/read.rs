@@ -63,7 +63,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let (title, duration, seed, warm_up, window) = times;
     idle::warn_of_measurement(&run, duration, (warm_up, window));
     if traffic.as_ref().is_some_and(|t| t.load == 0.0) && hosts_section.is_none() {
-        traffic_section.warn(&ParamError::new("load", "0: no packet comes to any input", "a load above 0"));
+        traffic_section.warn(&ParamError::new("load", "0: no packet arrives", "a load above 0"));
     }
     let (flows, line_changes) = (flows.into_iter().flatten().collect(), changes.into_iter().flatten().collect());
     let hosts = hosts_section.as_mut().and_then(|s| s.take(|s| read_hosts(s, flows, line_changes, points.map(|p| (p, limiter)))));
@@ -103,7 +103,7 @@ fn read_hosts(
         overhead: s.bytes("overhead")?,
         gap_jitter: match s.float("gap_jitter")? {
             part if (0.0..=1.0).contains(&part) => (part * 1_000.0).round() as u32,
-            part => return Err(ParamError::new("gap_jitter", format!("{part} lies outside 0 to 1"), "0 is evenly paced")),
+            part => return Err(ParamError::new("gap_jitter", format!("{part} is not between 0 and 1"), "0 is evenly paced")),
         },
         delay: s.span("delay")?,
         input_buffer: s.bytes("input_buffer")?,
@@ -190,7 +190,7 @@ fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
         return Err(ParamError::new(key, format!("a list of {} ports", ports.len()), "name each port once"));
     }
     if ports.is_empty() {
-        return Err(ParamError::new(key, "no port at all", "expected [\"3\", \"8-15\"]"));
+        return Err(ParamError::new(key, "the list of ports is empty", "expected [\"3\", \"8-15\"]"));
     }
     Ok(ports)
 }

@@ -62,12 +62,12 @@ pub(crate) fn warn_of(unmet: Vec<Unmet>, warnings: &mut Problems) {
 /// shorter frames than those of a run with room.
 pub(crate) fn warn_of_header((name, rate_control): (&str, &RateControlKind), header: u32, warnings: &mut Problems) {
     if rate_control.telemetry().is_some() && header < RecordFormat::HEADER {
-        let what =
-            format!("{name}: frames carry up to {} B of records, and host.header = \"{header}B\" counts fewer", RecordFormat::HEADER);
-        let hint = format!(
-            "set host.header = \"{}B\", in the runs that it is compared with as well: completion and ideal times depend on it",
+        let what = format!(
+            "{name}: frames carry up to {} B of records, but host.header = \"{header}B\" is smaller: completion and ideal times \
+                     are too short",
             RecordFormat::HEADER
         );
+        let hint = format!("set host.header = \"{}B\", also in runs that you compare with this one", RecordFormat::HEADER);
         warnings.push(Problem::new(what, hint).warning());
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topolo
         let what = format!(
             "{key} {timer} is shorter than {longest}, the least round trip from {src} to {dst}: hosts repeat frames that are not lost"
         );
-        s.warn(&ParamError::new(key, what, "more than a round trip with its queues and pauses"));
+        s.warn(&ParamError::new(key, what, "expected more than a round trip with queues and pauses"));
     }
 }
 

@@ -26,7 +26,7 @@ const LOOKS_MIN: usize = 16;
 /// Events between two looks, for each port. In a network whose state a cache does not hold, a look at a port costs some 400 ns, four
 /// times an event: looks then cost about 3 % of a run, and where the step has doubled less.
 const EVENTS_EACH: u64 = 96;
-/// The same as long as looks have visited few ports, so that a short run has a course too.
+/// Events between two samples while few ports have been visited, so that a short run also has time series.
 const EVENTS_EACH_FIRST: u64 = 4;
 /// Ports that may be visited so: 20 to 100 ms.
 const VISITS_FREE: usize = 250_000;
@@ -74,7 +74,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Of a world that is about to begin and ends at `until` at the latest.
+    /// Time series of a world that is about to start and ends at `until` at the latest.
     pub fn new(world: &World, ports: usize, until: Time) -> Course {
         let step = share(EVENTS_EACH_FIRST, ports, world).max(64);
         // Threads are worth their start in long stretches only; a short run has no time for these.
@@ -96,8 +96,13 @@ impl Course {
 
     /// Reason for a missing time series; `None`: there is one.
     pub fn absent_because(&self) -> Option<String> {
-        (self.looks_max() == 0)
-            .then(|| format!("{} ports are too many for a course of all: the page has totals, and what [probes] recorded", self.ports))
+        (self.looks_max() == 0).then(|| {
+            format!(
+                "{} ports are too many for time series of all ports: the report contains totals and the recordings of \
+                              [probes]",
+                self.ports
+            )
+        })
     }
 
     /// Events until the next look.

@@ -29,7 +29,7 @@ pub(crate) fn add(
     section(parameters, "rate_control", specs, vec![(None, rate_control.resolved())]);
 }
 
-/// One row for each key, or one for each kind of link where they differ: `flow_control.xoff (10Gbps, 1us)`.
+/// Rows, one for each key, or one for each kind of link where they differ: `flow_control.xoff (10Gbps, 1us)`.
 fn section(parameters: &mut Vec<Parameter>, name: &str, specs: &[ParamSpec], classes: Vec<(Option<&LinkFacts>, Values)>) {
     for spec in specs {
         let path = format!("{name}.{}", spec.key);

@@ -171,11 +171,11 @@ impl Driven {
         let is_host = |n: u32| self.scenario.topology.nodes.get(n as usize).is_some_and(|n| n.kind == NodeKind::Host);
         for (key, node) in [("src", m.src), ("dst", m.dst)] {
             if !is_host(node) {
-                return Err(ParamError::new(key, format!("node {node} is no host"), "expected the number of a host"));
+                return Err(ParamError::new(key, format!("node {node} is not a host"), "expected the number of a host"));
             }
         }
         if m.src == m.dst {
-            return Err(ParamError::new("dst", "it is the source itself", "what stays in a host needs no network"));
+            return Err(ParamError::new("dst", "the destination is the source itself", "name another host"));
         }
         if m.bytes == 0 || m.bytes == UNLIMITED {
             return Err(ParamError::new("bytes", format!("{} bytes", m.bytes), "expected 1 or more"));
@@ -199,7 +199,7 @@ impl Driven {
             return Err(ParamError::new("dst", format!("{src} has no route to {dst}"), "choose hosts that are connected"));
         }
         if self.messages_made >= self.world.flows_max() {
-            return Err(ParamError::new("message", "there are as many messages as can be distinguished", "begin a new network"));
+            return Err(ParamError::new("message", "the network has no message numbers left", "create a new network"));
         }
         let id = self.messages_made;
         self.messages_made += 1;

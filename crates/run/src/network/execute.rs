@@ -129,8 +129,8 @@ impl NetworkScenario {
             _ => None,
         };
         if let Some(what) = refused {
-            let what = format!("{} was asked for, and {what} cannot be saved", humantime::format_duration(every));
-            return Err(RunError::Build(ParamError::new("run.checkpoint", what, "leave it out")));
+            let what = format!("{} is set, but xoff cannot save {what}", humantime::format_duration(every));
+            return Err(RunError::Build(ParamError::new("run.checkpoint", what, "remove the key")));
         }
         if let Sink::Files(folder, format) = &running.sink
             && let Some(checkpoints) = Checkpoints::begin(self, folder, format, running.world.threads(), &running.clocks)?
@@ -230,7 +230,7 @@ impl<'s> Running<'s> {
         self.finish(ended)
     }
 
-    /// The same without the end: [`Self::finish`] closes it.
+    /// Run without its end: [`Self::finish`] closes it.
     pub fn drive(&mut self, mut look: impl FnMut(&Progress) -> bool) -> Ended {
         let until = self.scenario.until;
         let Running { world, course, checkpoints, clocks, .. } = self;

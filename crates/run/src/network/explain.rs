@@ -41,7 +41,7 @@ pub enum How {
     Slowed(Rate),
 }
 
-/// One link of the chain.
+/// Step of the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The port that waits, `S1->S2`.
@@ -207,7 +207,7 @@ pub fn explain(
 /// Checkpoints that are tried, the latest first: where a chain began before one, it is repeated from an earlier one.
 const TRIED_MAX: usize = 2;
 
-/// The same of a run in a folder: it is repeated from a checkpoint, if there is one and the answer does not depend on what was before.
+/// Explanation of a run in a folder: repeated from a checkpoint, if there is one and the answer does not depend on earlier events.
 ///
 /// # Errors
 /// As [`explain`].
@@ -221,7 +221,7 @@ pub fn explain_in(
 ) -> Result<Explanation, ParamError> {
     let start = find_port(&scenario.topology, "PORT", port, What::Port)?;
     if at > scenario.until {
-        return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
+        return Err(ParamError::new("TIME", format!("{at} is after the end of the run at {}", scenario.until), "choose an earlier time"));
     }
     let mut before = at;
     for _ in 0..TRIED_MAX {
@@ -233,7 +233,7 @@ pub fn explain_in(
         }
     }
     let e = explain_from(scenario, None, start, at, priority, &mut look)?;
-    Ok(e.expect("from the start of the run everything is known"))
+    Ok(e.expect("name an earlier time"))
 }
 
 /// `None`: it began before the checkpoint.

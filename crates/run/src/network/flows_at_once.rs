@@ -1,4 +1,4 @@
-//! Where flow control holds single flows, each holds what it may, and nothing bounds all of them together: how many are under way at once?
+//! Number of flows that are active at once, where flow control limits each flow but not their sum.
 //!
 //! ```text
 //!   flows of a host and priority share its link equally     as if the network were empty: congestion only makes them last longer
@@ -22,7 +22,7 @@ struct Peak {
     flows: u64,
 }
 
-/// Of flows in the order of their starts that share a link; `each`: what one may hold [bytes].
+/// Peak of flows that share a link, in the order of their starts; `each`: limit of a flow [bytes].
 fn peak(flows: &[&Flow], rate: Rate, each: u64) -> Peak {
     let per_ps = rate.0 as f64 / 8e12;
     // What each flow has been served since the beginning [bytes]; the ends of those under way, by it.
@@ -77,14 +77,15 @@ pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(Lin
         return;
     };
     let what = format!(
-        "{name} holds each flow, and not all of them: {} flows of {}, priority {priority}, are under way at once and may hold {} ({each} each \
-         at most), more than a buffer of {buffer}: frames may be lost",
+        "{name} limits each flow, not their sum: {} flows of {}, priority {priority}, are active at once and may queue {} (at most \
+         {each} each), more than a buffer of {buffer}: frames may be lost",
         most.flows,
         topology.name(host),
         Bytes(most.held)
     );
     warnings.push(
-        Problem::new(what, "a larger switch.buffer, fewer or shorter flows at once, or a flow control that holds priorities").warning(),
+        Problem::new(what, "enlarge switch.buffer, use fewer or shorter flows at once, or choose a flow control that pauses priorities")
+            .warning(),
     );
 }
 

@@ -28,7 +28,7 @@ impl NetworkScenario {
     pub fn use_rate_control(&mut self, name: &'static str, law: Arc<dyn rate_control::Custom>) -> Result<(), ParamError> {
         let kind = rate_control::RateControlKind::Custom(law);
         if kind.needs_acks() && matches!(self.model.host.transport, Transport::None) {
-            let what = format!("{name} learns from acknowledgements, and hosts send none");
+            let what = format!("{name} reacts to acknowledgements, but hosts send none: rates never change");
             return Err(ParamError::new("rate_control", what, "set host.acks = \"per-frame\""));
         }
         self.rate_control = name;

@@ -63,13 +63,13 @@ pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Confi
     }
     let window = s.bytes_opt("window")?;
     if window.is_some() && !acks {
-        return Err(ParamError::new("window", "a window without acknowledgements never opens again", "set acks = \"per-frame\""));
+        return Err(ParamError::new("window", "a window needs acknowledgements, but hosts send none", "set acks = \"per-frame\""));
     }
     if connection.is_some() && window.is_some_and(|w| w.0 < u64::from(payload_max)) {
-        return Err(ParamError::new("window", "a window that holds no segment", format!("expected {payload_max} B or more")));
+        return Err(ParamError::new("window", "the window is smaller than a segment", format!("expected {payload_max} B or more")));
     }
     if window == Some(Bytes::ZERO) {
-        return Err(ParamError::new("window", "a window of 0", "nothing could be sent"));
+        return Err(ParamError::new("window", "the window is 0: hosts can send nothing", "expected a size above zero"));
     }
     let transport = if acks {
         Transport::Acks {
@@ -105,7 +105,7 @@ pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Confi
 /// Keys about acknowledgements and losses that nothing reads.
 fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
     let unread = |keys: &[&str], why: &str, hint: &str| keys.iter().for_each(|key| s.has_no_effect(key, why, hint));
-    let acknowledge = "remove it, or set acks = \"per-frame\"";
+    let acknowledge = "remove the key, or set acks = \"per-frame\"";
     let recovery = s.chosen("recovery");
     match (recovery.as_deref(), acks, connections) {
         (_, false, _) => {
@@ -114,19 +114,19 @@ fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
             if s.chosen("ack_priority") != s.chosen("cnp_priority") {
                 unread(&["ack_priority"], "hosts send no acknowledgements", acknowledge);
             }
-            let why = "without acknowledgements no source learns of a loss, and receivers take frames as they come";
+            let why = "without acknowledgements, sources cannot detect losses, and receivers accept frames in any order";
             unread(&["rto", "order", "nack_interval"], why, acknowledge);
         }
         (_, _, true) => {
-            let why = "connections find losses by themselves, and have timers of their own";
-            unread(&["rto", "rto_low", "nack_interval"], why, "transport.rto_min and rto_initial");
+            let why = "connections detect losses themselves, and have their own timers";
+            unread(&["rto", "rto_low", "nack_interval"], why, "set transport.rto_min and rto_initial instead");
         }
         (Some("selective"), ..) => {
-            let why = "recovery = \"selective\" reports what is missing with every acknowledgement";
-            unread(&["nack_interval"], why, "remove it, or set recovery = \"go-back-n\"");
+            let why = "recovery = \"selective\" reports missing frames with every acknowledgement";
+            unread(&["nack_interval"], why, "remove the key, or set recovery = \"go-back-n\"");
         }
         (Some("nack"), ..) => {
-            unread(&["rto"], "recovery = \"nack\" has no timer", "set recovery = \"go-back-n\" or \"selective\", or remove it");
+            unread(&["rto"], "recovery = \"nack\" has no timer", "set recovery = \"go-back-n\" or \"selective\", or remove the key");
         }
         _ => {}
     }
@@ -136,7 +136,7 @@ fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
 pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_control: &RateControlKind, duration: Span) {
     if let Some(recovery) = host.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration) {
         let why = format!("no timer expires before the run ends at {duration}, {} after a loss", recovery.timer_of_few);
-        s.has_no_effect("rto", &why, "a shorter time, or a longer run.duration");
+        s.has_no_effect("rto", &why, "shorten the time, or extend run.duration");
     }
     let own_class = match host.transport {
         Transport::Acks { class, .. } => class,
@@ -144,24 +144,25 @@ pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flow
     };
     let sends_cnps = matches!(rate_control.cnp_mode(), CnpMode::Frame { .. });
     if host.cnp_priority.is_some() && host.cnp_priority != own_class && !sends_cnps {
-        s.has_no_effect("cnp_priority", "this rate control sends no CNPs", "remove it, or choose a rate control that does");
+        s.has_no_effect("cnp_priority", "this rate control sends no CNPs", "remove the key, or choose a rate control that sends CNPs");
     }
     if let (Some(window), None) = (host.window, host.connection) {
         let frame = u64::from(host.payload_max);
         if window < frame {
-            let what = format!("window {} < {}, the payload of a frame, which goes all the same", Bytes(window), Bytes(frame));
-            s.warn(&ParamError::new("window", what, "at least a frame"));
+            let what = format!("window {} < {}, the payload of a frame: hosts still send one frame at a time", Bytes(window), Bytes(frame));
+            s.warn(&ParamError::new("window", what, "expected at least a frame"));
         }
     }
     if !flows.all_listed() {
         return; // others come during the run
     }
     if host.pacing == Pacing::Gap && flows.flows.iter().all(|f| f.rate.is_none()) {
-        s.has_no_effect("pacing", "no flow has a rate of its own", "remove it, or give flows a rate");
+        s.has_no_effect("pacing", "no flow has its own rate", "remove the key, or give flows a rate");
     }
     if host.shared_connections && !flows.flows.iter().any(|f| f.controlled && f.rate.is_none() && f.size != UNLIMITED) {
-        let why = "endless flows, flows with a rate and flows without rate control keep their own connection, and there are no others";
-        s.has_no_effect("connections", why, "remove it, or give the flows a size");
+        let why = "endless flows, flows with a rate and flows without rate control keep their own connection, and the scenario has no \
+                   other flows";
+        s.has_no_effect("connections", why, "remove the key, or give the flows a size");
     }
 }
 
@@ -174,8 +175,8 @@ pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamErro
         None => Ok(()),
         Some(_) => Err(ParamError::new(
             "cnp_priority",
-            format!("flows have priority {priority}, which flow control holds, and nothing pauses CNPs"),
-            "give CNPs a priority that no flow has",
+            format!("flows use priority {priority}, but CNPs need a priority that is never paused"),
+            "give CNPs a priority that no flow uses",
         )),
     }
 }
@@ -186,16 +187,16 @@ fn read_recovery(s: &mut Section<'_>, acks: bool, connections: bool) -> Result<O
     let keeps = kind == "selective";
     let refused = if kind != "nack" { Some("recovery") } else { order.as_ref().map(|_| "order") };
     if let Some(key) = refused.filter(|_| connections) {
-        let what = "connections keep what is ahead of a gap, deliver in order and send again what is lost by themselves";
-        return Err(ParamError::new(key, what, "leave it out, or set transport.kind = \"none\""));
+        let what = "connections already keep frames ahead of a gap, deliver in order and resend lost frames";
+        return Err(ParamError::new(key, what, "remove the key, or set transport.kind = \"none\""));
     }
     match (order.as_deref(), kind.as_str()) {
         (Some("strict"), "selective") => {
-            let what = "order = \"strict\" with selective repeat, whose receivers keep what is ahead";
+            let what = "order = \"strict\" conflicts with selective repeat, whose receivers keep frames ahead of a gap";
             return Err(ParamError::new("order", what, "set recovery = \"go-back-n\", or order = \"buffer\" or \"count\""));
         }
         (Some(order @ ("buffer" | "count")), "nack" | "go-back-n") => {
-            let what = format!("order = \"{order}\" with {kind}, whose receivers discard what is ahead");
+            let what = format!("order = \"{order}\" conflicts with {kind}, whose receivers discard frames ahead of a gap");
             return Err(ParamError::new("order", what, "set recovery = \"selective\", or order = \"strict\""));
         }
         _ => {}
@@ -207,17 +208,17 @@ fn read_recovery(s: &mut Section<'_>, acks: bool, connections: bool) -> Result<O
         };
     }
     if !acks {
-        return Err(ParamError::new("recovery", format!("{kind} without acknowledgements"), "set acks = \"per-frame\""));
+        return Err(ParamError::new("recovery", format!("{kind} needs acknowledgements, but hosts send none"), "set acks = \"per-frame\""));
     }
     if timer == Span::ZERO {
-        return Err(ParamError::new("rto", "a retransmission timer of 0", "expected more than a round trip with its queues"));
+        return Err(ParamError::new("rto", "a retransmission timer of 0", "expected more than a round trip with queues"));
     }
     if let Some(low) = low.filter(|&low| low == Span::ZERO || low > timer) {
         let what = match low {
             Span::ZERO => "a retransmission timer of 0".to_owned(),
             _ => format!("rto_low {low} > rto {timer}"),
         };
-        return Err(ParamError::new("rto_low", what, "expected more than a round trip with its queues, and at most rto"));
+        return Err(ParamError::new("rto_low", what, "expected more than a round trip with queues, and at most rto"));
     }
     Ok(Some(Recovery { timer, timer_of_few: low.unwrap_or(timer), selective: keeps, any_order: order.as_deref() == Some("count") }))
 }

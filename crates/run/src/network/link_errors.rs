@@ -19,7 +19,7 @@ pub(crate) const ERRORS: &[ParamSpec] = &[
         "frames",
         Kind::Choice(&["all", "flows", "control"]),
         "all",
-        "which frames can be hit: all, those of flows with their acknowledgements, or control frames",
+        "frames that can be hit: all, those of flows with their acknowledgements, or control frames",
         "",
     ),
     ParamSpec::new(
@@ -79,15 +79,15 @@ pub(crate) fn kinds() -> Vec<KindSpec> {
 pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamError> {
     let names = s.texts("ports")?;
     if names.is_empty() {
-        return Err(ParamError::new("ports", "errors on no link", "expected ports such as [\"H1->S1\"], or [\"all\"]"));
+        return Err(ParamError::new("ports", "the list of links is empty", "expected ports such as [\"H1->S1\"], or [\"all\"]"));
     }
     let ports = if names.iter().any(|n| n == "all") {
         (0..topology.nodes.len() as u32).flat_map(|n| (0..topology.nodes[n as usize].ports.len() as u16).map(move |p| (n, p))).collect()
     } else {
         let found = names.iter().map(|n| find_port(topology, "ports", n, What::Port)).collect::<Result<Vec<_>, _>>()?;
         if let Some(n) = (1..found.len()).find(|&n| found[..n].contains(&found[n])) {
-            let what = format!("'{}' names a link direction that the list has already", names[n]);
-            return Err(ParamError::new("ports", what, "remove it; errors of a second kind have a [[link_errors]] of their own"));
+            let what = format!("'{}' names a link direction that is already in the list", names[n]);
+            return Err(ParamError::new("ports", what, "remove it; for errors of a second kind, add another [[link_errors]]"));
         }
         found
     };
@@ -96,7 +96,7 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
     }
     let down = |&(n, p): &(u32, u16)| !topology.link_at(n, p).up;
     if ports.iter().all(down) {
-        s.has_no_effect("ports", "every link that it names is down", "links that carry frames");
+        s.has_no_effect("ports", "every link of the list is down", "name links that carry frames");
     }
     let frames = match s.text("frames")?.as_str() {
         "flows" => HitFrames::Flows,
@@ -125,12 +125,12 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
         _ => {
             let ber = s.float("ber")?;
             if !(0.0..=0.5).contains(&ber) {
-                let hint = "expected 0 to 0.5: beyond one half the link is the inverse of a better one";
+                let hint = "expected 0 to 0.5; above 0.5, the inverted bits have fewer errors";
                 return Err(ParamError::new("ber", format!("a bit error ratio of {ber}"), hint));
             }
             let overhead = s.bytes("overhead")?;
             if overhead > Bytes(1000) {
-                return Err(ParamError::new("overhead", format!("{overhead} beside each frame"), "expected at most 1000 B"));
+                return Err(ParamError::new("overhead", format!("an overhead of {overhead} for each frame"), "expected at most 1000 B"));
             }
             let code = match s.text("fec")?.as_str() {
                 "rs-528-514" => Some(Code::KR4),
@@ -143,8 +143,8 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
     if let ErrorKind::Bursts { loss_bad, loss_good, .. } = kind
         && loss_bad < loss_good
     {
-        let what = format!("loss_bad {loss_bad} < loss_good {loss_good}: the bad state is the better one");
-        s.warn(&ParamError::new("loss_bad", what, "the larger of the two, with to_bad and to_good the other way round"));
+        let what = format!("loss_bad {loss_bad} < loss_good {loss_good}: the bad state loses fewer frames");
+        s.warn(&ParamError::new("loss_bad", what, "swap loss_bad and loss_good, and to_bad and to_good"));
     }
     Ok(LinkErrors { ports, kind, frames, seen })
 }
@@ -153,18 +153,19 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
 pub(super) fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(LinkFacts, FlowControl)]) {
     let has_messages = |(_, fc): &(LinkFacts, FlowControl)| !matches!(fc, FlowControl::None) && fc.message_len() > Bytes::ZERO;
     if e.frames == HitFrames::Control && !retry && !links.iter().any(has_messages) {
-        let what = "this flow control sends no frames: nothing is hit";
-        s.warn(&ParamError::new("frames", what, "frames = \"all\", or another flow control"));
+        let what = "this flow control sends no frames: no frame is hit";
+        s.warn(&ParamError::new("frames", what, "set frames = \"all\", or choose another flow control"));
     }
     if !retry {
-        let why = "without [link_retry] a frame is lost, whether it comes with a wrong check sequence or not at all";
-        s.has_no_effect("seen", why, "remove it, or add [link_retry]");
+        let why = "without [link_retry], a frame is lost in both cases";
+        s.has_no_effect("seen", why, "remove the key, or add [link_retry]");
     }
 }
 
 fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
-    let refuse =
-        |text: &str| ParamError::new("numbers", format!("'{text}' is no number of a frame"), "expected numbers from 1, such as [\"3\"]");
+    let refuse = |text: &str| {
+        ParamError::new("numbers", format!("'{text}' is not the number of a frame"), "expected numbers from 1, such as [\"3\"]")
+    };
     let texts = s.texts("numbers")?;
     if texts.is_empty() {
         return Err(ParamError::new("numbers", "no frame is hit", "expected numbers from 1, such as [\"3\"]"));
@@ -173,7 +174,11 @@ fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
         texts.iter().map(|t| t.parse().ok().filter(|&n: &u64| n > 0).ok_or_else(|| refuse(t))).collect::<Result<Vec<_>, _>>()?;
     numbers.sort_unstable();
     if let Some(w) = numbers.windows(2).find(|w| w[0] == w[1]) {
-        s.warn(&ParamError::new("numbers", format!("{} stands twice, and a frame is hit once", w[0]), "each number once"));
+        s.warn(&ParamError::new(
+            "numbers",
+            format!("{} is in the list twice: a frame can be hit only once", w[0]),
+            "list each number once",
+        ));
     }
     Ok(numbers)
 }
@@ -203,7 +208,7 @@ pub(super) fn stores_frames(switch: &SwitchParts, section: &str) -> Result<(), P
     match switch.cut_through {
         None => Ok(()),
         Some(_) => {
-            let what = format!("{section} with cut-through: a switch would have sent a frame on before its check sequence is in");
+            let what = format!("{section} conflicts with cut-through: a switch forwards a frame before its check sequence arrives");
             Err(ParamError::new("cut_through", what, format!("remove switch.cut_through, or {section}")))
         }
     }

@@ -66,7 +66,7 @@ use switch::{Memory, SwitchParts};
 
 /// A network of switches and hosts that can run.
 pub struct NetworkScenario {
-    /// One line about it.
+    /// Description in one line.
     pub title: String,
     /// Folder in which its files are looked up.
     pub folder: PathBuf,
@@ -306,7 +306,7 @@ impl NetworkScenario {
         }
     }
 
-    /// Are the operations and messages of its jobs in a file, and not in memory?
+    /// True if the operations and messages of its jobs are in a file, and not in memory.
     pub fn is_streamed(&self) -> bool {
         self.flows.jobs.as_ref().is_some_and(|j| j.are_streamed())
     }
@@ -318,7 +318,7 @@ impl NetworkScenario {
     pub fn keeps_flows(&self) -> Result<(), ParamError> {
         if self.is_streamed() {
             let what = "a run does not keep the messages of a streamed job";
-            return Err(ParamError::new("job.stream", what, "run it without stream = true, or a part of the trace"));
+            return Err(ParamError::new("job.stream", what, "run the job without stream = true, or run a part of the trace"));
         }
         Ok(())
     }
@@ -333,27 +333,27 @@ impl NetworkScenario {
         self.model.switch.cut_through
     }
 
-    /// Do frames have to carry records of the ports they pass?
+    /// True if frames carry records of the ports they pass.
     pub fn needs_telemetry(&self) -> bool {
         self.model.rate_control.telemetry().is_some()
     }
 
-    /// Is the run held to its promises?
+    /// True if the run checks its invariants.
     pub fn is_checked(&self) -> bool {
         self.model.checks
     }
 
-    /// Are flows connections of a transport?
+    /// True if flows are connections of a transport.
     pub fn has_connections(&self) -> bool {
         self.model.host.connection.is_some()
     }
 
-    /// Do links fail during the run?
+    /// True if links fail during the run.
     pub fn has_failures(&self) -> bool {
         !self.model.failures.is_empty()
     }
 
-    /// Do links corrupt frames, or repeat them?
+    /// True if links corrupt or resend frames.
     pub fn has_link_errors(&self) -> bool {
         !self.model.errors.is_empty() || self.model.link_retry.is_some()
     }

@@ -25,13 +25,13 @@ pub(super) fn read_watchdog(s: &mut Section<'_>, duration: Span) -> Result<Optio
 
 /// Warnings about times after the end of the run.
 fn warn_of_times(s: &Section<'_>, c: &watchdog::Config, duration: Span) {
-    let longer = "shorter times, or a longer run.duration";
+    let longer = "shorten the times, or extend run.duration";
     let restored = Span(c.detect.0.saturating_add(c.restore.0));
     if c.detect >= duration {
-        let what = format!("detect {} >= run.duration {duration}: no storm is ever found", c.detect);
+        let what = format!("detect {} >= run.duration {duration}: the watchdog never finds a storm", c.detect);
         s.warn(&ParamError::new("detect", what, longer));
     } else if restored >= duration && c.action != watchdog::Action::Alert {
-        let what = format!("detect + restore = {restored} >= run.duration {duration}: no queue is restored before the run ends");
+        let what = format!("detect + restore = {restored} >= run.duration {duration}: the watchdog restores no queue before the run ends");
         s.warn(&ParamError::new("restore", what, longer));
     }
 }
@@ -41,13 +41,13 @@ pub(super) fn watchdog_has_queues(s: &Section<'_>, classes: &Classes, lossy: &[u
     if (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
         s.has_no_effect(
             "kind",
-            "every priority in use is lossy, and nothing holds its queues",
-            "remove [watchdog], or a shorter flow_control.lossy",
+            "every priority in use is lossy: flow control never pauses a queue",
+            "remove [watchdog], or shorten flow_control.lossy",
         );
     }
 }
 
-/// Does a host receive anything, of this priority where one is given? Flows that come during the run may be for any host.
+/// True if a host receives frames, of this priority if one is given. Flows that are added during the run may end at any host.
 fn receives(flows: &Flows, answers: bool, host: u32, priority: Option<u8>) -> bool {
     let is_for = |f: &Flow| f.dst == host && priority.is_none_or(|p| p == f.priority) || answers && f.src == host;
     !flows.all_listed() || flows.flows.iter().any(is_for)
@@ -56,8 +56,8 @@ fn receives(flows: &Flows, answers: bool, host: u32, priority: Option<u8>) -> bo
 /// Refuses a watchdog that could do nothing.
 pub(super) fn watchdog_fits(name: &str, links: &[(LinkFacts, FlowControl)]) -> Result<(), ParamError> {
     let why = match () {
-        _ if links.iter().any(|(_, fc)| !fc.holds_priorities()) => "pauses single flows, and a watchdog frees whole priorities",
-        _ if links.iter().all(|(_, fc)| matches!(fc, FlowControl::None)) => "holds nothing that a watchdog could free",
+        _ if links.iter().any(|(_, fc)| !fc.holds_priorities()) => "pauses single flows, but a watchdog releases whole priorities",
+        _ if links.iter().all(|(_, fc)| matches!(fc, FlowControl::None)) => "pauses no queue that a watchdog could release",
         _ => return Ok(()),
     };
     Err(ParamError::new("kind", format!("{name} {why}"), "set watchdog.kind = \"none\", or another flow control"))
@@ -76,12 +76,12 @@ pub(super) fn watchdog_sees(s: &Section<'_>, c: &watchdog::Config, links: &[(Lin
     };
     match again {
         None => {
-            let what = "status counts pauses that come again, and those of this flow control are sent once: it finds no storm";
-            s.warn(&ParamError::new("kind", what, "kind = \"duration\", pause = \"quanta\", or repeat"));
+            let what = "status counts repeated pauses, but this flow control sends each pause once: the watchdog finds no storm";
+            s.warn(&ParamError::new("kind", what, "set kind = \"duration\", pause = \"quanta\", or repeat"));
         }
         Some(again) if again > c.poll => {
-            let what = format!("poll {} < {again}, the time after which a pause comes again: most looks of status see none", c.poll);
-            s.warn(&ParamError::new("poll", what, "a longer poll, shorter pauses, or kind = \"duration\""));
+            let what = format!("poll {} < {again}, the time between two pauses: most polls of status find no pause", c.poll);
+            s.warn(&ParamError::new("poll", what, "use a longer poll, shorter pauses, or kind = \"duration\""));
         }
         Some(_) => {}
     }
@@ -122,19 +122,29 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     }
     let (from, until, interval) = (s.span("start")?, s.span_opt("stop")?, s.span("interval")?);
     if interval.0 == 0 {
-        return Err(ParamError::new("interval", "a storm with an interval of 0 would never let time pass", "expected a time above zero"));
+        return Err(ParamError::new("interval", "the interval is 0: the time of the run could not advance", "expected a time above zero"));
     }
     if let Some(until) = until.filter(|&u| u <= from) {
-        return Err(ParamError::new("stop", format!("stop {until} <= start {from}: no storm"), "a later time"));
+        return Err(ParamError::new("stop", format!("stop {until} <= start {from}: no storm"), "choose a later time"));
     }
     if duration.0 > 0 && from >= duration {
-        s.warn(&ParamError::new("start", format!("start {from} >= run.duration {duration}: the storm never starts"), "an earlier time"));
+        s.warn(&ParamError::new(
+            "start",
+            format!("start {from} >= run.duration {duration}: the storm never starts"),
+            "choose an earlier \
+                                                                                                                      time",
+        ));
     } else if let Some(until) = until.filter(|&u| duration.0 > 0 && u > duration) {
-        s.has_no_effect("stop", &format!("stop {until} > run.duration {duration}, where the run ends"), "an earlier time, or a longer run");
+        s.has_no_effect(
+            "stop",
+            &format!("stop {until} > run.duration {duration}: the run ends first"),
+            "choose an earlier time, or \
+                                                                                                         extend run.duration",
+        );
     }
     if let Some(until) = until.filter(|&u| interval.0 >= u.0 - from.0) {
-        let why = format!("the storm is over at {until}, before a second message");
-        s.has_no_effect("interval", &why, "remove it, or a shorter interval");
+        let why = format!("the storm ends at {until}, before a second message");
+        s.has_no_effect("interval", &why, "remove the key, or shorten the interval");
     }
     Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
 }
@@ -150,8 +160,8 @@ pub(super) fn storm_fits(
 ) -> Result<(), ParamError> {
     let Some(storm) = &storms[n] else { return Ok(()) };
     if lossy.contains(&storm.priority) {
-        let what = format!("priority {} is lossy: no message stops it", storm.priority);
-        return Err(ParamError::new("priority", what, "a priority that is not in flow_control.lossy"));
+        let what = format!("priority {} is lossy: no message pauses it", storm.priority);
+        return Err(ParamError::new("priority", what, "choose a priority that is not in flow_control.lossy"));
     }
     let link = topology.link_at(storm.host, 0);
     let found = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay));
@@ -161,33 +171,31 @@ pub(super) fn storm_fits(
     if storm.interval < wire {
         let which = if messages == 1 { "a message".to_owned() } else { format!("{messages} messages, one of each storm of the host,") };
         let what = format!("interval {} < {wire}, the time of {which} at {}", storm.interval, link.rate);
-        return Err(ParamError::new("interval", what, "expected at least as much"));
+        return Err(ParamError::new("interval", what, "expected at least that time"));
     }
     let same = |o: &&PauseStorm| (o.host, o.priority) == (storm.host, storm.priority) && o.from < storm.until && storm.from < o.until;
     if let Some(other) = storms[..n].iter().flatten().find(same) {
         let what = format!(
-            "a storm of priority {} from {}, and one from {} is not over: the first that ends lets go for both",
+            "the storm of priority {} from {} overlaps the one from {}: the first to end would release both",
             storm.priority, storm.from, other.from
         );
-        return Err(ParamError::new("start", what, "storms one after the other, or one that lasts as long as both"));
+        return Err(ParamError::new("start", what, "separate the storms in time, or merge them into one"));
     }
     if fc.halves(facts).0.hold().is_none() {
-        let what = format!("{name} has no message that stops a whole priority");
+        let what = format!("{name} has no message that pauses a whole priority");
         return Err(ParamError::new("host", what, "remove [[pause_storm]], or choose another flow control"));
     }
     if classes.class(storm.priority).is_none() {
-        let what = format!("no flow has priority {}: the storm holds nothing", storm.priority);
-        s.warn(&ParamError::new("priority", what, "the priority of a flow"));
+        let what = format!("no flow has priority {}: the storm blocks no frame", storm.priority);
+        s.warn(&ParamError::new("priority", what, "choose the priority of a flow"));
     } else if !receives(flows, answers, storm.host, Some(storm.priority)) {
-        let what = format!("nothing of priority {} is for {}: the storm holds nothing", storm.priority, topology.name(storm.host));
-        s.warn(&ParamError::new("host", what, "the host and the priority of a flow"));
+        let what = format!("no flow of priority {} ends at {}: the storm blocks no frame", storm.priority, topology.name(storm.host));
+        s.warn(&ParamError::new("host", what, "choose the destination and the priority of a flow"));
     }
     if let Some(ends) = held_by_a_message(facts, fc).filter(|&ends| storm.interval > ends) {
-        let what = format!(
-            "interval {} > {ends}, the longest that a message of {name} holds: the peer goes on between two of them",
-            storm.interval
-        );
-        s.warn(&ParamError::new("interval", what, "a shorter interval holds it all the time"));
+        let what =
+            format!("interval {} > {ends}, the longest pause of a message of {name}: the peer sends between two messages", storm.interval);
+        s.warn(&ParamError::new("interval", what, "shorten the interval to pause the peer all the time"));
     }
     Ok(())
 }
@@ -202,35 +210,35 @@ pub(super) fn read_slow_receiver(
     let host = host(s, topology)?;
     let (rate, line) = (s.rate("rate")?, topology.link_at(host, 0).rate);
     if rate.0 == 0 {
-        return Err(ParamError::new("rate", "a drain of 0", "expected a rate above zero; stalls stop it for a while"));
+        return Err(ParamError::new("rate", "the rate is 0", "expected a rate above zero; use stalls to stop the drain for a time"));
     }
     if rate > line {
         return Err(ParamError::new(
             "rate",
-            format!("rate {rate} > {line}, the rate of its link"),
-            "a drain above the line rate never waits",
+            format!("rate {rate} > {line}, the rate of the link"),
+            "expected at most the rate of the link",
         ));
     }
     let own = s.bytes_opt("buffer")?.unwrap_or(buffer);
     if own < buffer {
-        let what = format!("buffer {own} < switch.buffer {buffer}, with which flow control plans: frames would be lost");
-        return Err(ParamError::new("buffer", what, "at least switch.buffer"));
+        let what = format!("buffer {own} < switch.buffer {buffer}, the value in the plan of the flow control: frames would be lost");
+        return Err(ParamError::new("buffer", what, "expected at least switch.buffer"));
     }
     let stalls = s.texts("stalls")?.iter().map(|text| read_stall(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(w) = stalls.windows(2).find(|w| w[1].0 < w[0].1) {
-        let what = format!("a stall begins at {}, before the one before it ends at {}", w[1].0, w[0].1);
-        return Err(ParamError::new("stalls", what, "stalls in their order, each after the one before it"));
+        let what = format!("a stall starts at {}, before the previous one ends at {}", w[1].0, w[0].1);
+        return Err(ParamError::new("stalls", what, "list the stalls by time, without overlaps"));
     }
     if let Some(late) = stalls.iter().find(|stall| duration.0 > 0 && stall.0.0 >= duration.0) {
-        let what = format!("a stall begins at {} >= run.duration {duration}: it never does", late.0);
-        s.warn(&ParamError::new("stalls", what, "an earlier time"));
+        let what = format!("a stall starts at {} >= run.duration {duration}: it never takes place", late.0);
+        s.warn(&ParamError::new("stalls", what, "choose an earlier time"));
     } else if let Some(last) = stalls.last().filter(|stall| duration.0 > 0 && stall.1.0 > duration.0) {
-        let what = format!("a stall lasts until {}, beyond run.duration {duration}: the host does not go on before the run ends", last.1);
-        s.warn(&ParamError::new("stalls", what, "a shorter stall, or a longer run"));
+        let what = format!("a stall lasts until {}, after run.duration {duration}: the host never drains again", last.1);
+        s.warn(&ParamError::new("stalls", what, "shorten the stall, or extend run.duration"));
     }
     let message_gap = match s.count_opt("message_rate")? {
         None => Span::ZERO,
-        Some(0) => return Err(ParamError::new("message_rate", "no message in any time", "expected messages per second, above zero")),
+        Some(0) => return Err(ParamError::new("message_rate", "the message rate is 0", "expected messages per second, above zero")),
         Some(n) => Span(PS_PER_SECOND.div_ceil(n)),
     };
     Ok(SlowReceiver { host, drain: DrainConfig { rate, buffer: own, plain: own, limit: own, stalls, message_gap } })
@@ -240,16 +248,20 @@ pub(super) fn read_slow_receiver(
 pub(super) fn slow_receiver_has_frames(s: &Section<'_>, slow: &SlowReceiver, topology: &Topology, flows: &Flows, answers: bool) {
     let name = topology.name(slow.host);
     if !receives(flows, answers, slow.host, None) {
-        s.warn(&ParamError::new("host", format!("no frame is for {name}: it has nothing to take in"), "the receiver of a flow"));
+        s.warn(&ParamError::new(
+            "host",
+            format!("no frame has the destination {name}: the host receives nothing"),
+            "choose the destination of a flow",
+        ));
         return;
     }
     let mut own = flows.flows.iter().filter(|f| f.dst == slow.host);
     if slow.drain.message_gap > Span::ZERO && flows.all_listed() && own.all(|f| f.size == UNLIMITED) {
-        let why = format!("every flow for {name} is endless, and no message completes");
-        s.has_no_effect("message_rate", &why, "give the flows a size, or remove it");
+        let why = format!("every flow to {name} is endless: no message completes");
+        s.has_no_effect("message_rate", &why, "give the flows a size, or remove the key");
     } else if slow.drain.message_gap > Span::ZERO && slow.drain.message_gap <= slow.drain.rate.time_for(Bytes(1)) {
-        let why = format!("at {} no message is over in as little as {}", slow.drain.rate, slow.drain.message_gap);
-        s.has_no_effect("message_rate", &why, "fewer messages in a second");
+        let why = format!("at {}, no message completes within {}", slow.drain.rate, slow.drain.message_gap);
+        s.has_no_effect("message_rate", &why, "use fewer messages per second");
     }
 }
 
@@ -280,8 +292,8 @@ fn follow_its_buffer(slow: &mut SlowReceiver, topology: &Topology, links: &[(Lin
     let (headroom, buffer, interval) = (pool::headroom(None, facts, fc), slow.drain.buffer, facts.mtu * 2);
     let least = headroom + interval + facts.mtu;
     if buffer < least {
-        let what = format!("buffer {buffer} < {least}: {headroom} of headroom and 3 MTU, to pause at one level and resume at another one");
-        return Err(ParamError::new("buffer", what, "a larger buffer"));
+        let what = format!("buffer {buffer} < {least}: the NIC needs {headroom} of headroom and 3 MTU between its pause and resume levels");
+        return Err(ParamError::new("buffer", what, "use a larger buffer"));
     }
     slow.drain.plain = buffer.saturating_sub(headroom);
     slow.drain.limit = match pauses {
@@ -298,12 +310,12 @@ const PS_PER_SECOND: u64 = 1_000_000_000_000;
 /// A stall, `FROM+FOR`.
 fn read_stall(text: &str) -> Result<(Time, Time), ParamError> {
     let hint = "expected FROM+FOR, such as \"100us+20us\"";
-    let refuse = || ParamError::new("stalls", format!("'{text}' is no stall"), hint);
+    let refuse = || ParamError::new("stalls", format!("'{text}' is not a stall"), hint);
     let (from, lasting) = text.split_once('+').ok_or_else(refuse)?;
     let span = |text: &str| text.trim().parse::<Span>().ok().filter(|s| *s <= xoff_params::SPAN_MAX).ok_or_else(refuse);
     let (from, lasting) = (span(from)?, span(lasting)?);
     if lasting.0 == 0 {
-        return Err(ParamError::new("stalls", format!("'{text}' lasts no time"), hint));
+        return Err(ParamError::new("stalls", format!("'{text}' has a duration of 0"), hint));
     }
     Ok((Time(from.0), Time(from.0) + lasting))
 }

@@ -112,7 +112,8 @@ pub(super) fn read_flow_control(
         }
     }
     if !shared && all.iter().any(|(_, fc)| fc.pauses() == Pauses::ByFreeMemory) {
-        let what = "a dynamic threshold needs a shared pool; a fixed buffer per ingress would pause only when it is full";
+        let what = "a dynamic threshold needs a shared pool: with a fixed buffer per ingress, ports would pause only when the buffer is \
+                    full";
         section.refuse(&ParamError::new("threshold", what, "set memory = \"shared\" in [switch], or threshold = \"static\""));
         return None;
     }
@@ -123,7 +124,7 @@ pub(super) fn read_flow_control(
             Pauses::ByProfile => {
                 ("buffer profiles are for memory in pools".to_owned(), "set memory = \"pools\" in [switch], or another threshold")
             }
-            _ => (format!("{kind} has thresholds of its own, and memory in pools has those of buffer profiles"), BY_PROFILE),
+            _ => (format!("{kind} has its own thresholds, but memory in pools uses those of buffer profiles"), BY_PROFILE),
         };
         let key = if section.declares("threshold") { "threshold" } else { "kind" };
         section.refuse(&ParamError::new(key, what, hint));
@@ -131,7 +132,7 @@ pub(super) fn read_flow_control(
     }
     if switch.discipline != DisciplineKind::Fifo && all.iter().any(|(_, fc)| fc.per_flow()) {
         let what = format!("{kind} has its own egress queues, which are FIFO");
-        switch_section.refuse(&ParamError::new("discipline", what, "set discipline = \"fifo\", or leave it out"));
+        switch_section.refuse(&ParamError::new("discipline", what, "set discipline = \"fifo\", or remove the key"));
         return None;
     }
     Some((entry.name, all))
@@ -153,7 +154,7 @@ pub(super) fn shared_ports_fit(
         return refuse("and switch.memory shares it among ports", "set memory = \"per-ingress\" in [switch], or sharing = \"none\"");
     }
     if lossy {
-        return refuse("and what is lossy would take the room of the others", "remove flow_control.lossy, or set sharing = \"none\"");
+        return refuse("and lossy priorities would use the buffer of the others", "remove flow_control.lossy, or set sharing = \"none\"");
     }
     links.iter().try_for_each(|(facts, fc)| fc.fits_priorities(facts, priorities))
 }
@@ -237,7 +238,7 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
     p.flow_rates = s.flag("flow_rates")?;
     p.causes = s.flag("causes")?;
     if p.interval.0 == 0 && PORT_PROBES.iter().any(|probe| probe.sampled && !(probe.of)(&p).is_none()) {
-        return Err(ParamError::new("interval", "samples are asked for without an interval", "for example interval = \"10us\""));
+        return Err(ParamError::new("interval", "sampling needs an interval", "set, for example, interval = \"10us\""));
     }
     // A port is named by the link direction; its queue as an ingress lies at the far end.
     for probe in PORT_PROBES.iter().filter(|probe| probe.ingress_too) {
@@ -261,8 +262,8 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
 fn driven_flows(doc: &Document, topology: &Topology, labels: Vec<String>, parts: Vec<Generated>, handed_in: &[u8]) -> Option<Flows> {
     let place = || doc.source().place(0..0);
     if doc.has(&jobs::keys::job()) || doc.has(&jobs::keys::collective()) || parts.iter().any(|p| p.closed_loop.is_some()) {
-        let what = "the scenario has a job, a collective or a closed loop, and messages are handed in from outside";
-        doc.push(Problem::new(what, "leave them out: whoever hands in messages decides what is sent when").at(place()));
+        let what = "the scenario has a job, a collective or a closed loop, but another program submits the messages";
+        doc.push(Problem::new(what, "remove them: only the other program may start messages").at(place()));
         return None;
     }
     match Flows::new(topology, labels, parts) {

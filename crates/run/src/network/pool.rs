@@ -17,7 +17,7 @@ pub(super) fn headroom(given: Option<Bytes>, link: &LinkFacts, fc: &FlowControl)
     })
 }
 
-/// The same pool behind a port with such a link.
+/// Pool behind a port with such a link.
 pub(super) fn at(pool: Pool, memory: &Memory, link: &LinkFacts, fc: &FlowControl) -> Pool {
     let Memory::Shared { headroom: given, .. } = memory else { return pool };
     Pool { headroom: headroom(*given, link, fc), ..pool }
@@ -45,7 +45,7 @@ pub(super) fn smallest(
             return Err(ParamError::new(
                 "shared_buffer",
                 format!(
-                    "{total} is less than what {} reserves: {} ports with {reserve} and a headroom each are {committed}",
+                    "{total} is less than {} reserves: {} ports with {reserve} and headroom each need {committed}",
                     topology.name(s),
                     ports.len()
                 ),

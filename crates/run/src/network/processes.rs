@@ -37,7 +37,7 @@ impl NetworkScenario {
         format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::ENGINE, self.resolved, self.digest())
     }
 
-    /// Of what is not written out in the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same digest.
+    /// Digest of inputs outside the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same digest.
     pub(super) fn digest(&self) -> u64 {
         let mut h = DefaultHasher::new();
         let t = &self.topology;
@@ -101,11 +101,9 @@ const DIGEST: &str = "network and flows ";
 fn difference(first: &str, process: usize, other: &str) -> String {
     let mut pairs = first.lines().zip(other.lines());
     let what = match pairs.find(|(a, b)| a != b) {
-        Some((a, b)) if a.starts_with(DIGEST) && b.starts_with(DIGEST) => {
-            "the files that it names give another network or other flows".into()
-        }
+        Some((a, b)) if a.starts_with(DIGEST) && b.starts_with(DIGEST) => "its input files give another network or other flows".into(),
         Some((a, b)) => format!("`{}` instead of `{}`", b.trim(), a.trim()),
         None => "one of them is longer".into(),
     };
-    format!("process {process} has read another scenario than process 0: {what}")
+    format!("process {process} read a different scenario from process 0: {what}")
 }

@@ -84,7 +84,7 @@ pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Prob
 pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
-        return Err(Problem::new(what, "xoff run runs it; a network has [topology] instead of [scheduled_fabric]")
+        return Err(Problem::new(what, "use xoff run; a network has [topology] instead of [scheduled_fabric]")
             .at(section.place(""))
             .into());
     }
@@ -290,7 +290,7 @@ impl<'d> Sections<'d> {
         if !matches!(switch.memory, Memory::Pools) {
             if let Some(section) = self.pool_sections.first().or(self.profile_sections.first()) {
                 let key = if self.pool_sections.is_empty() { "pool" } else { "name" };
-                section.refuse(&ParamError::new(key, "pools are for switch.memory = \"pools\"", "set memory = \"pools\" in [switch]"));
+                section.refuse(&ParamError::new(key, "pools need switch.memory = \"pools\"", "set memory = \"pools\" in [switch]"));
             }
             return;
         }
@@ -356,9 +356,8 @@ impl<'d> Sections<'d> {
             && host.obeys_priorities
             && links.iter().all(|(_, fc)| !fc.per_flow())
         {
-            let what = format!("{name} holds priorities, and hosts obey nothing else");
-            self.flow_section
-                .take(|_| Err::<(), _>(ParamError::new("kind", what, "leave out host.obeys, or set kind = \"pffc\" or \"bfc\"")));
+            let what = format!("{name} pauses priorities, so host.obeys has no other choice");
+            self.flow_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "remove host.obeys, or set kind = \"pffc\" or \"bfc\"")));
         }
         self.name_what_is_unread();
         if let (Some(Some(retry)), Some(host)) = (&self.link_retry, &self.host) {
@@ -385,12 +384,12 @@ impl<'d> Sections<'d> {
             && rate_control.needs_acks()
             && matches!(host.transport, Transport::None)
         {
-            let what = format!("{name} learns from acknowledgements, and hosts send none");
+            let what = format!("{name} reacts to acknowledgements, but hosts send none: rates never change");
             self.rate_section.take(|_| Err::<(), _>(ParamError::new("kind", what, "set host.acks = \"per-frame\"")));
         }
     }
 
-    /// Do hosts that send receive something for it?
+    /// True if sources receive answers: acknowledgements, or notifications of a rate control.
     fn hosts_answer(&self) -> bool {
         let acks = self.host.as_ref().is_some_and(|h| !matches!(h.transport, Transport::None));
         acks || self.rate_control.as_ref().is_some_and(|(_, r)| !matches!(r, RateControlKind::None))
@@ -401,8 +400,8 @@ impl<'d> Sections<'d> {
         let (Some((name, links)), Some(classes), Some(flows)) = (&self.flow_control, &self.classes, &self.flows) else { return };
         let lossy = self.lossy.as_deref().unwrap_or_default();
         if *name != "none" && (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
-            let what = format!("every priority in use is lossy: {name} holds nothing");
-            self.flow_section.warn(&ParamError::new("lossy", what, "fewer priorities, or kind = \"none\""));
+            let what = format!("every priority in use is lossy: {name} never pauses a port");
+            self.flow_section.warn(&ParamError::new("lossy", what, "list fewer priorities, or set kind = \"none\""));
         }
         if let Some(switch) = &self.switch {
             let slow = !self.slow_receivers.is_empty();
@@ -453,15 +452,15 @@ pub(super) fn priorities(key: &str, texts: &[String]) -> Result<Vec<u8>, ParamEr
     };
     let mut all = Vec::new();
     for text in texts {
-        let one = |n: &str| n.trim().parse::<u8>().ok().filter(|n| *n < 8).ok_or_else(|| refuse(text, "is no priority"));
+        let one = |n: &str| n.trim().parse::<u8>().ok().filter(|n| *n < 8).ok_or_else(|| refuse(text, "is not a priority"));
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (first, last) = (one(first)?, one(last)?);
         if first > last {
-            return Err(refuse(text, "is no range: it ends before it begins"));
+            return Err(refuse(text, "is not a range: its end is before its start"));
         }
         for p in first..=last {
             if all.contains(&p) {
-                return Err(refuse(text, &format!("lists priority {p} a second time")));
+                return Err(refuse(text, &format!("repeats priority {p}")));
             }
             all.push(p);
         }
@@ -474,7 +473,8 @@ fn refuse_twice(sections: &mut [Section<'_>], slow: &mut [Option<SlowReceiver>])
     for n in 1..slow.len() {
         let host = slow[n].as_ref().map(|s| s.host);
         if host.is_some() && slow[..n].iter().any(|s| s.as_ref().map(|s| s.host) == host) {
-            slow[n] = sections[n].take(|_| Err(ParamError::new("host", "the host has a [[slow_receiver]] already", "one of each host")));
+            slow[n] =
+                sections[n].take(|_| Err(ParamError::new("host", "the host already has a [[slow_receiver]]", "keep one for each host")));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run may use of the machine: threads and memory.
+//! Resources of the machine for a run: threads and memory.
 
 use xoff_fabric::Config;
 use xoff_params::{ParamError, memory};
@@ -79,8 +79,8 @@ fn fabric_suffices(config: &Config, available: Bytes) -> Result<(), ParamError> 
     }
     Err(ParamError::new(
         "fabric",
-        format!("memory of pairs of {} ports and of elements <= what is available: {needed} > {available}", config.ports()),
-        "fewer ports or elements, or a machine with more memory",
+        format!("pairs of {} ports and elements need {needed} of memory, but {available} are available", config.ports()),
+        "use fewer ports or elements, or a machine with more memory",
     ))
 }
 
@@ -92,11 +92,11 @@ fn suffices(needed: &Memory, available: Bytes) -> Result<(), ParamError> {
     Err(ParamError::new(
         "topology",
         format!(
-            "the run needs at least {}: nodes and ports {network}, routes {routes}, flows {flows}, frames on the links {frames}; \
-             {available} are available",
+            "the run needs at least {} of memory (nodes and ports {network}, routes {routes}, flows {flows}, frames on the links \
+             {frames}), but {available} are available",
             needed.total()
         ),
-        "fewer hosts, shorter links, or a machine with more memory",
+        "use fewer hosts, shorter links, or a machine with more memory",
     ))
 }
 
@@ -112,7 +112,7 @@ mod tests {
         assert!(needed.0 > 4096 * 4096 * 100, "{needed}");
         assert!(fabric_suffices(&s.config, needed).is_ok());
         let e = fabric_suffices(&s.config, Bytes(1_000_000_000)).unwrap_err();
-        assert!(e.what.contains("4096 ports") && e.what.contains("> 1 GB"), "{}", e.what);
+        assert!(e.what.contains("4096 ports") && e.what.contains("1 GB are available"), "{}", e.what);
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
         let needed = Memory { network: Bytes(3_000_000), routes: Bytes(1_000_000), flows: Bytes(500_000), frames: Bytes(500_000) };
         assert!(suffices(&needed, Bytes(5_000_000)).is_ok());
         let e = suffices(&needed, Bytes(4_999_999)).unwrap_err();
-        assert!(e.what.contains("at least 5 MB: nodes and ports 3 MB") && e.what.contains("5 MB are available"), "{}", e.what);
+        assert!(e.what.contains("at least 5 MB of memory (nodes and ports 3 MB") && e.what.contains("5 MB are available"), "{}", e.what);
     }
 
     fn scenario(topology: &str) -> NetworkScenario {

@@ -97,7 +97,7 @@ impl Summary {
         }
         if o.flow_collisions > 0 {
             sum.active.push(format!(
-                "{} took {} frames for those of another flow: they share a number",
+                "{} treated {} frames as those of another flow, because their numbers collide",
                 s.flow_control,
                 grouped(o.flow_collisions)
             ));
@@ -147,11 +147,11 @@ impl Summary {
         for (pool, node, used) in fullest {
             let headroom = match used.headroom {
                 0 => String::new(),
-                all => format!(", {} of its headroom of {}", Bytes(used.headroom_max), Bytes(all)),
+                all => format!(", and {} of its headroom of {}", Bytes(used.headroom_max), Bytes(all)),
             };
             let side = if pool.side == xoff_sim::Side::Ingress { "ingress" } else { "egress" };
             self.active.push(format!(
-                "pool {} ({side}): {} held at most {} of its shared part of {}{headroom}",
+                "pool {} ({side}): {} used at most {} of its shared part of {}{headroom}",
                 pool.name,
                 s.topology.name(node),
                 Bytes(used.shared_max),
@@ -198,7 +198,7 @@ impl Summary {
             return;
         }
         if r.replayed.total() + r.given_up.total() == 0 {
-            self.inactive.push("links sent no frame again".into());
+            self.inactive.push("links resent no frame".into());
             return;
         }
         let given_up = match r.given_up.total() {
@@ -210,7 +210,8 @@ impl Summary {
             n => format!(", {} were on links that failed", grouped(n)),
         };
         self.active.push(format!(
-            "links sent {} frames again ({} of them control){given_up}: {} were corrupted, {} of the others came out of order{on_failed_link}; {} Nacks, {} timers expired, {} signals lost",
+            "links resent {} frames ({} control){given_up}: {} were corrupted, {} others arrived out of order{on_failed_link}; {} Nacks, \
+             {} expired timers, {} lost signals",
             grouped(r.replayed.total()),
             grouped(r.replayed.control),
             grouped(r.corrupted.total()),

@@ -20,7 +20,7 @@ impl Summary {
             let slow = m.slow_receivers.iter().filter(|f| f.host == host);
             let slow = slow.map(|f| {
                 let most = o.ports[host as usize].first().map_or(0, |p| p.ingress_bytes_max);
-                format!("slow receiver {name} ({}, {} waited in it at most)", f.drain.rate, Bytes(most))
+                format!("slow receiver {name} ({}, at most {} queued)", f.drain.rate, Bytes(most))
             });
             let what = storms.chain(slow).collect::<Vec<_>>().join(" and ");
             let peer = s.topology.nodes[host as usize].ports[0];
@@ -39,7 +39,7 @@ impl Summary {
 fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
     let frames = match t.blocks {
-        _ if freed => ", until the watchdog freed it".to_owned(),
+        _ if freed => ", until the watchdog released it".to_owned(),
         0 => ", while no frame waited".to_owned(),
         n => format!(", and blocked frames {}, for {} in total", times(n), Span(t.blocked_ps)),
     };

@@ -42,8 +42,8 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     if positive("buffer", buffer)? < longest {
         return Err(ParamError::new(
             "buffer",
-            format!("a buffer of {buffer} holds no frame of {longest}"),
-            "no frame could ever be accepted; give a larger buffer, or a smaller host.frame_max",
+            format!("a buffer of {buffer} has no room for a frame of {longest}"),
+            "use a larger buffer, or a smaller host.frame_max",
         ));
     }
     let (total, reserve, headroom, shift) =
@@ -93,27 +93,27 @@ fn name_what_is_unread(s: &Section<'_>, memory: &Memory, discipline: DisciplineK
         Memory::Shared { .. } => {}
         Memory::PerIngress => {
             let why = "memory = \"per-ingress\" is a fixed buffer for each ingress and priority";
-            unread(&of_shared, why, "buffer, or memory = \"shared\"");
+            unread(&of_shared, why, "set buffer, or memory = \"shared\"");
         }
         Memory::Pools => {
-            let why = "memory = \"pools\" is shared out by [[buffer_pool]] and [[buffer_profile]]";
-            unread(&of_shared, why, "their keys, or memory = \"shared\"");
+            let why = "with memory = \"pools\", [[buffer_pool]] and [[buffer_profile]] divide the memory";
+            unread(&of_shared, why, "use their keys, or set memory = \"shared\"");
         }
     }
     if !matches!(discipline, DisciplineKind::Drr { .. }) {
-        unread(&["quantum"], "only discipline = \"drr\" gives quanta to ingresses", "remove it, or set discipline = \"drr\"");
+        unread(&["quantum"], "only discipline = \"drr\" gives quanta to ingresses", "remove the key, or set discipline = \"drr\"");
     }
     if !matches!(scheduler, SchedulerKind::Drr(_)) {
-        unread(&["weights"], "only scheduler = \"drr\" has weights", "remove it, or set scheduler = \"drr\"");
+        unread(&["weights"], "only scheduler = \"drr\" has weights", "remove the key, or set scheduler = \"drr\"");
     }
     match scheduler {
         SchedulerKind::VlArbitration(v) if v.high.is_empty() => {
-            unread(&["vl_high_limit"], "the table of high priority is empty", "remove it, or give vl_high");
+            unread(&["vl_high_limit"], "the table of high priority is empty", "remove the key, or set vl_high");
         }
         SchedulerKind::VlArbitration(_) => {}
         _ => {
             let why = "only scheduler = \"vl-arbitration\" has tables of virtual lanes";
-            unread(&["vl_high", "vl_low", "vl_high_limit"], why, "remove it, or set scheduler = \"vl-arbitration\"");
+            unread(&["vl_high", "vl_low", "vl_high_limit"], why, "remove the key, or set scheduler = \"vl-arbitration\"");
         }
     }
 }
@@ -129,15 +129,15 @@ pub(super) fn name_what_is_unread_beside(
     if matches!(switch.scheduler, SchedulerKind::Drr(_)) {
         let given = s.chosen("weights").map_or(0, |w| w.lines().count());
         if given > classes.len() {
-            let what = format!("{given} weights, and {} priorities in use: the last of them are for none", classes.len());
-            s.warn(&ParamError::new("weights", what, "one for each priority in use, the lowest first"));
+            let what = format!("{given} weights, but {} priorities in use: the last weights have no effect", classes.len());
+            s.warn(&ParamError::new("weights", what, "expected one for each priority in use, the lowest first"));
         }
     }
     let plans = |fc: &FlowControl| !matches!(fc, FlowControl::None) && !matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile);
     if !matches!(switch.memory, Memory::PerIngress) && !slow_receivers && !links.iter().any(|(_, fc)| plans(fc)) {
         let why = match switch.memory {
-            Memory::Pools => "the memory is in [[buffer_pool]]",
-            _ => "the memory is shared_buffer, and this flow control plans with what is free of it",
+            Memory::Pools => "with memory = \"pools\", [[buffer_pool]] gives the size",
+            _ => "shared_buffer gives the memory, and this flow control plans with its free part",
         };
         s.has_no_effect("buffer", why, "remove it");
     }
@@ -156,8 +156,8 @@ fn read_vl_arbitration(s: &mut Section<'_>) -> Result<VlArbitration, ParamError>
     if high.iter().chain(&low).all(|t| t.weight == 0) {
         return Err(ParamError::new(
             "vl_low",
-            "no virtual lane ever has a turn",
-            "for example vl_low = [\"0:64\", \"1:64\"]; weights count 64 B",
+            "both tables are empty: no virtual lane may send",
+            "set, for example, vl_low = [\"0:64\", \"1:64\"]; weights count 64 B",
         ));
     }
     let limit = s.count("vl_high_limit")?;
@@ -176,7 +176,7 @@ fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
     let refuse = |what: String, hint: &str| Err(ParamError::new(key, what, hint));
     let parsed = text.split_once(':').map(|(vl, weight)| (vl.trim().parse::<u64>(), weight.trim().parse::<u64>()));
     let Some((Ok(vl), Ok(weight))) = parsed else {
-        return refuse(format!("'{text}' is no entry of a table"), "expected VL:WEIGHT, such as \"0:64\"");
+        return refuse(format!("'{text}' is not a table entry"), "expected VL:WEIGHT, such as \"0:64\"");
     };
     match vl {
         0..=7 => {}
@@ -195,11 +195,11 @@ pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, sw
     let (whole, all) = xoff_sim::stored_and_forwarded(topology);
     let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
     if head >= host.longest_frame() {
-        warn(format!("no frame is longer than {head}: all are stored and forwarded"), "expected less than a frame");
+        warn(format!("no frame is longer than {head}: switches store and forward all frames"), "expected less than the length of a frame");
     } else if whole > 0 {
         warn(
-            format!("{whole} of {all} link directions into switches are stored and forwarded all the same"),
-            "they are slower than another link of their switch, so bits would run out in the middle of a frame",
+            format!("switches still store and forward the frames of {whole} of {all} link directions"),
+            "these links are slower than another link of their switch: bits would be missing in the middle of a frame",
         );
     }
 }
@@ -210,7 +210,7 @@ pub(super) fn every_class_is_served(switch: &SwitchParts, classes: &Classes) -> 
         None => Ok(()),
         Some(vl) => Err(ParamError::new(
             "vl_low",
-            format!("priority {vl} is in use and virtual lane {vl} never has a turn"),
+            format!("priority {vl} is in use, but virtual lane {vl} never sends"),
             format!("give it a weight, such as \"{vl}:64\", in vl_low or vl_high"),
         )),
     }

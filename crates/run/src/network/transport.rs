@@ -24,34 +24,37 @@ pub(super) fn transport_fits(
 ) -> Result<(), ParamError> {
     let Some(c) = &host.connection else { return Ok(()) };
     if let Some(mss) = c.mss.filter(|mss| mss.0 != u64::from(host.payload_max)) {
-        let what = format!("segments of {mss} in frames that hold {}", Bytes(u64::from(host.payload_max)));
+        let what = format!("segments of {mss} do not fit in frames with room for {}", Bytes(u64::from(host.payload_max)));
         return Err(ParamError::new("mss", what, "expected at most host.frame_max - host.header"));
     }
     let refuse = |what: &str, hint: &str| Err(ParamError::new("kind", what, hint));
     if rate_control != "none" {
-        return refuse("connections have a congestion window, and a rate control besides", "leave out [rate_control] or [transport]");
+        return refuse(
+            "the scenario has [transport] and [rate_control], but connections already have a congestion window",
+            "remove [rate_control] or [transport]",
+        );
     }
     if host.shared_connections {
         return refuse(
-            "each message is a connection of its own, and host.connections shares them",
-            "leave out host.connections or [transport]",
+            "[transport] gives each message its own connection, but host.connections shares connections",
+            "remove host.connections or [transport]",
         );
     }
     if flows.jobs.is_some() || !flows.handed_in.is_empty() {
-        let hint = "leave out [transport]; such messages have [rate_control]";
-        return refuse("messages of jobs and of other programs go by queue pairs, and each flow is a connection of its own", hint);
+        let hint = "remove [transport]; such messages use [rate_control]";
+        return refuse("messages of jobs and of other programs use queue pairs, but [transport] gives each flow its own connection", hint);
     }
     if flows.all_listed() && flows.flows.iter().all(|f| !f.controlled) {
         s.has_no_effect(
             "kind",
-            "every flow has rate_control = false, and is no connection",
-            "leave out [transport], or rate_control = false",
+            "every flow has rate_control = false: no flow is a connection",
+            "remove [transport], or rate_control = false",
         );
     }
     let longest = topology.links.iter().map(|l| l.delay).max().unwrap_or_default();
     if c.rto_min <= longest * 2 {
-        let what = format!("a timeout of {} where a link takes {longest}", c.rto_min);
-        return Err(ParamError::new("rto_min", what, "expected more than a round trip with its queues"));
+        let what = format!("a timeout of {} is shorter than a link with {longest}", c.rto_min);
+        return Err(ParamError::new("rto_min", what, "expected more than a round trip with queues"));
     }
     Ok(())
 }

@@ -91,7 +91,7 @@ pub struct Tree {
 /// A time after the end of the run, and a network that cannot be built.
 pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMut(Time) -> bool) -> Result<Tree, ParamError> {
     if at > scenario.until {
-        return Err(ParamError::new("TIME", format!("{at} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
+        return Err(ParamError::new("TIME", format!("{at} is after the end of the run at {}", scenario.until), "choose an earlier time"));
     }
     scenario.keeps_flows()?;
     let mut model = scenario.model();

@@ -58,7 +58,7 @@ pub(crate) fn judge(s: &NetworkScenario, o: &Outcome, here: Option<&[bool]>) -> 
     let elsewhere = (0..s.topology.nodes.len() as u32).any(|n| s.topology.nodes[n as usize].kind == NodeKind::Switch && !is_here(n));
     let unchecked = match () {
         _ if s.model.deadlock_interval.0 == 0 => Some("run.deadlock_interval is 0us".to_owned()),
-        _ if elsewhere => Some("other switches run elsewhere".to_owned()),
+        _ if elsewhere => Some("the other switches run in other processes".to_owned()),
         _ => None,
     };
     let (mut total, mut complete, mut incomplete) = (0, 0, 0);
@@ -100,8 +100,8 @@ fn nothing_ran(s: &NetworkScenario, o: &Outcome) -> Option<String> {
     let computed = o.ranks.iter().flatten().any(|r| r.log.ops.iter().any(|t| t.ended < Time::NEVER));
     match () {
         _ if computed => None,
-        _ if o.now.0 == 0 => Some("no time was simulated".into()),
-        _ if o.flows_total() == 0 => Some(format!("none of {planned} flows began in {}", o.now)),
+        _ if o.now.0 == 0 => Some("the run simulated no time".into()),
+        _ if o.flows_total() == 0 => Some(format!("none of {planned} flows started in {}", o.now)),
         _ if o.frame_hops == 0 && o.lost.total().total() == 0 => Some(format!("no frame was transmitted in {}", o.now)),
         _ => None,
     }

@@ -68,7 +68,7 @@ struct Log {
 }
 
 /// Least contents of a scenario.
-const SCENARIO: &str = "a scenario has at least [topology] and a [[flow]] or [[workload]]; scenarios/tutorial/ring.toml is a small one";
+const SCENARIO: &str = "a scenario needs [topology] and a [[flow]] or [[workload]]; for an example, see scenarios/tutorial/ring.toml";
 
 impl Document {
     /// Reads a file and lays `settings` over it.
@@ -102,7 +102,7 @@ impl Document {
     pub fn parse_as(source: Arc<Source>, settings: &[Override], least: &str) -> Result<Document, Problems> {
         let mut root = tree::parse(&source)?;
         if root.entries.is_empty() && settings.is_empty() {
-            let what = if source.text().trim().is_empty() { "the file is empty" } else { "the file holds nothing but comments" };
+            let what = if source.text().trim().is_empty() { "the file is empty" } else { "the file contains only comments" };
             return Err(Problem::new(what, least).at(source.place(0..0)).into());
         }
         let mut problems = Problems::default();
@@ -281,8 +281,8 @@ impl Document {
         let is_known = |place: &Place, warnings: &Problems| warnings.iter().any(|w| w.place.as_ref() == Some(place));
         for (section, key, place) in given.drain(..).filter(|(section, key, _)| !read.contains(&(section.as_str(), *key))) {
             if !is_known(&place, warnings) {
-                let what = format!("{key}: nothing reads it beside the other values of {section}: it has no effect");
-                warnings.push(Problem::new(what, "remove it, or see what its description says when it holds").at(place).warning());
+                let what = format!("{key} has no effect with the other values of {section}");
+                warnings.push(Problem::new(what, "remove the key, or see its description").at(place).warning());
             }
         }
     }
@@ -331,10 +331,7 @@ impl Document {
                 let p = Problem::new(format!("unknown section '{}'", suggest::clip(&plain)), self.known_hint(&plain));
                 self.push(p.at(entry.key.clone()));
             } else if sound {
-                let p = Problem::new(
-                    format!("section '{plain}' has no effect in this document"),
-                    "remove it, or choose the kind it belongs to",
-                );
+                let p = Problem::new(format!("section '{plain}' has no effect in this document"), "remove the section, or choose its kind");
                 self.push(p.at(entry.key.clone()));
             }
         }
@@ -413,7 +410,7 @@ fn rename_sections(root: &mut Table, problems: &mut Problems, warnings: &mut Pro
         let is_given = root.get(new).is_some();
         let Some((name, entry)) = root.entries.iter_mut().find(|(name, _)| name == old) else { continue };
         if is_given {
-            let what = format!("[{old}] is the old name of [{new}], which is given too");
+            let what = format!("[{old}] is the old name of [{new}], which the file also has");
             problems.push(Problem::new(what, format!("remove [{old}]")).at(entry.key.clone()));
         } else {
             warnings.push(spec::renamed_warning(old, new).at(entry.key.clone()));

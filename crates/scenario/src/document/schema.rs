@@ -67,7 +67,7 @@ fn section(spec: &SectionSpec, all: &[SectionSpec]) -> Value {
         for other in spec.kinds.iter().flat_map(|k| &k.list) {
             // Keys of any kind may stand in a section of their own, so that one file can hold several.
             let tables: Vec<&'static [ParamSpec]> = spec.specs.iter().chain(&other.specs).copied().collect();
-            let doc = format!("Keys that count when the kind is {}.", other.name);
+            let doc = format!("Keys of the kind {}.", other.name);
             properties
                 .entry(other.name)
                 .or_insert(json!({"type": "object", "description": doc, "properties": keys(&tables).0, "additionalProperties": false}));

@@ -140,7 +140,7 @@ impl<'d> Section<'d> {
         for (key, below) in &own.entries {
             let Some(entry) = table.get(key).filter(|e| e.setting.is_some() == below.setting.is_some()) else { continue };
             let path = resolved::join(&self.path, kind);
-            let what = format!("'{key}' stands in [{path}], and in {} too ({})", self.shown(), entry.key);
+            let what = format!("'{key}' is defined twice: in [{path}] and in {} ({})", self.shown(), entry.key);
             self.complain(Problem::new(what, "keep one of the two").at(below.key.clone()));
         }
     }
@@ -151,8 +151,9 @@ impl<'d> Section<'d> {
         for (other, entry) in others {
             let super::tree::Item::Table(keys) = &entry.item else { continue };
             for (key, e) in keys.entries.iter().filter(|(_, e)| e.setting.is_some()) {
-                let what = format!("{key}: a key of kind '{other}', and the kind of {} is '{kind}': it has no effect", self.shown());
-                self.doc.push_warning(Problem::new(what, format!("choose kind '{other}', or remove it")).at(e.place.clone()).warning());
+                let what = format!("{key} belongs to kind '{other}', but the kind of {} is '{kind}': the key has no effect", self.shown());
+                self.doc
+                    .push_warning(Problem::new(what, format!("choose kind '{other}', or remove the key")).at(e.place.clone()).warning());
             }
         }
     }
@@ -168,13 +169,11 @@ impl<'d> Section<'d> {
             return;
         }
         for (other, entry) in others.iter().filter(|(_, e)| !e.key.source.is_setting()) {
-            let what = format!(
-                "[{}]: the kind of {} is '{kind}', whose keys stand there: it has no effect",
-                resolved::join(&self.path, other),
-                self.shown()
+            let what = format!("[{}] has no effect: {} has kind '{kind}' and its keys", resolved::join(&self.path, other), self.shown());
+            let hint = format!(
+                "remove the section; if the file keeps several kinds, put the keys of '{kind}' into [{}]",
+                resolved::join(&self.path, kind)
             );
-            let hint =
-                format!("remove it; in a file of several kinds the keys of '{kind}' stand in [{}] too", resolved::join(&self.path, kind));
             self.doc.push_warning(Problem::new(what, hint).at(entry.key.clone()).warning());
         }
     }
@@ -213,7 +212,7 @@ impl<'d> Section<'d> {
             let Some(entry) = self.entry_named(old) else { continue };
             let twice = self.entry_named(spec.key).is_some_and(|e| e.setting.is_none() == entry.setting.is_none());
             if twice {
-                let what = format!("'{old}' is the old name of '{}', which is given too", spec.key);
+                let what = format!("'{old}' is the old name of '{}', which the file also has", spec.key);
                 self.complain(Problem::new(what, format!("remove '{old}'")).at(entry.key.clone()));
             } else if !self.quiet {
                 let what = format!("write '{}' instead of '{old}', its old name", spec.key);
@@ -379,7 +378,7 @@ impl<'d> Section<'d> {
     /// give all: no warning then.
     pub fn has_no_effect(&self, key: &str, why: &str, hint: &str) {
         if self.is_given_beyond_default(key) {
-            self.warn(&ParamError::new(key, format!("{why}: it has no effect"), hint));
+            self.warn(&ParamError::new(key, format!("{why}: the key has no effect"), hint));
         }
     }
 
@@ -437,7 +436,7 @@ impl Values for Section<'_> {
 
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError> {
         let Some(spec) = self.specs.iter().find(|s| s.key == key).copied() else {
-            return Err(ParamError::new(key, "read but not declared", "the owner's list of keys lacks it"));
+            return Err(ParamError::new(key, "read but not declared", "add the key to the declaration"));
         };
         if self.refused.contains(&spec.key) {
             return Err(ParamError::new(key, "refused", "see the messages about it above"));

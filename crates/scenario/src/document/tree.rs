@@ -96,7 +96,7 @@ impl Entry {
 pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     let (size, max) = (Bytes(source.text().len() as u64), crate::read::DOCUMENT_MAX);
     if size > max {
-        let hint = format!("expected at most {max}; describe what repeats by a pattern ([[workload]], a builder)");
+        let hint = format!("expected at most {max}; describe repetition by a pattern ([[workload]], a builder)");
         return Err(Problem::new(format!("a document of {size}"), hint).at(source.place(0..0)).into());
     }
     let (table, errors) = DeTable::parse_recoverable(source.text());
@@ -111,7 +111,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
         // The slip most likely in a language where a number with a unit is a text deserves its own words.
         let (what, hint) = match (e.message().contains("must be quoted"), span.is_empty()) {
             (true, true) => ("there is no value after '='", "expected key = value"),
-            (true, false) => ("a text without quotes", "texts and numbers with units stand in quotes, such as rate = \"10Gbps\""),
+            (true, false) => ("the text has no quotes", "put texts and numbers with units in quotes, such as rate = \"10Gbps\""),
             _ => (e.message().trim(), "TOML syntax; see toml.io"),
         };
         problems.push(Problem::new(what, hint).at(source.place(span)));
@@ -137,9 +137,9 @@ fn duplicate(source: &Arc<Source>, span: std::ops::Range<usize>) -> Problem {
     let before: Vec<&str> = text[..line_start].lines().collect();
     let own = if is_header { 0 } else { before.iter().rposition(|l| l.trim_start().starts_with('[')).map_or(0, |at| at + 1) };
     let first = before.iter().skip(own).position(|l| is_first(l.trim())).map(|at| own + at + 1);
-    let what = format!("{} '{}' stands twice", if is_header { "section" } else { "key" }, crate::suggest::clip(name));
+    let what = format!("{} '{}' is defined twice", if is_header { "section" } else { "key" }, crate::suggest::clip(name));
     let hint = match first {
-        Some(line) => format!("the first stands in line {line}; keep one of the two"),
+        Some(line) => format!("first defined on line {line}; keep one"),
         None => "keep one of the two".into(),
     };
     Problem::new(what, hint).at(source.place(span))
@@ -298,7 +298,7 @@ impl Override {
         let mut steps = self.steps();
         if let Some((_, place)) = steps.get(STEPS_MAX) {
             let p =
-                Problem::new(format!("a path of {} parts", steps.len()), format!("expected at most {STEPS_MAX}, such as topology.rate"));
+                Problem::new(format!("the path has {} parts", steps.len()), format!("expected at most {STEPS_MAX}, such as topology.rate"));
             return Err(p.at(place.clone()));
         }
         if let Some((_, place)) = steps.iter().find(|(word, _)| word.is_empty()) {
@@ -384,7 +384,7 @@ fn descend_entry(entry: &mut Entry, name: &str, rest: &[(&str, Place)], setting:
         }
         _ => {
             let place = rest[0].1.clone();
-            Err(Problem::new(format!("'{name}' is {what}, not a section"), "a dotted path leads through sections to one key").at(place))
+            Err(Problem::new(format!("'{name}' is {what}, not a section"), "expected a path through sections to one key").at(place))
         }
     }
 }

@@ -83,9 +83,7 @@ pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
         Kind::Texts => match &entry.item {
             Item::List(items) => match items.iter().position(|i| matches!(&i.item, Item::Text(s) if s.is_empty())) {
                 // In the form that `list` has it would not be there.
-                Some(nth) => {
-                    Err((format!("text number {} of the list is empty", nth + 1), "leave it out, or say what it stands for".into()))
-                }
+                Some(nth) => Err((format!("text number {} of the list is empty", nth + 1), "remove the text, or fill it in".into())),
                 None => list(items).map_or_else(wrong_type, Ok),
             },
             // `--set names=a` is a list of one.

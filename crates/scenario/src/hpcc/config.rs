@@ -279,7 +279,7 @@ impl HpccConfig {
         if self.l2_ack_interval == 0 {
             let at = place("L2_ACK_INTERVAL").unwrap_or(&(0..0));
             let problem =
-                Problem::new("L2_ACK_INTERVAL: 0", "as in the original senders ignore all acknowledgements then, and no flow ends");
+                Problem::new("L2_ACK_INTERVAL: 0", "as in the original, senders then ignore all acknowledgements, and no flow completes");
             self.warnings.push(problem.at(w.place(at)).warning());
         }
         for (key, what, hint) in self.impossible() {
@@ -309,7 +309,7 @@ impl HpccConfig {
             }
         };
         if matches!(self.cc_mode, CcMode::Hpcc | CcMode::Timely) {
-            let hint = "expected a rate above 0: a flow at rate 0 could never learn that it may go faster";
+            let hint = "expected a rate above 0: a flow at rate 0 never speeds up";
             refuse(self.min_rate.0 == 0, "MIN_RATE", "a floor of 0".into(), hint);
         }
         if self.cc_mode == CcMode::Hpcc {
@@ -318,7 +318,12 @@ impl HpccConfig {
             refuse(self.u_target == 0.0, "U_TARGET", "a utilisation of 0".into(), "expected above 0, such as 0.95");
             // Above this the unit of 128 bytes times INT_MULTI leaves the 32 bits it has there.
             let range = (1..1 << 25).contains(&self.int_multi);
-            refuse(!range, "INT_MULTI", format!("{} is no unit", self.int_multi), "expected 1 to 33554431, such as 1 at 25G and 4 at 100G");
+            refuse(
+                !range,
+                "INT_MULTI",
+                format!("{} is not a unit", self.int_multi),
+                "expected 1 to 33554431, such as 1 at 25G and 4 at 100G",
+            );
         }
         out
     }

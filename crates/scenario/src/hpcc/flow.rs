@@ -58,14 +58,14 @@ fn parse(w: &mut Words<'_>, is_switch: &[bool], out: &mut HpccFlows) {
     for line in lines {
         found += 1;
         if found > count {
-            w.refuse(&line.words[0].span, "a line after the last flow", format!("the first line announces {count} flows"));
+            w.refuse(&line.words[0].span, "the file continues after the last flow", format!("the first line announces {count} flows"));
             return;
         }
         let what = format!("flow {found}");
         let Some(flow) = flow_line(w, &line, &what, is_switch, &mut out.warnings) else { continue };
         if flow.start_ns < last_ns {
-            let hint = "expected flows sorted by start: the original schedules each after the one before";
-            w.refuse(&line.words[5].span, format!("{what}: starts before the flow above it"), hint);
+            let hint = "expected flows sorted by start, as in the original";
+            w.refuse(&line.words[5].span, format!("{what}: starts before the previous flow"), hint);
         }
         last_ns = flow.start_ns;
         out.flows.push(flow);
@@ -106,19 +106,22 @@ fn flow_line(w: &mut Words<'_>, line: &Line<'_>, what: &str, is_switch: &[bool],
     };
     let ends = (host(src, "src"), host(dst, "dst"));
     if ends.0.is_some() && ends.0 == ends.1 {
-        w.refuse(&dst.span, format!("{what}: a flow to itself"), "expected two different hosts");
+        w.refuse(&dst.span, format!("{what}: the source is the destination"), "expected two different hosts");
     }
     let pg = w.count(pg, &format!("{what}: pg"), 7);
     let dport = w.count(dport, &format!("{what}: dport"), u16::MAX.into());
     let bytes = w.count(size, &format!("{what}: size_bytes"), 1 << 60);
     match bytes {
         Some(0) => {
-            let p = Problem::new(format!("{what}: a flow of 0 bytes"), "as in the original it sends nothing and never completes");
+            let p = Problem::new(format!("{what}: a flow of 0 bytes"), "as in the original, the flow sends nothing and never completes");
             warnings.push(p.at(w.place(&size.span)).warning());
         }
         Some(bytes) if bytes > u32::MAX.into() => {
-            let p =
-                Problem::new(format!("{what}: {bytes} bytes"), "the original counts in 32 bits and would send fewer; here all are sent");
+            let p = Problem::new(
+                format!("{what}: {bytes} bytes"),
+                "the original would send fewer, because it counts in 32 bits; xoff sends \
+                                                                all",
+            );
             warnings.push(p.at(w.place(&size.span)).warning());
         }
         _ => {}
@@ -147,7 +150,7 @@ pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Probl
     let Some(count) = w.count(&count, "count", u32::MAX.into()) else { return w.problems.or((ids, warnings)) };
     for (i, word) in words.enumerate() {
         if i as u64 >= count {
-            w.refuse(&word.span, "a word after the last node id", format!("the first line announces {count}"));
+            w.refuse(&word.span, "the file continues after the last node id", format!("the first line announces {count}"));
             break;
         }
         match w.count(&word, "node id", u32::MAX.into()) {
@@ -155,7 +158,7 @@ pub fn read_trace(source: &Arc<Source>, nodes: usize) -> Result<(Vec<u32>, Probl
             Some(id) => {
                 let p = Problem::new(
                     format!("node id: there is no node {id}"),
-                    format!("nodes are 0 to {}; it is skipped", nodes.saturating_sub(1)),
+                    format!("nodes are 0 to {}; xoff skips this id", nodes.saturating_sub(1)),
                 );
                 warnings.push(p.at(w.place(&word.span)).warning());
             }

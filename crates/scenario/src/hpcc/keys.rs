@@ -45,11 +45,11 @@ pub(super) const KEYS: &[Key] = &[
     used("ENABLE_QCN", |r, c| set(&mut c.ecn, r.flag())),
     ignored("USE_DYNAMIC_PFC_THRESHOLD", "the original's threshold is always dynamic", |r, _| r.flag().map(drop)),
     used("CLAMP_TARGET_RATE", |r, c| set(&mut c.clamp_target_rate, r.flag())),
-    ignored("PAUSE_TIME", "the original's receiver ignores it: a pause lasts until the resume", |r, _| {
+    ignored("PAUSE_TIME", "the original's receiver ignores this key: a pause lasts until the resume", |r, _| {
         let word = r.value()?;
         // Cut off to whole microseconds there, and a pause of 0 is a resume.
         if r.words.number(&word, r.key)? < 1.0 {
-            let hint = "expected at least 1: there, a pause of 0 us is a resume, and nothing would ever be paused";
+            let hint = "expected at least 1: in the original, a pause of 0 us is a resume, so no port would ever pause";
             r.words.refuse(&word.span, format!("{}: {} is too small", r.key, word.text), hint);
             return None;
         }
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
             return None;
         }
         if us.fract() != 0.0 {
-            self.warn(out, format!("{us} us is cut off to {} us", us.floor()), "the original counts in whole microseconds here");
+            self.warn(out, format!("xoff rounds {us} us down to {} us", us.floor()), "the original counts whole microseconds");
         }
         Some(us as u64)
     }

@@ -113,7 +113,7 @@ fn check_maps(config: &HpccConfig, topology: &HpccTopology) -> Problems {
         let lacking: Vec<&str> = lacks.iter().filter(|(_, has)| !has).map(|(name, _)| *name).collect();
         if !lacking.is_empty() {
             let what = format!("no entry for {} bit/s in {}", link.rate.0, lacking.join(", "));
-            problems.push(Problem::new(what, "every rate of a switch port needs one in the configuration").at(link.rate_place.clone()));
+            problems.push(Problem::new(what, "add an entry for each rate of a switch port").at(link.rate_place.clone()));
             seen.push(link.rate);
         }
     }
@@ -143,7 +143,7 @@ fn check_paths(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow],
         let switches = to.iter().map(|links| links[flow.src as usize]).filter(|&d| d != u32::MAX).max().unwrap_or(1) - 1;
         if switches > HOPS_MAX {
             let what = format!("flow {nth}: its path from {} to {} passes {switches} switches", flow.src, flow.dst);
-            let hint = format!("expected at most {HOPS_MAX} with CC_MODE 3: there is no room for more records in a frame of the original");
+            let hint = format!("expected at most {HOPS_MAX} with CC_MODE 3: a frame of the original has no room for more records");
             let problem = Problem::new(what, hint);
             problems.push(match &config.cc_mode_place {
                 Some(place) => problem.at(place.clone()),
@@ -161,7 +161,7 @@ fn warn_of_rates(topology: &HpccTopology, warnings: &mut Problems) {
         if !seen.contains(&link.rate.0) {
             seen.push(link.rate.0);
             let what = format!("records of the path have no code for {} bit/s", link.rate.0);
-            let hint = "CC_MODE 3 takes such a link for one of 25 Gb/s, as in the original";
+            let hint = "as in the original, CC_MODE 3 treats such a link as 25 Gb/s";
             warnings.push(Problem::new(what, hint).at(link.rate_place.clone()).warning());
         }
     }

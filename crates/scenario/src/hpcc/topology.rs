@@ -114,7 +114,7 @@ fn parse(w: &mut Words<'_>) -> Option<HpccTopology> {
     let (nodes, switches, links) = (nodes?, switches?, links?);
     let header_span = header.words[0].span.clone();
     if nodes == 0 {
-        w.refuse(&header_span, "node_num: a network without nodes", "expected at least 1");
+        w.refuse(&header_span, "node_num: the network has no nodes", "expected at least 1");
         return None;
     }
 
@@ -145,7 +145,7 @@ fn switch_ids(w: &mut Words<'_>, line: &Line<'_>, count: u64, is_switch: &mut [b
     for word in &line.words {
         let Some(id) = node(w, word, "switch id", is_switch.len()) else { continue };
         if std::mem::replace(&mut is_switch[id as usize], true) {
-            w.refuse(&word.span, format!("switch id: {id} stands twice"), "expected each switch once");
+            w.refuse(&word.span, format!("switch id: {id} is listed twice"), "expected each switch once");
         }
     }
 }
@@ -166,14 +166,14 @@ fn link_lines<'t>(w: &mut Words<'t>, lines: &mut impl Iterator<Item = Line<'t>>,
     for line in lines {
         found += 1;
         if found > count {
-            w.refuse(&line.words[0].span, "a line after the last link", format!("the first line announces {count} links"));
+            w.refuse(&line.words[0].span, "the file continues after the last link", format!("the first line announces {count} links"));
             return links;
         }
         let what = format!("link {found}");
         let Some(link) = link_line(w, &line, &what, is_switch) else { continue };
         // There, a table by neighbour keeps only the last of parallel links: a run would differ without a word.
         if let Some(first) = seen.insert((link.a.min(link.b), link.a.max(link.b)), found) {
-            let hint = format!("link {first} joins the same nodes; the original cannot use parallel links either");
+            let hint = format!("link {first} joins the same nodes; like the original, xoff cannot use parallel links");
             w.refuse(&line.words[0].span, format!("{what}: a second link between {} and {}", link.a, link.b), hint);
         }
         links.push(link);
@@ -227,7 +227,12 @@ fn check_hosts(w: &mut Words<'_>, is_switch: &[bool], links: &[HpccLink], header
             count[end as usize] += 1;
             if !is_switch[end as usize] && count[end as usize] == 2 {
                 let place = link.rate_place.span.clone();
-                w.refuse(&place, format!("host {end} has a second link"), "a host has exactly one link; is it a switch?");
+                w.refuse(
+                    &place,
+                    format!("host {end} has a second link"),
+                    "a host has exactly one link; if the node is a switch, list \
+                                                                           its id",
+                );
             }
         }
     }

@@ -300,7 +300,7 @@ impl World {
             return false;
         }
         if others || listed != seen.listed || !same(|i| (i.drawn, i.broken, i.failures, i.deadlocks)) {
-            done.note("flows of other workloads went on beside the iterations");
+            done.note("flows of other workloads were active during the iterations");
             return true;
         }
         let left = self.ranks().into_iter().filter(|(job, _)| rounds[*job] > 0).map(|(job, m)| m.may_leap() / rounds[job]).min();

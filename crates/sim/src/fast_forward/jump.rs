@@ -29,7 +29,7 @@ impl World {
         let fit = |limit: Time| (limit.since(at.time).0.saturating_sub(1)) / period.length.0;
         if fit(limit) == 0 {
             if done.skipped == Span::ZERO {
-                done.because = Some(format!("the state comes again after {}, and something from outside sooner", period.length));
+                done.because = Some(format!("the state recurs after {}, but an external event comes sooner", period.length));
             }
             return true; // later, perhaps
         }

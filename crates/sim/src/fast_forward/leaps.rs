@@ -1,4 +1,4 @@
-//! What a run has leapt over, and its results from what was gone through: rows, flows and logs of ranks.
+//! Skipped periods of a run, and their results from the simulated ones: rows, flows and logs of ranks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is remembered of stretches that begin and end with a network in which no flow is under way.
+//! Memory of episodes: periods that begin and end with a network without active flows.
 //!
 //! ```text
 //!   run        | flows a b c d ..  at rest | flows a b c d ..  at rest | ...
@@ -40,7 +40,7 @@ impl Rest {
         (Rest(words), first)
     }
 
-    /// Does it hold no time? Then it stays as it is as long as nothing comes from outside.
+    /// True if the value contains no time: it then changes only by events from outside.
     fn is_settled(&self) -> bool {
         self.0.iter().all(|w| w.0 != Group::Time)
     }

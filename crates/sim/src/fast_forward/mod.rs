@@ -97,7 +97,7 @@ enum Progress {
         until: u64,
     },
     Searches(Box<Search>),
-    /// Of jobs: whole iterations.
+    /// Whole iterations of jobs.
     Iterates(Box<Iterations>),
     Knows(Box<Period>),
     /// Not in this run.
@@ -130,9 +130,7 @@ impl FastForward {
             None if jobs => Progress::Iterates(Box::new(Iterations::new())),
             None => Progress::Waits { until: search::QUIET },
         };
-        let because = Some(off.unwrap_or_else(|| {
-            "no stretch without a start, an end or a random draw was long enough to look for a state that recurs".into()
-        }));
+        let because = Some(off.unwrap_or_else(|| "no periodic behaviour found: starts, ends and random draws were too frequent".into()));
         FastForward {
             progress,
             inputs: Inputs::default(),

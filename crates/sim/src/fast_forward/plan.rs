@@ -1,4 +1,4 @@
-//! What a run will ask of its network, as far as it is known before: groups of flows, and which of them ask for the same.
+//! Known future load of a run: groups of flows, and which of them are equal.
 //!
 //! ```text
 //!   flows by start   a b c d | e f g h | i j | k l m n | ...       |: by then all flows before could be complete

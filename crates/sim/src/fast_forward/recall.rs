@@ -238,7 +238,7 @@ impl World {
         planned.map(|e| Time(e.time()) + self.skipped).fold(until, Time::min)
     }
 
-    /// Does what an episode did, for the flows from `first` on.
+    /// Repeats the effects of an episode for the flows from `first` on.
     fn repeat(&mut self, e: &Episode, first: u32) {
         let Some(base) = self.start_of(first) else { return };
         for (after, row) in &e.rows {
@@ -263,7 +263,7 @@ impl World {
 }
 
 impl Row {
-    /// The same row with the flow that `of` makes of its own; `None`: it makes none.
+    /// Row with the flow that `of` makes of the row's flow; `None`: it makes none.
     pub(crate) fn with_flow(mut self, of: impl Fn(u64) -> Option<u64>) -> Option<Row> {
         match &mut self {
             Row::Rate(r) => {

@@ -1,4 +1,4 @@
-//! What a run counts and its state does not depend on: results that a skipped period adds to.
+//! Counters without influence on the state of a run: results that a skipped period adds to.
 
 use xoff_units::Time;
 

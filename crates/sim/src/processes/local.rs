@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Processes;
 
-/// One of several processes that are threads.
+/// Process among several that are threads.
 pub struct Local {
     mine: usize,
     to: Vec<Sender<Vec<u8>>>,

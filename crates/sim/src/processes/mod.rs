@@ -54,7 +54,7 @@ impl Share {
 /// Reason why a process of a run stops.
 #[derive(Debug)]
 pub enum Stopped<E> {
-    /// This process has failed.
+    /// Failure of this process.
     Here(E),
     /// Others have, and this one has not: the first of them, and its reason in words.
     Remote {
@@ -116,7 +116,7 @@ impl Others {
         Others { processes: Some(processes), mail: Vec::new() }
     }
 
-    /// Are there others?
+    /// True if there are other processes.
     #[inline]
     pub fn exist(&self) -> bool {
         self.processes.is_some()
@@ -127,7 +127,7 @@ impl Others {
         self.processes.as_ref().map_or(1, |p| p.count())
     }
 
-    /// Is this the process that keeps the results?
+    /// True for the process that keeps the results.
     pub fn is_first(&self) -> bool {
         self.processes.as_ref().is_none_or(|p| p.mine() == 0)
     }
@@ -146,7 +146,7 @@ impl Others {
         all(&mut **processes, &mut self.mail, &mine).into_iter().flatten().collect()
     }
 
-    /// The same at the first process; at the others nothing.
+    /// Lists of all processes, one after the other, at the first process; nothing at the others.
     #[inline]
     pub fn at_first<T: Pack>(&mut self, mine: Vec<T>) -> Vec<T> {
         let Some(processes) = &mut self.processes else { return mine };

@@ -1,4 +1,4 @@
-//! What a run does to its event queue, for asking how fast the queue alone is: the limit of any engine around it.
+//! Trace of the event queue of a run, to measure the queue alone: the limit of any engine around it.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl<E: Pending> QueueTrace<E> {
         self.operations.iter().filter(|o| o.is_none()).count() as u64
     }
 
-    /// Does the same to a queue with nothing around it.
+    /// Repeats the trace on a queue alone.
     pub fn replay(&self) -> Replayed {
         let mut queue = EventQueue::sized(self.shift, self.buckets);
         self.before.iter().for_each(|e| queue.push(*e));

@@ -30,9 +30,9 @@ fn obstacle(m: &Model, flows: &Flows) -> Option<&'static str> {
     let f = &m.faults;
     Some(match () {
         _ if m.outside.is_some() => "its frames go through real ports",
-        _ if m.order == EventOrder::Insertion => "events of equal time happen in the order in which they were scheduled anywhere",
-        _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows end anywhere",
-        _ if !flows.handed_in.is_empty() => "flows are handed in while it goes on",
+        _ if m.order == EventOrder::Insertion => "simultaneous events need one order for the whole network",
+        _ if !flows.loops.is_empty() => "a closed loop numbers its flows in the order in which flows of the whole network end",
+        _ if !flows.handed_in.is_empty() => "another program adds flows during the run",
         _ if flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().any(|j| j.sends_inside())) => {
             "ranks of one node exchange messages without a cable between them"
         }
@@ -61,7 +61,7 @@ fn shares(topology: &Topology, flows: &Flows, m: &Model, share: Share) -> Result
     }
     let split = Split::new(topology, share.count);
     match split.lookahead {
-        Span::ZERO => refused("a link between two of them has no delay, so that neither could go on without the other"),
+        Span::ZERO => refused("a link between two of them has no delay"),
         _ => Ok(split),
     }
 }
@@ -314,7 +314,9 @@ fn clears_messages(m: &Model) -> Result<(), ParamError> {
         (m.order == EventOrder::Insertion, "another simulator's order of events is followed"),
     ];
     match reasons.into_iter().find(|r| r.0) {
-        Some((_, why)) => Err(ParamError::new("job.stream", format!("messages of a streamed job are cleared, and {why}"), "leave it out")),
+        Some((_, why)) => {
+            Err(ParamError::new("job.stream", format!("messages of a streamed job are cleared, and {why}"), "remove the key"))
+        }
         None => Ok(()),
     }
 }
@@ -360,7 +362,7 @@ fn nic_config(m: &Model, classes: &Classes, transport: Transport, clears_flows: 
     }
 }
 
-/// Is this node in the world that is built? Where links lead outside, or other processes have a share, some are elsewhere.
+/// True if this node is in the world. With links to the outside, or several processes, some nodes are elsewhere.
 fn is_here(m: &Model, split: &Split, n: u32) -> bool {
     m.outside.as_ref().is_none_or(|here| here[n as usize]) && m.share.is_none_or(|s| split.partition_of[n as usize] as usize == s.mine)
 }
@@ -598,7 +600,7 @@ impl World {
 fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     let reasons = [
         (!m.fast_forward, "it was not asked for"),
-        (m.order == EventOrder::Insertion, "equal times go by order of insertion, which never comes again"),
+        (m.order == EventOrder::Insertion, "simultaneous events follow the order of insertion, which never recurs"),
         (m.draws.is_some() || m.faults.losses.is_some(), "random numbers decide about every frame"),
         (!m.faults.errors.is_empty(), "links corrupt frames"),
         (m.faults.link_retry.is_some(), "links number their frames"),
@@ -614,12 +616,12 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
         (m.faults.slow_receivers.iter().any(|s| !s.drain.stalls.is_empty()), "a host stalls at times that were given"),
         (!m.faults.storms.is_empty(), "hosts stop their peers by the clock"),
         (m.nic.shared_connections, "messages that share a connection wait for each other"),
-        (m.watchdog.is_some(), "a watchdog looks at the queues by the clock"),
+        (m.watchdog.is_some(), "a watchdog polls the queues at fixed times"),
         (flows.jobs.as_ref().is_some_and(|j| j.are_streamed()), "operations of jobs are streamed, and no iteration is kept to be compared"),
         (!flows.loops.is_empty(), "closed loops start flows that are not known before"),
         (flows.jobs.as_ref().is_some_and(|j| j.jobs.iter().all(|j| j.iterations < 3)), "no job has three iterations"),
         (flows.jobs.is_some() && m.probes.flow_rates, "the rates of flows are sampled, and each message of a job is one"),
-        (!flows.handed_in.is_empty(), "flows are handed in while it goes on"),
+        (!flows.handed_in.is_empty(), "another program adds flows during the run"),
     ];
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a run comes to: the partitions put together, and the counters that are asked for before that too.
+//! Outcome of a run: the partitions put together, and counters that are also available earlier.
 
 use super::on_processes::Sums;
 use super::*;
@@ -131,7 +131,7 @@ impl World {
         open
     }
 
-    /// Of the link by which frames come to each port.
+    /// Delay of the link by which frames reach each port.
     fn delays(&self) -> Vec<Span> {
         let lines = &self.partitions[0].core.lines;
         lines.iter().map(|l| l.delay).collect()

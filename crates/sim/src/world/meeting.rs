@@ -151,7 +151,7 @@ impl Course {
     }
 }
 
-/// Does a task with one partition, which meets the others after each window. All of them leave after the same one.
+/// Runs a task with one partition, which meets the others after each window. All of them leave after the same one.
 pub(super) fn run(partition: &mut Partition, meeting: &mut impl Meeting, task: Task) -> Stretch {
     let mut course = Course::new(task);
     loop {
@@ -164,7 +164,7 @@ pub(super) fn run(partition: &mut Partition, meeting: &mut impl Meeting, task: T
     }
 }
 
-/// Does a task one partition after the other on this thread: for stretches in which a window holds too little work to pay for a meeting
+/// Runs a task one partition after the other on this thread: for periods in which a window has too little work to pay for a meeting
 /// of threads.
 pub(super) fn run_in_turn(partitions: &mut [Partition], task: Task) -> Stretch {
     let mut course = Course::new(task);

@@ -65,7 +65,7 @@ impl World {
         Ok(core.enter(RemoteArrival { at: EventKey { time: at, rank }, to, frame, id: 0, telemetry: None }))
     }
 
-    /// May a node be given such a frame?
+    /// True if a node may receive such a frame.
     fn welcome(&self, node: u32, f: &Frame) -> Result<(), &'static str> {
         let classes = self.layout.classes.len() as u8 + self.layout.classes.unpaused().is_some() as u8;
         let flows = &self.partitions[0].core.monitor.flows.records;
@@ -123,7 +123,7 @@ impl World {
         self.partitions[0].core.totals_of(self.layout.port_index(node, port)).dropped
     }
 
-    /// Can a control frame be true that comes in by a port now?
+    /// True if a control frame that arrives by a port now is plausible.
     pub fn is_possible(&self, node: u32, port: u16, f: &Frame) -> bool {
         self.port(node, port).is_none_or(|p| p.tx(f.class()).is_possible(f.message()))
     }

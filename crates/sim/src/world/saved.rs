@@ -19,7 +19,7 @@ impl World {
         let reasons = [
             (self.streamed_from.is_some(), "a streamed job, whose operations and messages are in a file of their own"),
             (self.outside, "nodes that act in real time"),
-            (self.partitions[0].news.is_some(), "flows that are handed in while it goes on"),
+            (self.partitions[0].news.is_some(), "flows that another program adds during the run"),
             (self.others.exist() || self.share.is_some(), "a network that several processes share"),
             (first.loses_by_other(), "frames lost in the order of another simulator"),
             (self.partitions[0].starts.round_robin.is_some(), "flows in the order of another simulator"),

@@ -148,7 +148,7 @@ impl Meeting for Among<'_> {
     }
 }
 
-/// Does a task with every partition on its own thread.
+/// Runs a task with every partition on its own thread.
 pub(super) fn run(partitions: &mut [Partition], task: Task) -> Stretch {
     let n = partitions.len();
     let shared = &Shared { boards: [Board::new(n), Board::new(n)], barrier: Barrier::new(n) };

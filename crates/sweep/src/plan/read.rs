@@ -201,7 +201,9 @@ impl Reader {
                 let (mut seeds, mut seen): (Vec<u64>, HashSet<u64>) = Default::default();
                 for item in items {
                     match whole(item) {
-                        Some(seed) if !seen.insert(seed) => self.refuse(format!("the seed {seed} stands twice"), "remove one", &item.place),
+                        Some(seed) if !seen.insert(seed) => {
+                            self.refuse(format!("the seed {seed} is listed twice"), "remove one", &item.place)
+                        }
                         Some(seed) => seeds.push(seed),
                         None => self.refuse(format!("seeds: found {}", item.describe()), "expected a whole number, 0 or more", &item.place),
                     }
@@ -279,7 +281,7 @@ impl Reader {
             let mut words: Vec<String> = point.iter().map(|(name, s)| format!("{name}={}", s.toml)).collect();
             words.sort();
             if !seen.insert(words.join("\n")) {
-                self.refuse("this point stands twice", "remove one of the two", &item.place);
+                self.refuse("this point is listed twice", "remove one of the two", &item.place);
             }
             points.push(point);
         }
@@ -295,7 +297,7 @@ impl Reader {
             let Item::List(items) = &e.item else {
                 self.refuse(
                     format!("{name}: found {}", e.describe()),
-                    "expected a list of values, such as [\"pfc\", \"cbfc\"]; one value for all runs belongs into [set]",
+                    "expected a list of values, such as [\"pfc\", \"cbfc\"]; put a value for all runs into [set]",
                     &e.place,
                 );
                 continue;
@@ -304,7 +306,7 @@ impl Reader {
             for item in items {
                 let Some(setting) = self.setting(&name, item) else { continue };
                 if !seen.insert(setting.toml.clone()) {
-                    self.refuse(format!("{name}: {} stands twice", suggest::clip(&setting.toml)), "remove one of the two", &item.place);
+                    self.refuse(format!("{name}: {} is listed twice", suggest::clip(&setting.toml)), "remove one of the two", &item.place);
                 }
                 read.stands.push(Stands { name: name.clone(), setting: setting.clone(), key: e.key.clone(), value: item.place.clone() });
                 values.push(setting);

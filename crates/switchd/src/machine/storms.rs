@@ -15,9 +15,9 @@ impl Machine {
     pub(super) fn note_storms(&mut self, world: &World) {
         let Some(action) = self.c.watchdog else { return };
         let action = match action {
-            Action::Drop => "ignores its flow control and drops what waits",
-            Action::Forward => "ignores its flow control and forwards what waits",
-            Action::Alert => "obeys it all the same",
+            Action::Drop => "xoff ignores flow control and drops its queued frames",
+            Action::Forward => "xoff ignores flow control and forwards its queued frames",
+            Action::Alert => "xoff keeps obeying flow control",
         };
         for (n, storm) in world.storms().enumerate() {
             let Storm { node, port, priority, since, found, over, discarded } = *storm;
@@ -26,14 +26,14 @@ impl Machine {
             if n == self.storms.len() {
                 a.counters.storms += 1;
                 self.storms.push(Stated { over: false, discarded: 0 });
-                self.log.push(format!("watchdog: {name} was held for {}: {action}", found.since(since)));
+                self.log.push(format!("watchdog: {name} was paused for {}; {action}", found.since(since)));
             }
             let stated = &mut self.storms[n];
             a.counters.thrown_away += discarded.total() - stated.discarded;
             stated.discarded = discarded.total();
             if let Some(over) = over.filter(|_| !stated.over) {
                 stated.over = true;
-                self.log.push(format!("watchdog: {name} is restored after {}", over.since(found)));
+                self.log.push(format!("watchdog: {name} was restored after {}", over.since(found)));
             }
         }
     }

@@ -48,7 +48,7 @@ pub struct LinkSpec {
 /// Too many nodes or links at one node, a name that is none or given twice, a link to itself or to an unknown node, a rate of 0.
 pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamError> {
     if nodes.len() as u64 > 2 * HOSTS_MAX {
-        return Err(ParamError::new("node", format!("{} nodes", nodes.len()), format!("a graph may have {} nodes", 2 * HOSTS_MAX)));
+        return Err(ParamError::new("node", format!("{} nodes", nodes.len()), format!("expected at most {} nodes", 2 * HOSTS_MAX)));
     }
     let mut t = Topology::default();
     let mut ids: HashMap<&str, NodeId> = HashMap::with_capacity(nodes.len());
@@ -60,7 +60,11 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
         let level = if node.kind == NodeKind::Host { 0 } else { node.level.unwrap_or(0) };
         let id = t.add_node(&node.name, node.kind, level, NO_RACK);
         if ids.insert(&node.name, id).is_some() {
-            return Err(ParamError::new(key, format!("'{}' is already the name of another node", node.name), "names must be unique"));
+            return Err(ParamError::new(
+                key,
+                format!("'{}' is already the name of another node", node.name),
+                "give each node its own name",
+            ));
         }
     }
     for (i, link) in links.iter().enumerate() {
@@ -74,7 +78,7 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
             return Err(ParamError::new(
                 format!("link[{i}].b"),
                 format!("'{}' is linked to itself", link.a),
-                "a link has two different ends",
+                "expected two different nodes",
             ));
         }
         for (name, node) in [("a", a), ("b", b)] {
@@ -82,7 +86,7 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
                 return Err(ParamError::new(
                     format!("link[{i}].{name}"),
                     format!("'{}' has too many links", t.name(node)),
-                    format!("a node may have {PORTS_MAX} ports"),
+                    format!("expected at most {PORTS_MAX} ports"),
                 ));
             }
         }
@@ -92,7 +96,7 @@ pub fn graph(nodes: &[NodeSpec], links: &[LinkSpec]) -> Result<Topology, ParamEr
         return Err(ParamError::new(
             format!("node[{i}].name"),
             format!("host '{}' has no link", nodes[i].name),
-            "link it to a switch, or leave it out",
+            "link the host to a switch, or remove it",
         ));
     }
     derive_levels(&mut t, nodes);

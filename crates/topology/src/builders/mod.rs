@@ -90,11 +90,7 @@ impl Wire {
 
 fn positive(key: &str, rate: Rate) -> Result<Rate, ParamError> {
     if rate == Rate::ZERO {
-        return Err(ParamError::new(
-            key,
-            "a link of rate 0 carries nothing",
-            "expected a rate above 0; a broken link is a failure, not a rate",
-        ));
+        return Err(ParamError::new(key, "the rate of the link is 0", "expected a rate above 0; for a broken link, use a failure"));
     }
     Ok(rate)
 }
@@ -111,7 +107,7 @@ fn count(v: &mut dyn Values, key: &str, min: u64, max: u64) -> Result<u32, Param
 /// Refuses a fabric of more than [`HOSTS_MAX`] hosts.
 fn host_limit(key: &str, hosts: u64) -> Result<(), ParamError> {
     if hosts > HOSTS_MAX {
-        return Err(ParamError::new(key, format!("gives {hosts} hosts"), format!("a fabric may have {HOSTS_MAX} hosts")));
+        return Err(ParamError::new(key, format!("gives {hosts} hosts"), format!("expected at most {HOSTS_MAX} hosts")));
     }
     Ok(())
 }

@@ -35,15 +35,12 @@ impl ExplicitPaths {
         let nodes = resolve(t, names)?;
         for (i, &node) in nodes.iter().enumerate() {
             if nodes[..i].contains(&node) {
-                return Err(refuse(
-                    format!("'{}' occurs twice", t.name(node)),
-                    "a path visits a node once; a routing loop must be declared as one",
-                ));
+                return Err(refuse(format!("'{}' occurs twice", t.name(node)), "list each node once; for a routing loop, set loop = true"));
             }
             let at_end = i == 0 || i + 1 == nodes.len();
             if at_end == is_switch(t, node) {
-                let what = format!("'{}' is {}", t.name(node), if at_end { "a switch" } else { "a host, and hosts do not forward" });
-                return Err(refuse(what, "a path leads from a host over switches to a host"));
+                let what = format!("'{}' is {}", t.name(node), if at_end { "a switch" } else { "a host, but hosts do not forward" });
+                return Err(refuse(what, "expected a path from a host over switches to a host"));
             }
         }
         let forward = nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
@@ -64,14 +61,21 @@ impl ExplicitPaths {
         let nodes = resolve(t, names)?;
         let (last, before) = nodes.split_last().expect("resolve gives two nodes or more");
         if !before.contains(last) || !is_switch(t, *last) {
-            return Err(refuse(format!("'{}' does not close a loop", t.name(*last)), "a loop ends at a switch that it has visited before"));
+            return Err(refuse(
+                format!("'{}' does not close a loop", t.name(*last)),
+                "end the loop at a switch that the path already \
+                                                                                     contains",
+            ));
         }
         for (i, &node) in before.iter().enumerate() {
             if before[..i].contains(&node) {
-                return Err(refuse(format!("'{}' occurs twice before the end", t.name(node)), "a loop closes once, at its last node"));
+                return Err(refuse(
+                    format!("'{}' occurs twice before the end of the loop", t.name(node)),
+                    "close the loop at its last node only",
+                ));
             }
             if (i == 0) == is_switch(t, node) {
-                return Err(refuse(format!("'{}' is out of place", t.name(node)), "a loop leads from a host over switches"));
+                return Err(refuse(format!("'{}' is out of place", t.name(node)), "expected a loop from a host over switches"));
             }
         }
         let forward = nodes.windows(2).map(|w| hop(t, w[0], w[1])).collect::<Result<Vec<_>, _>>()?;
@@ -131,7 +135,7 @@ fn resolve<S: AsRef<str>>(t: &Topology, names: &[S]) -> Result<Vec<NodeId>, Para
         return Err(refuse(format!("a path of {} nodes", names.len()), "expected at least two nodes, such as [\"H1\", \"S1\", \"H2\"]"));
     }
     let find = |name: &S| {
-        t.find(name.as_ref()).ok_or_else(|| refuse(format!("there is no node '{}'", name.as_ref()), "a path is a list of node names"))
+        t.find(name.as_ref()).ok_or_else(|| refuse(format!("there is no node '{}'", name.as_ref()), "expected a list of node names"))
     };
     names.iter().map(find).collect()
 }
@@ -144,7 +148,7 @@ fn hop(t: &Topology, a: NodeId, b: NodeId) -> Result<(NodeId, u16), ParamError> 
     Err(if linked {
         refuse(format!("the link {}-{} has failed", t.name(a), t.name(b)), "choose a path over links that are up")
     } else {
-        refuse(format!("'{}' and '{}' are not linked", t.name(a), t.name(b)), "consecutive nodes of a path must be linked")
+        refuse(format!("'{}' and '{}' are not linked", t.name(a), t.name(b)), "list nodes that are linked")
     })
 }
 

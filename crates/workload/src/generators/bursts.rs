@@ -33,7 +33,7 @@ pub const PARAMS: &[ParamSpec] = &[
         "fixed: the first round begins at `start`; exponential: rounds are a Poisson process, the first one a gap after `start`.",
         "TCD sections 3.1.1 and 5.2.1",
     ),
-    ParamSpec::optional("duration", Kind::Span, "Rounds begin from `start` until this much later. Give this, `rounds`, or both.", ""),
+    ParamSpec::optional("duration", Kind::Span, "Time after `start` during which rounds start. Give this, `rounds`, or both.", ""),
     ParamSpec::optional("rounds", Kind::Count, "Number of rounds.", ""),
     select::START,
     select::RATE,
@@ -47,7 +47,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let sizes = select::sizes(v, cx)?;
     let gap = v.span("gap")?;
     if gap == Span::ZERO {
-        return Err(ParamError::new("gap", "all rounds would begin at once", "give a gap above 0"));
+        return Err(ParamError::new("gap", "all rounds would start at once", "give a gap above 0"));
     }
     let end = End::read(v, "rounds", "round")?;
     end.check("rounds", pairs.len() as f64 / gap.0 as f64, pairs.len())?;

@@ -21,13 +21,13 @@ pub const PARAMS: &[ParamSpec] = &[
         "loop",
         Kind::Flag,
         "false",
-        "The path is a routing loop: it ends at a switch it has visited before, and its frames circle forever.",
+        "The path is a routing loop: it ends at a switch that it already contains, and its frames circle forever.",
         "GFC section 7",
     ),
     ParamSpec::optional(
         "src_port",
         Kind::Count,
-        "Source port, 1 to 65535, which an ECMP hash sees; absent: 10000, 10001, ... for the flows of a pair.",
+        "Source port for ECMP hashes, 1 to 65535; absent: 10000, 10001, ... for the flows of a pair.",
         "HPCC simulator",
     ),
     ParamSpec::new("dst_port", Kind::Count, "100", "Destination port, 1 to 65535.", "HPCC simulator"),
@@ -71,7 +71,7 @@ fn path(v: &mut dyn Values, topo: &Topology, src: NodeId, dst: NodeId) -> Result
     let (names, is_loop) = (v.texts("path")?, v.flag("loop")?);
     if names.is_empty() {
         return match is_loop {
-            true => Err(ParamError::new("loop", "there is no path", "a routing loop is given by `path`, up to the switch that closes it")),
+            true => Err(ParamError::new("loop", "there is no path", "give `path`, up to the switch that closes the loop")),
             false => Ok(None),
         };
     }
@@ -81,7 +81,7 @@ fn path(v: &mut dyn Values, topo: &Topology, src: NodeId, dst: NodeId) -> Result
     path.add_to(&mut ExplicitPaths::default(), topo)?;
     let (first, last) = (path.nodes[0], path.nodes[path.nodes.len() - 1]);
     if first != src || (last != dst && !is_loop) {
-        let what = format!("it runs from '{}' to '{}'", topo.name(first), topo.name(last));
+        let what = format!("the path leads from '{}' to '{}'", topo.name(first), topo.name(last));
         let hint = format!("list every node from '{}' to '{}', both included", topo.name(src), topo.name(dst));
         return Err(ParamError::new("path", what, hint));
     }

@@ -33,7 +33,7 @@ const SOURCE: &str = "TCD section 5.2.2";
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("load", Kind::Float, "Load of the busiest client's link, payload over link rate; 0.5 is 50 %."),
-    ParamSpec::optional("duration", Kind::Span, "Messages start from `start` until this much later. Give this, `messages`, or both.", ""),
+    ParamSpec::optional("duration", Kind::Span, "Time after `start` during which messages start. Give this, `messages`, or both.", ""),
     ParamSpec::optional(
         "messages",
         Kind::Count,
@@ -141,7 +141,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
 /// Warns where links are asked for more than they carry. `time` is what so many bytes take on a host's link [ps].
 fn notes(load: f64, rate: f64, classes: &[&Class], time: &dyn Fn(NodeId, f64) -> f64, notes: &mut Vec<String>) {
     if load > 1.0 {
-        notes.push(format!("load {load} is more than the clients' links carry; messages pile up in the hosts"));
+        notes.push(format!("load {load} is more than the clients' links can carry: messages pile up in the hosts"));
     }
     let mut servers: Vec<NodeId> = classes.iter().flat_map(|c| c.servers.iter().copied()).collect();
     servers.sort_unstable();
@@ -153,7 +153,7 @@ fn notes(load: f64, rate: f64, classes: &[&Class], time: &dyn Fn(NodeId, f64) ->
     };
     let worst = servers.into_iter().map(received).fold(0.0, f64::max);
     if worst > 1.0 {
-        notes.push(format!("the busiest receiver is sent {worst:.2} times what its link carries; messages pile up in the network"));
+        notes.push(format!("the load of the busiest receiver is {worst:.2} times the rate of its link: messages pile up in the network"));
     }
 }
 
@@ -213,7 +213,7 @@ fn classes(v: &mut dyn Values, cx: &Context, notes: &mut Vec<String>) -> Result<
         if mpi.clients.is_empty() {
             return Err(ParamError::new(
                 "mpi_clients",
-                "every host has a part in I/O",
+                "every host takes part in I/O",
                 "name hosts, lower io_clients_share, or set io_share = 1",
             ));
         }
@@ -226,7 +226,7 @@ fn per_rack(v: &mut dyn Values, cx: &Context, hosts: &mut [(u64, u64, NodeId)]) 
     let n = v.count("io_servers_per_rack")?;
     let key = "io_servers_per_rack";
     if n == 0 {
-        return Err(ParamError::new(key, "no host would serve I/O", "give a number above 0, name io_servers, or set io_share = 0"));
+        return Err(ParamError::new(key, "the number of I/O servers is 0", "give a number above 0, name io_servers, or set io_share = 0"));
     }
     let rack = |h: NodeId| cx.topo.nodes[h as usize].rack;
     hosts.sort_unstable_by_key(|&(draw, _, h)| (rack(h), draw, h));

@@ -15,7 +15,7 @@ use crate::{Context, Flow, Generated, select};
 /// Declared keys, with defaults and sources.
 pub const PARAMS: &[ParamSpec] = &[
     ParamSpec::required("load", Kind::Float, "Load of each source's link, payload over link rate; 0.5 is 50 %."),
-    ParamSpec::optional("duration", Kind::Span, "Flows start from `start` until this much later. Give this, `flows`, or both.", ""),
+    ParamSpec::optional("duration", Kind::Span, "Time after `start` during which flows start. Give this, `flows`, or both.", ""),
     ParamSpec::optional(
         "flows",
         Kind::Count,
@@ -61,7 +61,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     };
     let (start, priority) = (select::start(v)?, select::priority(v)?);
     if load > 1.0 {
-        out.notes.push(format!("load {load} is more than the hosts' links carry; flows pile up in the hosts"));
+        out.notes.push(format!("load {load} is more than the hosts' links can carry: flows pile up in the hosts"));
     }
     // Mean gap [ps]; a byte takes 8e12 / rate picoseconds.
     let gap = |src| sizes.mean() * 8e12 / (load * select::link_rate(cx.topo, src).as_f64());

@@ -32,7 +32,7 @@ impl Wiring {
                 if other == y {
                     return Ok(());
                 }
-                let what = format!("{} {} is wired to {} {} here, and to {} {} at {first}", x.0, x.1, y.0, y.1, other.0, other.1);
+                let what = format!("{} {} is wired to {} {} here, but to {} {} at {first}", x.0, x.1, y.0, y.1, other.0, other.1);
                 return Err(Problem::new(what, "an interface has one link").at(place));
             }
         }
@@ -132,7 +132,7 @@ impl Wiring {
                 }
                 [_, _, (third, place), ..] => {
                     let what = format!("{} {} is the third interface in {prefix}", third.0, third.1);
-                    return Err(Problem::new(what, "two interfaces make a link; a network of more is not understood").at(place.clone()));
+                    return Err(Problem::new(what, "expected two interfaces in the network of a link").at(place.clone()));
                 }
                 _ => {}
             }

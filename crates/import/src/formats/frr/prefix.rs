@@ -37,7 +37,7 @@ impl Prefix {
         let address: Address =
             ip.parse::<IpAddr>().map_err(|_| format!("'{}' is not an address", xoff_scenario::suggest::clip(ip)))?.into();
         let length = match length {
-            "" if text.contains('/') => return Err("no length behind the slash".into()),
+            "" if text.contains('/') => return Err("the slash is not followed by a length".into()),
             "" => address.width,
             digits => match digits.parse::<u8>() {
                 Ok(n) if n <= address.width => n,

@@ -34,8 +34,8 @@ pub(super) fn frr(d: &Document) -> Result<Table, Problem> {
     for (key, list) in d.object(&d.root, "show ip route json")? {
         let place = d.source.place(key.span.clone());
         if matches!(list.item, Item::Object(_)) && !key.name.contains('/') {
-            let hint = "this is 'vrf all': give 'show ip route vrf NAME json' of one VRF";
-            return Err(d.problem(list, format!("'{}' is no prefix", suggest::clip(&key.name)), hint));
+            let hint = "this is the output for 'vrf all'; give 'show ip route vrf NAME json' of one VRF";
+            return Err(d.problem(list, format!("'{}' is not a prefix", suggest::clip(&key.name)), hint));
         }
         let prefix = prefix(d, place.clone(), &key.name)?;
         let list = d.list(list, &key.name)?;
@@ -46,7 +46,11 @@ pub(super) fn frr(d: &Document) -> Result<Table, Problem> {
         if let Some(length) = route.get("prefixLen")
             && d.count(length, "prefixLen", 128)? != u64::from(prefix.length)
         {
-            return Err(d.problem(length, format!("prefixLen of '{}' is another", key.name), "expected the length of the key"));
+            return Err(d.problem(
+                length,
+                format!("prefixLen of '{}' differs from the prefix", key.name),
+                "expected the length in the key",
+            ));
         }
         let Some(nexthops) = route.get("nexthops") else {
             return Err(unexpected(d, route, format!("the route to {prefix} has no nexthops")));

@@ -99,7 +99,7 @@ pub(super) fn read(source: &Arc<Source>, options: &Options) -> Result<Matrix, Pr
             if let (Some(key), 2) = (HEAD.iter().find(|k| **k == words[0]), words.len()) {
                 let n = line.count(words[1], key, u32::MAX.into())?;
                 if items.head.insert(key, (n, Some(line.place_of(words[1])))).is_some() {
-                    return Err(line.problem(words[0], format!("{key} stands twice"), "keep one of the two"));
+                    return Err(line.problem(words[0], format!("{key} is defined twice"), "keep one of the two"));
                 }
                 continue;
             }
@@ -116,7 +116,7 @@ pub(super) fn read(source: &Arc<Source>, options: &Options) -> Result<Matrix, Pr
                     true => "htsim allows comments before the first item only",
                     false => "expected SRC->DST without spaces around the arrow, trigger, or failure",
                 };
-                return Err(line.problem(first, format!("'{}' is no connection, trigger or failure", suggest::clip(first)), hint));
+                return Err(line.problem(first, format!("'{}' is not a connection, trigger or failure", suggest::clip(first)), hint));
             }
             // htsim skips what it does not know before the first item.
             _ => continue,
@@ -141,7 +141,7 @@ fn trigger(line: &Line<'_>, words: &[&str], items: &mut Items) -> Result<(), Pro
         other => return Err(line.problem(other, format!("unknown kind of trigger '{}'", suggest::clip(other)), form)),
     };
     if items.triggers.insert(id, Trigger { kind, place: line.span() }).is_some() {
-        return Err(line.problem(at(2), format!("trigger {id} stands twice"), "keep one of the two"));
+        return Err(line.problem(at(2), format!("trigger {id} is defined twice"), "keep one of the two"));
     }
     Ok(())
 }
@@ -174,10 +174,10 @@ fn given<'l>(line: &Line<'_>, words: &[&'l str]) -> Result<Given<'l>, Problem> {
                     ));
                 };
                 let Some(value) = words.get(i + 1).filter(|v| !v.is_empty()) else {
-                    return Err(line.problem(word, format!("{key} without a value"), "expected a number behind it"));
+                    return Err(line.problem(word, format!("{key} without a value"), "expected a number after it"));
                 };
                 if given.of.insert(key, value).is_some() {
-                    return Err(line.problem(word, format!("{key} stands twice"), "keep one of the two"));
+                    return Err(line.problem(word, format!("{key} is defined twice"), "keep one of the two"));
                 }
                 i += 2;
             }
@@ -199,7 +199,7 @@ fn connection(line: &Line<'_>, words: &[&str], items: &mut Items, options: &Opti
     };
     let (src, dst) = (host(src)?, host(dst)?);
     if src == dst {
-        return Err(line.problem(words[0], "from a host to itself", "expected two different hosts"));
+        return Err(line.problem(words[0], "the connection leads from a host to itself", "expected two different hosts"));
     }
     let given = given(line, words)?;
     let number = |key: &str, max: u64| given.of.get(key).map(|v| line.count(v, key, max)).transpose();
@@ -216,8 +216,8 @@ fn connection(line: &Line<'_>, words: &[&str], items: &mut Items, options: &Opti
         }
     }
     match (given.of.contains_key("start"), given.of.contains_key("trigger")) {
-        (true, true) => return Err(line.problem(given.of["trigger"], "both start and trigger", "keep one of the two")),
-        (false, false) => return Err(line.problem("", "neither start nor trigger", "a connection has one of the two")),
+        (true, true) => return Err(line.problem(given.of["trigger"], "the connection has both start and trigger", "keep one of the two")),
+        (false, false) => return Err(line.problem("", "the connection has neither start nor trigger", "give one of the two")),
         _ => {}
     }
     if !given.of.contains_key("size") {
@@ -228,7 +228,7 @@ fn connection(line: &Line<'_>, words: &[&str], items: &mut Items, options: &Opti
     if let Some(id) = id
         && items.ids.insert(id, given.msg).is_some_and(|before| !(before && given.msg))
     {
-        return Err(line.problem(given.of["id"], format!("id {id} stands twice"), "ids are unique"));
+        return Err(line.problem(given.of["id"], format!("id {id} is defined twice"), "give each its own id"));
     }
     number("prio", u32::MAX.into())?;
     items.with_prio += u64::from(given.of.contains_key("prio"));
@@ -263,9 +263,9 @@ impl Items {
         for (key, found) in counted {
             let (stated, place) = self.head.get(key).cloned().unwrap_or((0, None));
             if stated != found {
-                let what = format!("{key} {stated}, but {found} are listed");
+                let what = format!("{key} is {stated}, but the file lists {found}");
                 let place = place.unwrap_or_else(|| end(source));
-                return Err(Problem::new(what, "the head counts the items below it; htsim refuses another number").at(place));
+                return Err(Problem::new(what, "correct the number; htsim also rejects the file").at(place));
             }
         }
         if let Some((id, place)) = self.named.iter().find(|(id, _)| !self.triggers.contains_key(id)) {
@@ -273,15 +273,15 @@ impl Items {
                 .at(place.clone()));
         }
         let Some((nodes, Some(nodes_at))) = self.head.get("Nodes").cloned() else {
-            return Err(Problem::new("there is no Nodes", "a matrix begins with its number of hosts").at(source.place(0..0)));
+            return Err(Problem::new("the file has no Nodes", "expected the number of hosts first").at(source.place(0..0)));
         };
         let mut left_out = Vec::new();
         let mut warnings = Problems::default();
         if self.waiting > 0 {
-            left_out.push(format!("{} connections that wait for a trigger: a flow of xoff has a start time", self.waiting));
+            left_out.push(format!("{} connections that wait for a trigger, because a flow of xoff has a start time", self.waiting));
         }
         if self.with_prio > 0 {
-            left_out.push(format!("prio of {} connections, a rank of htsim's own scheduler", self.with_prio));
+            left_out.push(format!("prio of {} connections, which only htsim's scheduler uses", self.with_prio));
         }
         if self.failures > 0 {
             left_out.push(format!("{} failures of links", self.failures));
@@ -289,13 +289,10 @@ impl Items {
         let refuse = |what: &str, hint: &str| Problem::new(what, hint).at(source.place(0..0)).warning();
         match options.start_unit {
             StartUnit::Us if self.latest_us > START_MAX_US => {
-                warnings.push(refuse(
-                    "starts beyond 100 ms: were picoseconds meant?",
-                    "generators write them, most programs read microseconds; --start-unit ps",
-                ));
+                warnings.push(refuse("connections start after 100 ms: the unit may be picoseconds", "if so, use --start-unit ps"));
             }
             StartUnit::Ps if self.latest_us > 0.0 && self.latest_us < 1e6 => {
-                warnings.push(refuse("all starts are below 1 us: were microseconds meant?", "leave --start-unit out"));
+                warnings.push(refuse("all connections start before 1 us: the unit may be microseconds", "if so, remove --start-unit"));
             }
             _ => {}
         }

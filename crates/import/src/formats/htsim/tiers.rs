@@ -55,7 +55,7 @@ impl Keys {
         match self.get(key) {
             Some(0) => Err(Problem::new(format!("{}: {key} is 0", self.name), "expected a number above 0").at(self.place(key))),
             Some(n) => Ok(n),
-            None => Err(Problem::new(format!("{}: there is no {key}", self.name), "htsim asks for this key").at(self.place.clone())),
+            None => Err(Problem::new(format!("{}: {key} is missing", self.name), "htsim requires this key").at(self.place.clone())),
         }
     }
 }
@@ -66,10 +66,9 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Network, Problem> {
     for line in lines(source) {
         let mut words = line.text.split_whitespace();
         let Some(key) = words.next().filter(|w| !w.starts_with('#')) else { continue };
-        let number =
-            words.next().ok_or_else(|| line.problem(key, format!("{key} without a value"), "expected a whole number behind it"))?;
+        let number = words.next().ok_or_else(|| line.problem(key, format!("{key} without a value"), "expected a whole number after it"))?;
         if let Some(extra) = words.next() {
-            return Err(line.problem(extra, format!("'{}' is one word too many", suggest::clip(extra)), "expected a key and a number"));
+            return Err(line.problem(extra, format!("unexpected word '{}'", suggest::clip(extra)), "expected a key and a number"));
         }
         let value = line.count(number, key, u32::MAX.into())?;
         let lower = key.to_ascii_lowercase();
@@ -77,8 +76,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Network, Problem> {
             if value + 1 != blocks.len() as u64 {
                 return Err(line.problem(
                     number,
-                    format!("tier {value} where tier {} is due", blocks.len() - 1),
-                    "tiers are in order, from 0",
+                    format!("found tier {value} instead of tier {}", blocks.len() - 1),
+                    "list the tiers in order, from 0",
                 ));
             }
             blocks.push(Keys { of: HashMap::new(), name: format!("tier {value}"), place: line.place() });
@@ -90,7 +89,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Network, Problem> {
         };
         let last = blocks.len() - 1;
         if blocks[last].of.insert(known, Number { value, place: line.place_of(number) }).is_some() {
-            return Err(line.problem(key, format!("{key} stands twice"), "keep one of the two"));
+            return Err(line.problem(key, format!("{key} is defined twice"), "keep one of the two"));
         }
     }
     let head = blocks.remove(0);
@@ -102,7 +101,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Network, Problem> {
         return Err(Problem::new(format!("{tiers} tiers"), "expected 2 or 3").at(head.place("tiers")));
     }
     if blocks.len() as u64 != tiers {
-        let what = format!("Tiers {tiers}, but {} are described", blocks.len());
+        let what = format!("Tiers is {tiers}, but the file describes {}", blocks.len());
         return Err(Problem::new(what, "expected a block 'Tier k' for each").at(end(source)));
     }
     build(&head, &blocks)
@@ -112,8 +111,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Network, Problem> {
 pub(super) fn default_for(hosts: u64, source: &Arc<Source>) -> Result<Network, Problem> {
     let k = (2..=128u64).step_by(2).find(|k| k * k * k / 4 == hosts);
     let Some(k) = k else {
-        let what = format!("{hosts} hosts and no topology: htsim's default fat-tree has 2, 16, 54, 128, ... hosts (k^3/4)");
-        return Err(Problem::new(what, "give the .topo file of the run too").at(source.place(0..0)));
+        let what = format!("{hosts} hosts do not fit htsim's default fat-tree, which has 2, 16, 54, 128, ... hosts (k^3/4)");
+        return Err(Problem::new(what, "also give the .topo file of the run").at(source.place(0..0)));
     };
     let text = format!(
         "Nodes {hosts}\nTiers 3\nPodsize {pod}\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down {h}\nRadix_Up {h}\nDownlink_Latency_ns 1000\n\
@@ -123,7 +122,7 @@ pub(super) fn default_for(hosts: u64, source: &Arc<Source>) -> Result<Network, P
         h = k / 2
     );
     let mut network = read(&Source::file("htsim's default", text))?;
-    network.leave_out("no .topo file: wired as htsim does by default, a 3-tier fat-tree of 100 Gb/s and 1 us a hop");
+    network.leave_out("no .topo file: xoff builds htsim's default, a 3-tier fat-tree of 100 Gb/s and 1 us per hop");
     Ok(network)
 }
 
@@ -140,13 +139,13 @@ struct Shape {
 
 /// Numbers that do not fit each other.
 fn wrong(keys: &Keys, key: &str, what: String) -> Problem {
-    Problem::new(format!("{}: {what}", keys.name), "speeds, radices and oversubscription must fit each other").at(keys.place(key))
+    Problem::new(format!("{}: {what}", keys.name), "check that speeds, radices and oversubscription match").at(keys.place(key))
 }
 
 fn shape(head: &Keys, tiers: &[Keys]) -> Result<Shape, Problem> {
     let whole = |keys: &Keys, key: &str, a: u64, b: u64, what: &str| match a % b {
         0 => Ok(a / b),
-        _ => Err(wrong(keys, key, format!("{what}: {a} / {b} is not whole"))),
+        _ => Err(wrong(keys, key, format!("{what}: {a} / {b} is not a whole number"))),
     };
     let (t0, t1) = (&tiers[0], &tiers[1]);
     for (i, tier) in tiers.iter().enumerate() {
@@ -165,11 +164,11 @@ fn shape(head: &Keys, tiers: &[Keys]) -> Result<Shape, Problem> {
     let speed = |t: &Keys| t.get("downlink_speed_gbps").unwrap_or(1);
     let (over, bundle) = (|t: &Keys| t.get("oversubscribed").unwrap_or(1), |t: &Keys| t.get("bundle").unwrap_or(1));
     if bundle(t0) != 1 {
-        return Err(wrong(t0, "bundle", "bundle must be 1".into()));
+        return Err(wrong(t0, "bundle", "expected bundle 1".into()));
     }
     let (hosts, podsize) = (head.need("nodes")?, head.need("podsize")?);
     if hosts > NODES_MAX {
-        return Err(wrong(head, "nodes", format!("{hosts} hosts, at most {NODES_MAX} are built")));
+        return Err(wrong(head, "nodes", format!("{hosts} hosts are more than xoff can build, {NODES_MAX}")));
     }
     let pods = whole(head, "podsize", hosts, podsize, "Nodes / Podsize")?;
     let (down0, down1) = (t0.need("radix_down")?, t1.need("radix_down")?);
@@ -182,7 +181,7 @@ fn shape(head: &Keys, tiers: &[Keys]) -> Result<Shape, Problem> {
         return Err(wrong(t0, "radix_up", what));
     }
     if down0 * speed(t0) != up0 * speed(t1) * over(t0) {
-        return Err(wrong(t0, "oversubscribed", "speeds and radices do not give this oversubscription".into()));
+        return Err(wrong(t0, "oversubscribed", "speeds and radices do not match this oversubscription".into()));
     }
     let (tors, aggs) = (tors_per_pod * pods, aggs_per_pod * pods);
     let mut shape = Shape { hosts, tors_per_pod, aggs_per_pod, tors, aggs, cores: 0, cores_per_agg: 0 };
@@ -200,7 +199,7 @@ fn shape(head: &Keys, tiers: &[Keys]) -> Result<Shape, Problem> {
         shape.cores_per_agg = whole(t2, "bundle", up1, bundle(t2), "Radix_Up / Bundle")?;
         shape.cores = cores;
         if shape.cores_per_agg * aggs_per_pod != cores {
-            return Err(wrong(t2, "radix_down", "not every core is reached".into()));
+            return Err(wrong(t2, "radix_down", "some cores have no link".into()));
         }
     }
     Ok(shape)
@@ -244,10 +243,10 @@ fn build(head: &Keys, tiers: &[Keys]) -> Result<Network, Problem> {
         }
     }
     if tiers.iter().any(|t| t.get("switch_latency_ns").is_some_and(|ns| ns > 0)) {
-        network.leave_out("Switch_Latency_ns as such: it is added to the delay of the links below the switch");
+        network.leave_out("Switch_Latency_ns as a delay of its own, because xoff adds it to the links below the switch");
     }
     if tiers.iter().any(|t| t.get("queue_up").is_some() || t.get("queue_down").is_some()) {
-        network.leave_out("Queue_Up and Queue_Down, which have no effect in htsim either");
+        network.leave_out("Queue_Up and Queue_Down, which htsim also ignores");
     }
     Ok(network)
 }

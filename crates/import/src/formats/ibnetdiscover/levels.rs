@@ -47,7 +47,7 @@ fn guid(line: &Line<'_>, word: &str) -> Result<u64, Problem> {
 fn nodes<'f>(line: &Line<'_>, word: &str, fabric: &'f Fabric) -> Result<&'f [usize], Problem> {
     let found = fabric.of_guid.get(&guid(line, word)?).map(Vec::as_slice).unwrap_or_default();
     match found.is_empty() {
-        true => Err(line.problem(word, format!("there is no node of GUID {word} in the topology"), "expected files of one fabric")),
+        true => Err(line.problem(word, format!("the topology has no node with GUID {word}"), "expected files of one fabric")),
         false => Ok(found),
     }
 }
@@ -87,7 +87,7 @@ fn row(line: &Line<'_>, fabric: &Fabric, lanes: &mut Lanes) -> Result<(), Proble
     let mut of = [0u8; 16];
     for (i, word) in words[3..].iter().enumerate() {
         let byte = word.strip_prefix("0x").and_then(|d| u8::from_str_radix(d, 16).ok());
-        let byte = byte.ok_or_else(|| line.problem(word, "not a byte of two virtual lanes", "expected a form such as 0x01"))?;
+        let byte = byte.ok_or_else(|| line.problem(word, "expected a byte with two virtual lanes", "expected a form such as 0x01"))?;
         (of[2 * i], of[2 * i + 1]) = (byte >> 4, byte & 15);
     }
     if let Some(key) = ports(fabric, nodes, ingress, egress) {

@@ -30,7 +30,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
     let to = |(lid, node): (&u32, &usize)| Destination { host: *node as u32, address: format!("lid 0x{lid:x}") };
     let mut tables = Tables::new(lids.iter().map(to).collect());
     if lids.is_empty() {
-        let what = "the topology has no lids of adapters, so it is not known where these tables lead";
+        let what = "the topology has no lids of adapters: xoff cannot follow the forwarding tables";
         return Err(Problem::new(what, "expected the output of ibnetdiscover, whose lines end in '# lid 12 lmc 0 ...'")
             .at(source.place(0..0))
             .into());
@@ -47,7 +47,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
             complete(&table, &line.place())?;
             let next = head(line, fabric)?;
             if heads.insert(next.node as u32, next.place.clone()).is_some() {
-                return Err(line.problem("", "a second table of this switch", "keep one of the two").into());
+                return Err(line.problem("", "this switch already has a table", "keep one of the two").into());
             }
             seen.clear();
             table = Some(next);
@@ -59,7 +59,7 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
             };
             let (lid, port) = entry(line, fabric, table.node)?;
             if !seen.insert(lid) {
-                return Err(line.problem("", format!("lid 0x{lid:x} stands twice in this table"), "keep one of the two").into());
+                return Err(line.problem("", format!("lid 0x{lid:x} is in this table twice"), "keep one of the two").into());
             }
             let Some(&destination) = index.get(&lid) else {
                 if !fabric.switch_lids.contains(&lid) {
@@ -99,8 +99,8 @@ pub(super) fn read(source: &Arc<Source>, fabric: &Fabric) -> Result<(Tables, Pro
 fn complete(table: &Option<Table>, at: &Place) -> Result<(), Problem> {
     match table {
         Some(t) if t.counted && !t.complete => {
-            let what = format!("the table at {} ends without its count: the file is cut off", t.place);
-            Err(Problem::new(what, "a table ends with '... lids dumped'").at(at.clone()))
+            let what = format!("the table at {} ends without its count: the file is truncated", t.place);
+            Err(Problem::new(what, "expected '... lids dumped' at the end of a table").at(at.clone()))
         }
         _ => Ok(()),
     }
@@ -112,11 +112,11 @@ fn head(line: &Line<'_>, fabric: &Fabric) -> Result<Table, Problem> {
     let key = if counted { "guid 0x" } else { "Switch 0x" };
     let digits = line.text.split_once(key).map(|(_, rest)| rest.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap_or_default());
     let guid = digits.and_then(|d| u64::from_str_radix(d, 16).ok());
-    let guid = guid.ok_or_else(|| line.problem("", "there is no GUID of a switch", format!("expected {key}...")))?;
+    let guid = guid.ok_or_else(|| line.problem("", "the GUID of a switch is missing", format!("expected {key}...")))?;
     let node = fabric.of_guid.get(&guid).into_iter().flatten().find(|n| fabric.network.nodes[**n].kind == NodeKind::Switch);
     let node = node.ok_or_else(|| {
         let digits = digits.unwrap_or_default();
-        line.problem(digits, format!("there is no switch of GUID 0x{digits} in the topology"), "expected tables and topology of one fabric")
+        line.problem(digits, format!("the topology has no switch with GUID 0x{digits}"), "expected tables and topology of one fabric")
     })?;
     Ok(Table { node: *node, place: line.place(), counted, complete: false })
 }
@@ -136,12 +136,12 @@ fn entry(line: &Line<'_>, fabric: &Fabric, node: usize) -> Result<(u32, Option<u
         // Port 0 is the switch itself.
         0 | NONE => Ok((id, None)),
         n if n > u64::from(count) => {
-            Err(line.problem(port, format!("port {n}, but '{name}' has {count}"), "expected a port of the switch"))
+            Err(line.problem(port, format!("port {n} is out of range: '{name}' has {count}"), "expected a port of the switch"))
         }
         n => match fabric.ports[node].get(&(n as u32)) {
             Some(&port) => Ok((id, Some(port))),
             None if fabric.lids.contains_key(&id) => {
-                Err(line.problem(port, format!("port {n} of '{name}' has no link"), "what goes there is lost"))
+                Err(line.problem(port, format!("port {n} of '{name}' has no link"), "the switch would drop frames for this port"))
             }
             None => Ok((id, None)),
         },

@@ -81,7 +81,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
             let (lid, lmc) = p.lid.unwrap_or((0, 0));
             for lid in (0..1u32 << lmc).map(|k| lid + k).filter(|_| p.lid.is_some()) {
                 if fabric.lids.insert(lid, node).is_some() {
-                    return Err(p.line.problem("", format!("lid {lid} stands twice"), "a lid belongs to one port"));
+                    return Err(p.line.problem("", format!("lid {lid} is defined twice"), "give each port its own lid"));
                 }
             }
         }
@@ -95,13 +95,13 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
     for (i, block) in blocks.iter().enumerate() {
         for p in &block.links {
             let Some(&peer) = at.get(p.peer) else {
-                let what = format!("port {} leads to {}, which is not listed", p.number, suggest::clip(p.peer));
-                return Err(p.line.problem(p.peer, what, "every node has a block of its own"));
+                let what = format!("port {} leads to {}, which has no block", p.number, suggest::clip(p.peer));
+                return Err(p.line.problem(p.peer, what, "add a block for each node"));
             };
             let back = ends.get(&(peer, p.peer_port)).filter(|back| (back.peer, back.peer_port) == (block.id, p.number));
             let Some(back) = back else {
                 let what = format!("{}[{}] leads to {}[{}], which does not lead back", block.id, p.number, p.peer, p.peer_port);
-                return Err(p.line.problem(p.peer, what, "a link stands at both of its ends"));
+                return Err(p.line.problem(p.peer, what, "list the link at both of its ends"));
             };
             if back.rate != p.rate {
                 return Err(p.line.problem("", "the two ends of this link have different rates", "expected the same width and speed"));
@@ -111,7 +111,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Fabric, Problem> {
                 continue;
             }
             if peer == i {
-                return Err(p.line.problem(p.peer, "a link of a node to itself", "a link has two different ends"));
+                return Err(p.line.problem(p.peer, "the link leads from a node to itself", "expected two different nodes"));
             }
             let (a, b) = (node_of[&(i, p.number)], node_of[&(peer, p.peer_port)]);
             add(&mut fabric, (a, p.number), (b, p.peer_port), p);
@@ -145,8 +145,8 @@ fn blocks<'s>(source: &'s Arc<Source>, fabric: &mut Fabric) -> Result<Vec<Block<
             "Switch" | "Ca" | "Hca" => {
                 let block = head(line, first == "Switch")?;
                 if let Some(other) = ids.insert(block.id, blocks.len()) {
-                    let hint = format!("the first is at {}", blocks[other].line.place());
-                    return Err(line.problem(block.id, format!("node {} stands twice", block.id), hint));
+                    let hint = format!("first defined at {}", blocks[other].line.place());
+                    return Err(line.problem(block.id, format!("node {} is defined twice", block.id), hint));
                 }
                 if let Some(lid) = number_behind(line.text, " lid ").filter(|_| block.is_switch) {
                     fabric.switch_lids.insert(lid);
@@ -154,24 +154,28 @@ fn blocks<'s>(source: &'s Arc<Source>, fabric: &mut Fabric) -> Result<Vec<Block<
                 blocks.push(block);
                 in_block = true;
             }
-            "Rt" => return Err(line.problem(first, "a router of InfiniBand is not understood", "expected Switch or Ca")),
+            "Rt" => return Err(line.problem(first, "xoff does not support InfiniBand routers", "expected Switch or Ca")),
             _ if text.starts_with('[') => {
                 let Some(block) = blocks.last_mut().filter(|_| in_block) else {
                     return Err(line.problem("", "a port before any node", "expected Switch or Ca above it"));
                 };
                 let port = port(line)?;
                 if !(1..=block.ports).contains(&port.number) {
-                    let what = format!("port {}, but {} has {}", port.number, block.id, block.ports);
+                    let what = format!("port {} is out of range: {} has {}", port.number, block.id, block.ports);
                     return Err(line.problem("", what, "ports count from 1"));
                 }
                 if block.links.iter().any(|p| p.number == port.number) {
-                    return Err(line.problem("", format!("port {} of {} stands twice", port.number, block.id), "a port has one link"));
+                    return Err(line.problem(
+                        "",
+                        format!("port {} of {} is defined twice", port.number, block.id),
+                        "a port has only one link",
+                    ));
                 }
                 block.links.push(port);
             }
             _ if ["vendid=", "devid=", "sysimgguid=", "switchguid=", "caguid=", "rtguid="].iter().any(|k| text.starts_with(k)) => {}
             _ if text.starts_with("Chassis ") || text.starts_with("Non-Chassis") => {}
-            _ => return Err(line.problem("", format!("not understood: '{}'", suggest::clip(text)), "expected what ibnetdiscover prints")),
+            _ => return Err(line.problem("", format!("unknown line '{}'", suggest::clip(text)), "expected the output of ibnetdiscover")),
         }
     }
     Ok(blocks)
@@ -183,7 +187,7 @@ fn head(line: Line<'_>, is_switch: bool) -> Result<Block<'_>, Problem> {
     let bad = |what: &str| line.problem("", what.to_owned(), form);
     let ports = line.text.split_whitespace().nth(1).unwrap_or_default();
     let ports = line.count(ports, "number of ports", 65_000)? as u32;
-    let (id, rest) = quoted(line.text).ok_or_else(|| bad("there is no node in quotes"))?;
+    let (id, rest) = quoted(line.text).ok_or_else(|| bad("the name of the node in quotes is missing"))?;
     if id.is_empty() || id.contains(char::is_whitespace) {
         return Err(bad("the node's id is empty or has spaces"));
     }
@@ -216,13 +220,13 @@ fn port(line: Line<'_>) -> Result<Port<'_>, Problem> {
         None => (line.text, ""),
     };
     let bad = |what: &str| line.problem("", what.to_owned(), form);
-    let (own, rest) = before.split_once('"').ok_or_else(|| bad("there is no peer in quotes"))?;
-    let (peer, behind) = rest.split_once('"').ok_or_else(|| bad("the quotes do not close"))?;
+    let (own, rest) = before.split_once('"').ok_or_else(|| bad("the name of the peer in quotes is missing"))?;
+    let (peer, behind) = rest.split_once('"').ok_or_else(|| bad("the closing quote is missing"))?;
     let bracket = |text: &'_ str| text.trim_start().strip_prefix('[').and_then(|t| t.split_once(']')).map(|(n, _)| n.to_owned());
     let number =
         |text: String| text.parse::<u32>().map_err(|_| line.problem("", format!("port '{}' is not a number", suggest::clip(&text)), form));
     let guid = own.split_once('(').and_then(|(_, g)| g.split_once(')')).and_then(|(g, _)| u64::from_str_radix(g, 16).ok());
-    let own = number(bracket(own).ok_or_else(|| bad("there is no port in brackets"))?)?;
+    let own = number(bracket(own).ok_or_else(|| bad("the port in brackets is missing"))?)?;
     // ibsim leaves the port of an adapter out.
     let peer_port = bracket(behind).map(number).transpose()?.unwrap_or(1);
     let speed = comment.split_whitespace().rev().find(|w| w.starts_with(|c: char| c.is_ascii_digit()) && w.contains('x'));

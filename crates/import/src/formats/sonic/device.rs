@@ -108,7 +108,7 @@ impl Device {
         let tables = d.object(&d.root, "config_db.json")?;
         if !tables.iter().any(|(key, _)| TABLES.contains(&key.name.as_str())) {
             let hint = "expected tables such as PORT and DEVICE_NEIGHBOR; print them with: sonic-cfggen -d --print-data";
-            return Err(d.problem(&d.root, "no table of config_db.json", hint));
+            return Err(d.problem(&d.root, "the file has no table of config_db.json", hint));
         }
         let metadata = d.root.get("DEVICE_METADATA").and_then(|t| t.get("localhost"));
         let file = std::path::Path::new(d.source.name()).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Device {
             }
             let role = port.get("role").and_then(Tree::as_text).unwrap_or("Ext");
             if role != "Ext" {
-                *self.skipped.entry("ports of another role than Ext").or_default() += 1;
+                *self.skipped.entry("ports with another role than Ext").or_default() += 1;
                 continue;
             }
             let what = format!("PORT|{}", key.name);
@@ -182,7 +182,7 @@ impl Device {
             let expected = "expected Mb/s, such as 100000";
             let Some(speed) = port.get("speed") else {
                 if up {
-                    return Err(Problem::new(format!("{what}: there is no speed"), expected).at(d.source.place(key.span.clone())));
+                    return Err(Problem::new(format!("{what}: the speed is missing"), expected).at(d.source.place(key.span.clone())));
                 }
                 *self.skipped.entry("ports that are down and have no speed").or_default() += 1;
                 continue;
@@ -227,9 +227,7 @@ impl Device {
             let port = self.aliases.get(port).map_or(port, String::as_str).to_owned();
             let place = d.source.place(key.span.clone());
             if d.root.get("PORT").is_some_and(|ports| ports.get(&port).is_none()) {
-                return Err(
-                    Problem::new(format!("{what}: there is no port '{}'", suggest::clip(&port)), "every local port is in PORT").at(place)
-                );
+                return Err(Problem::new(format!("{what}: there is no port '{}'", suggest::clip(&port)), "add the port to PORT").at(place));
             }
             let peer_port = value.get("port").map(|p| d.word(p, &what)).transpose()?.map(str::to_owned);
             self.neighbours.push(Neighbour { port, peer: peer.to_owned(), peer_port, place });
@@ -276,7 +274,7 @@ impl Device {
             };
             let static_th = number("static_th")?;
             if let (Some(_), Some(v)) = (dynamic_th, profile.get("static_th")) {
-                return Err(d.problem(v, format!("{what}: both dynamic_th and static_th"), "keep one of the two"));
+                return Err(d.problem(v, format!("{what} has both dynamic_th and static_th"), "keep one of the two"));
             }
             let profile = Profile {
                 pool: pool.to_owned(),
@@ -313,7 +311,7 @@ impl Device {
                         Some(port) => port.pfc = pfc.clone(),
                         None if strict => {
                             let what = format!("PORT_QOS_MAP|{}: there is no port '{}'", key.name, suggest::clip(name));
-                            return Err(Problem::new(what, "every port is in PORT").at(d.source.place(key.span.clone())));
+                            return Err(Problem::new(what, "add the port to PORT").at(d.source.place(key.span.clone())));
                         }
                         None => {}
                     }
@@ -345,14 +343,14 @@ impl Device {
             let Some(reference) = group.get("profile") else { continue };
             let profile = plain(d.text(reference, &what)?).to_owned();
             if profile.is_empty() || profile == "NULL" {
-                *self.skipped.entry("groups and queues whose profile the switch computes (NULL)").or_default() += 1;
+                *self.skipped.entry("groups and queues with a profile that the switch computes (NULL)").or_default() += 1;
                 continue;
             }
             if d.root.get("PORT").is_none() && !self.profiles.contains_key(&profile) && !profile.starts_with("pg_lossless_") {
                 return Err(d.problem(
                     reference,
                     format!("{what}: profile '{}' is not defined", suggest::clip(&profile)),
-                    "every profile is in BUFFER_PROFILE",
+                    "add the profile to BUFFER_PROFILE",
                 ));
             }
             for name in ports.split(',') {
@@ -360,7 +358,7 @@ impl Device {
                     Some(port) => groups.iter().for_each(|&g| drop(of(port).insert(g, (profile.clone(), d.place(reference))))),
                     None if strict => {
                         let what = format!("{what}: there is no port '{}'", suggest::clip(name));
-                        return Err(Problem::new(what, "every port is in PORT").at(place.clone()));
+                        return Err(Problem::new(what, "add the port to PORT").at(place.clone()));
                     }
                     None => {}
                 }
@@ -435,7 +433,7 @@ fn range(text: &str) -> Result<Vec<u8>, (String, &'static str)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (one(first), one(last)) {
         (Some(a), Some(b)) if a <= b => Ok((a..=b).collect()),
-        (Some(_), Some(_)) => Err((format!("'{}' runs backwards", suggest::clip(text)), hint)),
-        _ => Err((format!("'{}' is no range of priority groups", suggest::clip(text)), hint)),
+        (Some(_), Some(_)) => Err((format!("the range '{}' is reversed", suggest::clip(text)), hint)),
+        _ => Err((format!("'{}' is not a range of priority groups", suggest::clip(text)), hint)),
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn join(devices: Vec<Device>, lookup: Option<Lookup>) -> Result<Netwo
     match watchdogs.len() {
         0 => {}
         1 => network.watchdog = watchdogs.first().map(|w| **w),
-        n => network.leave_out(format!("PFC_WD: {n} settings, where xoff has one watchdog for all switches")),
+        n => network.leave_out(format!("PFC_WD: {n} different settings, because xoff has one watchdog for all switches")),
     }
     Unread::name(devices.iter().map(|d| &d.unread), &mut network);
     Ok(network)
@@ -82,16 +82,21 @@ fn wire(devices: &[Device], of_name: &HashMap<&str, usize>, network: &mut Networ
                 && !peer.ports.is_empty()
                 && !peer.ports.iter().any(|p| p.name == peer_port)
             {
-                let what =
-                    format!("{} {} leads to port '{}' of {}, which has none", device.name, n.port, suggest::clip(&peer_port), peer.name);
+                let what = format!(
+                    "{} {} leads to port '{}' of {}, which does not exist",
+                    device.name,
+                    n.port,
+                    suggest::clip(&peer_port),
+                    peer.name
+                );
                 return Err(Problem::new(what, "expected a name or an alias in its PORT").at(n.place.clone()));
             }
             let (own, other) = ((device.name.clone(), n.port.clone()), (n.peer.clone(), peer_port));
             let known = seen.contains_key(&own) && seen.contains_key(&other);
             for (a, b) in [(&own, &other), (&other, &own)] {
                 if let Some((before, place)) = seen.get(a).filter(|(before, _)| before != b) {
-                    let what = format!("{} {} is wired to {} {} here, and to {} {} at {place}", a.0, a.1, b.0, b.1, before.0, before.1);
-                    return Err(Problem::new(what, "a port has one link").at(n.place.clone()));
+                    let what = format!("{} {} is wired to {} {} here, but to {} {} at {place}", a.0, a.1, b.0, b.1, before.0, before.1);
+                    return Err(Problem::new(what, "a port has only one link").at(n.place.clone()));
                 }
                 seen.insert(a.clone(), (b.clone(), n.place.clone()));
             }
@@ -107,8 +112,8 @@ fn wire(devices: &[Device], of_name: &HashMap<&str, usize>, network: &mut Networ
             network.leave_out(format!("{}: {unwired} ports without a neighbour (DEVICE_NEIGHBOR)", device.name));
         }
         if device.neighbours.is_empty() {
-            let what = format!("'{}' has no DEVICE_NEIGHBOR: nothing says where its ports lead", device.name);
-            network.warnings.push(Problem::new(what, "links come from this table alone").at(device.place.clone()).warning());
+            let what = format!("'{}' has no DEVICE_NEIGHBOR: xoff cannot find its links", device.name);
+            network.warnings.push(Problem::new(what, "add DEVICE_NEIGHBOR, the only table with links").at(device.place.clone()).warning());
         }
     }
     Ok(())
@@ -129,29 +134,31 @@ fn link(
         None => {
             let kind = device.types.get(&n.peer);
             if kind.is_some_and(|k| k != "Server") {
-                let what = format!("'{}' is a {} without a config_db.json here: taken as a host", n.peer, kind.map_or("", String::as_str));
-                network.warnings.push(Problem::new(what, "give its config_db.json too").at(n.place.clone()).warning());
+                let what =
+                    format!("'{}' is a {} without a config_db.json: xoff treats it as a host", n.peer, kind.map_or("", String::as_str));
+                network.warnings.push(Problem::new(what, "also give its config_db.json").at(n.place.clone()).warning());
             }
             network.add_node(names, &n.peer, NodeKind::Host, n.place.clone())?
         }
     };
     if node == own {
-        return Err(Problem::new(format!("'{}' is its own neighbour", device.name), "a link has two different ends").at(n.place.clone()));
+        return Err(Problem::new(format!("'{}' is its own neighbour", device.name), "expected two different nodes").at(n.place.clone()));
     }
     let back = peer.and_then(|p| p.ports.iter().find(|p| p.name == other.1));
     if let Some(back) = back
         && back.speed != port.speed
     {
-        let what = format!("{} {} has {} Mb/s, {} {} has {}", device.name, port.name, port.speed, other.0, other.1, back.speed);
-        return Err(Problem::new(what, "both ends of a link have one speed").at(port.place.clone()));
+        let what = format!("{} {} has {} Mb/s, but {} {} has {}", device.name, port.name, port.speed, other.0, other.1, back.speed);
+        return Err(Problem::new(what, "set one speed at both ends of the link").at(port.place.clone()));
     }
     let metres = |p: &Port| p.cable.as_ref().and_then(|(text, _)| text.trim_end_matches('m').parse::<u64>().ok()).filter(|m| *m > 0);
     let (here, there) = (metres(port), back.and_then(metres));
     if let (Some(a), Some(b), Some((_, place))) = (here, there, &port.cable)
         && a != b
     {
-        let what = format!("the cable of {} {} is {a} m long, at its other end {b} m; the longer one is taken", device.name, port.name);
-        network.warnings.push(Problem::new(what, "CABLE_LENGTH of both ends must agree").at(place.clone()).warning());
+        let what =
+            format!("the cable of {} {} is {a} m long, but {b} m at its other end: xoff uses the larger length", device.name, port.name);
+        network.warnings.push(Problem::new(what, "set the same CABLE_LENGTH at both ends").at(place.clone()).warning());
     }
     let length = here.max(there);
     network.links.push(Link {
@@ -179,24 +186,24 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
                     pool_of_lossless = Some(&p.pool);
                     members::profile(name, p).ok_or_else(|| {
                         let what = format!("profile '{name}' has neither dynamic_th nor static_th");
-                        Problem::new(what, "a lossless profile needs one of the two").at(place.clone())
+                        Problem::new(what, "add dynamic_th or static_th").at(place.clone())
                     })?
                 }
                 (None, Some(p)) if *name == p.name => p.clone(),
                 (None, None) if *name == own_name && lookup.is_none() => {
-                    let what = format!("profile '{name}' is made at run time from pg_profile_lookup.ini");
-                    network.warnings.push(Problem::new(what, "give that file too").at(place.clone()).warning());
+                    let what = format!("SONiC creates profile '{name}' at run time from pg_profile_lookup.ini");
+                    network.warnings.push(Problem::new(what, "also give that file").at(place.clone()).warning());
                     continue;
                 }
                 (None, _) => {
-                    let what = format!("profile '{}' is not defined, and not made from the lookup table either", suggest::clip(name));
+                    let what = format!("profile '{}' is not defined, and not in the lookup table", suggest::clip(name));
                     let hint = suggest::hint(name, "profiles", &device.profiles.keys().map(String::as_str).collect::<Vec<_>>());
                     return Err(Problem::new(what, hint).at(place.clone()));
                 }
             };
             if !port.pfc.contains(&group) {
-                let what = format!("{}: group {group} has the lossless profile '{name}', but PFC is not on for it", port.name);
-                return Err(Problem::new(what, "pfc_enable of PORT_QOS_MAP lists the priorities that are paused").at(place.clone()));
+                let what = format!("{}: group {group} has the lossless profile '{name}', but PFC is off for the group", port.name);
+                return Err(Problem::new(what, "add its priority to pfc_enable of PORT_QOS_MAP").at(place.clone()));
             }
             set.profiles.insert(group, profile);
         }
@@ -206,8 +213,8 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
             }
         }
         if let Some(p) = port.pfc.iter().find(|p| !set.profiles.contains_key(p)).filter(|_| !device.is_dynamic_model && lookup.is_some()) {
-            let what = format!("{} {}: PFC is on for priority {p}, but nothing makes its group lossless", device.name, port.name);
-            network.warnings.push(Problem::new(what, "a group needs a profile with xoff").at(port.place.clone()).warning());
+            let what = format!("{} {}: PFC is on for priority {p}, but its group has no lossless profile", device.name, port.name);
+            network.warnings.push(Problem::new(what, "give the group a profile with xoff").at(port.place.clone()).warning());
         }
         network.buffering.members.insert((node, port.name.clone()), members::members(device, port, &set)?);
         if !set.pfc.is_empty() || !set.profiles.is_empty() {
@@ -219,7 +226,7 @@ fn settings(node: usize, device: &Device, lookup: Option<&Lookup>, network: &mut
     if let Some((pool, size)) = device.pools.get(pool).and_then(|p| Some((p, p.size?))) {
         network.buffering.pools.insert(node, Pool { size: Bytes(size), shared_headroom: Bytes(pool.shared_headroom) });
     } else if device.is_dynamic_model {
-        network.leave_out(format!("{}: sizes that its dynamic buffer model computes at run time", device.name));
+        network.leave_out(format!("{}: sizes that the dynamic buffer model computes at run time", device.name));
     }
     Ok(())
 }
@@ -229,25 +236,30 @@ fn made(device: &Device, port: &Port, cable: &str, lookup: Option<&Lookup>, netw
     let Some(lookup) = lookup.filter(|_| !port.pfc.is_empty() && !device.is_dynamic_model) else { return Ok(None) };
     let name = format!("pg_lossless_{}_{cable}_profile", port.speed);
     if cable == "0m" {
-        let what = format!("{} {}: PFC is on, but the cable is 0 m or absent: SONiC makes no lossless profile", device.name, port.name);
-        network.warnings.push(Problem::new(what, "CABLE_LENGTH must give its length").at(port.place.clone()).warning());
+        let what =
+            format!("{} {}: PFC is on, but CABLE_LENGTH is 0 m or absent: SONiC creates no lossless profile", device.name, port.name);
+        network.warnings.push(Problem::new(what, "set CABLE_LENGTH to the length of the cable").at(port.place.clone()).warning());
         return Ok(None);
     }
     let Some(row) = lookup.rows.get(&(port.speed, cable.to_owned())) else {
         if device.profiles.contains_key(&name) {
             return Ok(None);
         }
-        let what = format!("{} {}: no row '{} {cable}' in {}", device.name, port.name, port.speed, lookup.source.name());
-        return Err(
-            Problem::new(what, "SONiC logs this and goes on without lossless traffic on the port; add the row").at(port.place.clone())
+        let what = format!(
+            "{} {}: no row '{} {cable}' in {}, so SONiC carries no lossless traffic on the port",
+            device.name,
+            port.name,
+            port.speed,
+            lookup.source.name()
         );
+        return Err(Problem::new(what, "add the row (SONiC only logs an error)").at(port.place.clone()));
     };
     let is_dynamic = device.pools.get(LOSSLESS_POOL).is_none_or(|p| p.is_dynamic);
     let threshold = match (is_dynamic, i8::try_from(row.threshold), u64::try_from(row.threshold)) {
         (true, Ok(n @ -8..=7), _) => Threshold::Dynamic(n),
         (true, ..) => {
             let what = format!("threshold {} for a dynamic pool", row.threshold);
-            return Err(Problem::new(what, "expected -8 to 7; bytes are for a pool of mode static").at(row.place.clone()));
+            return Err(Problem::new(what, "expected -8 to 7; only a pool of mode static takes bytes").at(row.place.clone()));
         }
         (false, _, Ok(bytes)) => Threshold::Static(Bytes(bytes)),
         (false, ..) => {
@@ -280,9 +292,8 @@ fn compare_ends(network: &mut Network) {
         if a != b {
             let name = |end: &End| format!("{} {}", network.nodes[end.node].name, end.port.as_deref().unwrap_or("?"));
             let list = |s: &std::collections::BTreeSet<u8>| s.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
-            let what = format!("{} pauses priorities [{}], {} [{}]", name(&link.a), list(a), name(&link.b), list(b));
-            let problem =
-                Problem::new(what, "pfc_enable of both ends must agree, or one end sends into the other's pause").at(link.place.clone());
+            let what = format!("{} pauses priorities [{}], but {} pauses [{}]", name(&link.a), list(a), name(&link.b), list(b));
+            let problem = Problem::new(what, "set the same pfc_enable at both ends, or one end will ignore pauses").at(link.place.clone());
             found.push(problem.warning());
         }
     }

@@ -42,14 +42,14 @@ impl Lookup {
             }
             let words: Vec<&str> = text.split_whitespace().collect();
             if let ([one], true) = (words.as_slice(), text.contains('/')) {
-                let hint = "this is what a checkout without symbolic links leaves in place of the table; give the file that it names";
+                let hint = "give the file at this path (a checkout without symbolic links leaves only the path)";
                 return Err(line.problem(one, format!("'{}' is a path, not a row", suggest::clip(one)), hint).into());
             }
             match row(&line, &words) {
                 Ok((key, row)) => {
                     if let Some(first) = rows.get(&key) {
-                        let hint = format!("the first is at {}; keep one of the two", first.place);
-                        problems.push(line.problem("", format!("{} {} stands twice", key.0, key.1), hint));
+                        let hint = format!("first defined at {}; keep one", first.place);
+                        problems.push(line.problem("", format!("{} {} is defined twice", key.0, key.1), hint));
                     } else {
                         rows.insert(key, row);
                     }
@@ -58,7 +58,7 @@ impl Lookup {
             }
         }
         if rows.is_empty() && problems.is_empty() {
-            problems.push(Problem::new("the table has no row", COLUMNS).at(source.place(0..0)));
+            problems.push(Problem::new("the table has no rows", COLUMNS).at(source.place(0..0)));
         }
         problems.or(Lookup { source: source.clone(), rows })
     }
@@ -66,7 +66,7 @@ impl Lookup {
 
 fn row(line: &crate::text::Line<'_>, words: &[&str]) -> Result<((u64, String), Row), Problem> {
     if !(6..=7).contains(&words.len()) {
-        return Err(line.problem("", format!("{} columns, 6 or 7 are needed", words.len()), COLUMNS));
+        return Err(line.problem("", format!("found {} columns instead of 6 or 7", words.len()), COLUMNS));
     }
     let bytes = |i: usize, what: &str| line.count(words[i], what, u32::MAX.into());
     let speed = line.count(words[0], "speed", 100_000_000)?;

@@ -50,7 +50,7 @@ fn read_map(d: &Document, name: &Tree, table: &str, of: &mut [u8; CLASSES]) -> R
         let one = |text: &str| text.parse::<u8>().ok().filter(|n| usize::from(*n) < CLASSES);
         let what = format!("{table}|{name}: '{}'", suggest::clip(&class.name));
         let (Some(class), Some(number)) = (one(&class.name), number.as_text().and_then(one)) else {
-            return Err(d.problem(number, format!("{what}: no traffic class, or no number of its"), "expected numbers from 0 to 7"));
+            return Err(d.problem(number, format!("{what}: expected a traffic class and a number"), "expected numbers from 0 to 7"));
         };
         of[usize::from(class)] = number;
     }

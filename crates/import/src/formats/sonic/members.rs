@@ -33,7 +33,7 @@ pub(super) fn members(device: &Device, port: &Port, lossless: &PortSettings) -> 
         let Some(given) = device.profiles.get(name) else { return Ok(None) };
         let lacks = || {
             let what = format!("profile '{name}' has neither dynamic_th nor static_th");
-            Problem::new(what, "a profile needs one of the two").at(place.clone())
+            Problem::new(what, "add dynamic_th or static_th").at(place.clone())
         };
         profile(name, given).map(Some).ok_or_else(lacks)
     };

@@ -61,7 +61,7 @@ impl Unread {
             network.leave_out(format!("{table}: {}", list(names)));
         }
         if all.clone().any(|u| u.has_mtu) {
-            network.leave_out("PORT: mtu, but for xoff plan: frames of the scenario are as long as host.frame_max says");
+            network.leave_out("PORT: mtu, except for xoff plan, because host.frame_max gives the length of frames");
         }
         let known: BTreeSet<&str> = read.iter().map(|(table, _)| table.as_str()).collect();
         let tables: BTreeSet<&str> = all.flat_map(|u| &u.tables).map(String::as_str).filter(|t| !known.contains(t)).collect();

@@ -51,13 +51,13 @@ pub(super) fn read(v: &mut dyn Values, l: &ControlLoop, b1: Bytes) -> Result<Opt
     let e_1 = match given {
         Some(e_1) => e_1,
         None if need >= b1 => {
-            let what = format!("no default: B_1 - E_1 >= {need} is needed for {ports} entry ports, B_1 is {b1}");
-            return Err(ParamError::new("entry_b1", what, "a larger buffer, a shorter link, or an explicit entry_b1"));
+            let what = format!("no default: {ports} entry ports need B_1 - E_1 >= {need}, but B_1 is {b1}");
+            return Err(ParamError::new("entry_b1", what, "use a larger buffer, a shorter link, or an explicit entry_b1"));
         }
         None => b1 - need,
     };
     if e_1.0 == 0 || e_1 >= b1 {
-        return Err(ParamError::new("entry_b1", format!("E_1 {e_1} must lie between 0 and B_1 {b1}"), "see `xoff plan`"));
+        return Err(ParamError::new("entry_b1", format!("E_1 {e_1} must be between 0 and B_1 {b1}"), "see `xoff plan`"));
     }
     Ok(Some((ports, e_1)))
 }
@@ -70,13 +70,13 @@ pub(super) fn unmet(p: &Params, l: &ControlLoop) -> Vec<Unmet> {
     if p.b1.saturating_sub(e_1) < need {
         all.push(Unmet {
             what: format!("entry_b1 {e_1} > B_1 - 2 n C tau = {}, for {ports} entry ports", p.b1.saturating_sub(need)),
-            hint: "transit ports may slow down as well before the entry ports have; a larger buffer, or fewer entry ports".into(),
+            hint: "use a larger buffer, or fewer entry ports: transit ports may slow down before the entry ports".into(),
         });
     }
     if e_1 < idle {
         all.push(Unmet {
             what: format!("entry_b1 {e_1} < C tau + hysteresis = {idle}"),
-            hint: "an egress may run empty before its entry ports are faster again; a larger buffer, or fewer entry ports".into(),
+            hint: "use a larger buffer, or fewer entry ports: an egress may run empty before its entry ports speed up".into(),
         });
     }
     all
@@ -90,7 +90,7 @@ pub struct EntryTable {
 }
 
 impl EntryTable {
-    /// Of n entry ports: from E_1 on towards B_1, rounded down so that a stage never begins late.
+    /// Stages of n entry ports: from E_1 on towards B_1, rounded down so that a stage never begins late.
     pub fn new(ports: u64, e_1: Bytes, b_1: Bytes) -> EntryTable {
         let distance = |halvings: u16| (b_1.0 - e_1.0).div_ceil(1 << halvings);
         EntryTable { starts: (0..entry_stages(ports)).map(|halvings| b_1.0 - distance(halvings)).chain([b_1.0]).collect() }

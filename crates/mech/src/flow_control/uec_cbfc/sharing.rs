@@ -65,15 +65,19 @@ impl Sharing {
         let (mode, reserved) = (v.text("sharing")?, v.count_opt("reserved")?);
         let (most, th) = (v.count("shared_limit")?, v.integer("shared_th")?);
         if !(-8..=7).contains(&th) {
-            return Err(ParamError::new("shared_th", format!("a factor of 2^{th}"), "expected -8 to 7: 1/256 to 128 times what is free"));
+            return Err(ParamError::new(
+                "shared_th",
+                format!("a factor of 2^{th}"),
+                "expected -8 to 7: 1/256 to 128 times the free credits",
+            ));
         }
         let unread: &[&str] = match mode.as_str() {
             "static" => &["shared_th"],
             "dynamic" => &["shared_limit"],
             _ => &["reserved", "shared_limit", "shared_th"],
         };
-        let why = format!("sharing = \"{mode}\" does not read it");
-        unread.iter().for_each(|key| v.without_effect(key, &why, "remove it, or choose the sharing that its description names"));
+        let why = format!("sharing = \"{mode}\" does not use the key");
+        unread.iter().for_each(|key| v.without_effect(key, &why, "remove the key, or choose the sharing in its description"));
         let threshold = match mode.as_str() {
             "static" => Threshold::Static(if most == 0 { u64::MAX } else { most }),
             "dynamic" => Threshold::Dynamic(th as i8),
@@ -110,17 +114,17 @@ impl Sharing {
         let reserves = self.reserved.saturating_mul(channels);
         if reserves > limit {
             let what = format!("{channels} priorities x {} reserved credits = {reserves} > {limit}, the limit of the port", self.reserved);
-            return Err(ParamError::new("reserved", what, "fewer reserved credits, or a larger buffer or limit"));
+            return Err(ParamError::new("reserved", what, "use fewer reserved credits, or a larger buffer or limit"));
         }
         let most = self.most(limit - (reserves - self.reserved));
         if most < frame {
-            let what = format!("a priority may use {most} credits at most, a frame takes {frame}");
-            return Err(ParamError::new("sharing", what, "more reserved credits, or a higher threshold"));
+            let what = format!("a priority may use at most {most} credits, but a frame takes {frame}");
+            return Err(ParamError::new("sharing", what, "use more reserved credits, or a higher threshold"));
         }
         Ok(())
     }
 
-    /// Is a frame sure to go, whatever the other channels use?
+    /// True if a frame may leave whatever the other channels use.
     pub(super) fn bears(&self, frame: u64) -> bool {
         self.reserved >= frame
     }
@@ -158,7 +162,7 @@ impl Shared {
         (self.others, self.channels) = (others, channels);
     }
 
-    /// May a channel with so many in use take `cost` more, of `limit` of the port?
+    /// True if a channel with so many in use may take `cost` more, of `limit` of the port.
     pub fn allows(&self, limit: u64, in_use: u64, cost: u64) -> bool {
         let (before, after) = (self.used(in_use), self.used(in_use.saturating_add(cost)));
         if after == 0 {

@@ -273,7 +273,7 @@ fn shares_that_cannot_be_are_refused() {
     refused(&[("sharing", "dynamic"), ("shared_th", "8")], "shared_th", "a factor of 2^8");
     refused(&[("sharing", "dynamic"), ("shared_th", "-9")], "shared_th", "a factor of 2^-9");
     refused(&[("sharing", "static"), ("limit", "100"), ("reserved", "101")], "reserved", "1 priorities x 101 reserved credits = 101 > 100");
-    refused(&[("sharing", "static"), ("reserved", "0"), ("shared_limit", "11")], "sharing", "11 credits at most, a frame takes 12");
+    refused(&[("sharing", "static"), ("reserved", "0"), ("shared_limit", "11")], "sharing", "at most 11 credits, but a frame takes 12");
     let p = read(&[("sharing", "static"), ("limit", "100"), ("reserved", "15")], &link()).unwrap();
     assert!(p.fits_priorities(&link(), 6).is_ok());
     assert!(p.fits_priorities(&link(), 7).unwrap_err().what.contains("7 priorities x 15 reserved credits = 105 > 100"));

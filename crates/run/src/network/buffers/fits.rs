@@ -1,4 +1,4 @@
-//! What pools have to hold: their reserves and headrooms, a frame, and what arrives after a pause.
+//! Minimum sizes of pools: their reserves and headrooms, a frame, and the bytes that arrive after a pause.
 
 use xoff_mech::sharing::{Sharing as _, Supply};
 use xoff_node::MemberConfig;
@@ -66,8 +66,8 @@ fn member_fits(
     let (of_group, of_queue) = (made.member(Side::Ingress, port, priority).0, made.member(Side::Egress, port, priority).0);
     if of_group.is_none() && (!lossy || of_queue.is_none()) {
         let need = if lossy { "a [[buffer_profile]]" } else { "a [[buffer_profile]] at the ingress: it is lossless" };
-        let what = format!("priority {priority} needs {need}, and {} has none for it", port_name());
-        let hint = "a profile without ports and switches is for all of them; flow_control.lossy lists priorities that nothing holds";
+        let what = format!("priority {priority} needs {need}, but {} has none", port_name());
+        let hint = "add a profile (without ports and switches it applies to all), or list the priority in flow_control.lossy";
         return Err((Of::Switch, ParamError::new("memory", what, hint)));
     }
     for side in [Side::Ingress, Side::Egress] {
@@ -77,7 +77,7 @@ fn member_fits(
         let most = Bytes(member.reserve.0.saturating_add(limit.0));
         if most < frame && member.headroom < frame {
             let what = format!(
-                "reserve {} + {} of the shared part < {frame}, a frame: priority {priority} of {} takes none in",
+                "reserve {} + {} of the shared part < {frame} (one frame): priority {priority} of {} accepts no frame",
                 member.reserve,
                 limit,
                 port_name()
@@ -89,11 +89,20 @@ fn member_fits(
             let known = |d: &Refused| d.0 == Of::Profile(*profile) && d.1.key == "headroom";
             if member.headroom < needed && !doubts.iter().any(known) {
                 let what = format!(
-                    "headroom {} < {needed}, what arrives after a pause at {} (C tau + 1 MTU): frames of priority {priority} may be lost",
+                    "headroom {} < {needed}, the bytes that arrive after a pause at {} (C tau + 1 MTU): frames of priority {priority} \
+                     may be lost",
                     member.headroom,
                     port_name()
                 );
-                doubts.push((Of::Profile(*profile), ParamError::new("headroom", what, "docs/mechanisms/pfc.md has the formula")));
+                doubts.push((
+                    Of::Profile(*profile),
+                    ParamError::new(
+                        "headroom",
+                        what,
+                        "set headroom to at least this size; \
+                                                                                       docs/mechanisms/pfc.md explains the formula",
+                    ),
+                ));
             }
         }
     }
@@ -114,7 +123,8 @@ fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &To
     let queues = (0..s.ports).filter(|&port| port != from).filter_map(|port| most(Side::Egress, port));
     let (held, profile, port) = queues.min_by_key(|m| m.0).filter(|m| m.0 < needed)?;
     let what = format!(
-        "a queue of lossless priority {priority}, {}, holds {} at most, and {} takes in up to {} before and behind its pause: the queue may drop",
+        "a queue of lossless priority {priority}, {}, has room for {} at most, but {} may accept {} before its pause takes effect: the \
+         queue may drop frames",
         topology.port_name(s.node, port),
         Bytes(held),
         topology.port_name(s.node, from),
@@ -156,13 +166,21 @@ fn oversubscribed(b: &Buffers, s: &SwitchLinks<'_>, made: &SwitchPools, name: &s
         let all: u64 = needs.iter().fold(0, |sum, n| sum.saturating_add(*n));
         if all > p.headroom.0 {
             let what = format!(
-                "pool '{}' of {name} shares {} of headroom among {} groups that may need {} at once: frames are lost if they do",
+                "pool '{}' of {name} shares {} of headroom among {} groups, which may need {} at once: frames may be lost",
                 p.name,
                 p.headroom,
                 needs.len(),
                 Bytes(all)
             );
-            doubts.push((Of::Pool(made.of[n]), ParamError::new("headroom", what, "the report states how much of it was held at most")));
+            doubts.push((
+                Of::Pool(made.of[n]),
+                ParamError::new(
+                    "headroom",
+                    what,
+                    "give the pool more headroom; the report states the \
+                                                                                  most that was used",
+                ),
+            ));
         }
     }
     doubts

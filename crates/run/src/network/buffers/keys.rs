@@ -29,7 +29,7 @@ const PROFILE: &[ParamSpec] = &[
         "ingress: for priority groups, by the port through which frames arrive; egress: for queues, by the port through which they leave",
         "SONiC BUFFER_PG, BUFFER_QUEUE",
     ),
-    ParamSpec::required("priorities", Kind::Texts, "the priorities of these groups or queues, such as [\"3\", \"0-2\"]"),
+    ParamSpec::required("priorities", Kind::Texts, "priorities of these groups or queues, such as [\"3\", \"0-2\"]"),
     ParamSpec::optional(
         "ports",
         Kind::Texts,

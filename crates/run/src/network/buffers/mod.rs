@@ -173,8 +173,8 @@ impl Buffers {
             match best {
                 Some((before, first)) if before == rank => {
                     let name = &self.profiles[first].name;
-                    let what = format!("priority {priority} has the profile '{name}' there already");
-                    return Err((Of::Profile(n), ParamError::new("priorities", what, "one for each port and priority at each side")));
+                    let what = format!("priority {priority} already has the profile '{name}' at this port");
+                    return Err((Of::Profile(n), ParamError::new("priorities", what, "keep one profile for each port, priority and side")));
                 }
                 Some((before, _)) if before > rank => {}
                 _ => best = Some((rank, n)),
@@ -212,7 +212,7 @@ impl Buffers {
             let names: Vec<&str> = self.pools.iter().map(|p| p.name.as_str()).collect();
             let what = format!("pool '{}' is not defined", xoff_scenario::suggest::clip(&p.pool));
             let hint = if names.contains(&p.pool.as_str()) {
-                "a [[buffer_pool]] of this name has other switches".to_owned()
+                "a [[buffer_pool]] of this name exists at other switches".to_owned()
             } else {
                 xoff_scenario::suggest::hint(&p.pool, "pools", &names)
             };

@@ -24,7 +24,11 @@ pub fn read(pools: &mut [Section<'_>], profiles: &mut [Section<'_>], topology: &
                 _ => false, // the one that names a switch goes before
             };
             match read_pools.iter().any(|p| p.name == pool.name && meets(p, &pool)) {
-                true => Err(ParamError::new("name", format!("a second pool '{}'", pool.name), "one of a name at each switch")),
+                true => Err(ParamError::new(
+                    "name",
+                    format!("pool '{}' is already defined", pool.name),
+                    "each pool of a switch needs its own name",
+                )),
                 false => Ok(pool),
             }
         });
@@ -52,10 +56,14 @@ fn switches(s: &mut Section<'_>, topology: &Topology) -> Result<Option<Vec<u32>>
 /// Refuses an empty list, which would be for all, and warns of what it names a second time.
 fn named_once<T: PartialEq>(s: &Section<'_>, key: &str, names: &[String], found: &[T]) -> Result<(), ParamError> {
     if found.is_empty() && s.given(key) {
-        return Err(ParamError::new(key, "an empty list", "leave it out: then it is for all of them"));
+        return Err(ParamError::new(key, "the list is empty", "remove the key: the default is all"));
     }
     if let Some(n) = (1..found.len()).find(|&n| found[..n].contains(&found[n])) {
-        s.warn(&ParamError::new(key, format!("'{}' is in the list already: it has no effect", suggest::clip(&names[n])), "each once"));
+        s.warn(&ParamError::new(
+            key,
+            format!("'{}' is already in the list: the repetition has no effect", suggest::clip(&names[n])),
+            "each once",
+        ));
     }
     Ok(())
 }
@@ -66,7 +74,7 @@ fn pool(s: &mut Section<'_>, topology: &Topology) -> Result<PoolKeys, ParamError
         return Err(ParamError::new("size", "a pool of 0 bytes", "expected a size above zero"));
     }
     if headroom > size {
-        let what = format!("headroom {headroom} > size {size}, of which it is a part");
+        let what = format!("headroom {headroom} > size {size}, which includes the headroom");
         return Err(ParamError::new("headroom", what, "a larger size, or less headroom"));
     }
     Ok(PoolKeys { name, size, headroom, switches: switches(s, topology)? })
@@ -94,14 +102,18 @@ fn profile(s: &mut Section<'_>, topology: &Topology) -> Result<ProfileKeys, Para
     named_once(s, "ports", &names, &ports)?;
     let switches = switches(s, topology)?;
     if switches.is_some() && !ports.is_empty() {
-        return Err(ParamError::new("switches", "both ports and switches", "keep one of the two: a port has its switch in its name"));
+        return Err(ParamError::new("switches", "both ports and switches", "keep one key: the name of a port includes its switch"));
     }
     let (reserve, headroom) = (s.bytes("reserve")?, s.bytes_opt("headroom")?);
     let (xon, xon_offset) = (s.bytes_opt("xon")?, s.bytes_opt("xon_offset")?);
     if side == Side::Egress {
         let given = [("headroom", headroom), ("xon", xon), ("xon_offset", xon_offset)];
         if let Some((key, _)) = given.into_iter().find(|(_, v)| v.is_some()) {
-            return Err(ParamError::new(key, "a queue at an egress pauses no peer", "remove it, or set side = \"ingress\""));
+            return Err(ParamError::new(
+                key,
+                "the profile is for egress queues, which never pause a peer",
+                "remove the key, or set side = \"ingress\"",
+            ));
         }
     }
     let sharing = AnySharing::read(s.kind().unwrap_or("dynamic"), s)?;

@@ -41,11 +41,11 @@ fn of_pool(b: &Buffers, n: usize, used: &Use) -> Vec<Refused> {
     let no_effect = |key: &str, what: String, hint: &str| vec![(Of::Pool(n), ParamError::new(key, what, hint))];
     match used {
         Use { any: false, .. } => {
-            no_effect("name", format!("no [[buffer_profile]] draws on pool '{name}'"), "remove it, or name it in one")
+            no_effect("name", format!("no [[buffer_profile]] uses pool '{name}'"), "remove the pool, or name it in a profile")
         }
         Use { lossless: false, .. } => {
-            let what = format!("no lossless priority group draws on pool '{name}', and no other has headroom");
-            no_effect("headroom", what, "remove it, or a shorter flow_control.lossy")
+            let what = format!("no lossless priority group uses pool '{name}', and lossy groups have no headroom");
+            no_effect("headroom", what, "remove the key, or shorten flow_control.lossy")
         }
         _ => Vec::new(),
     }
@@ -55,28 +55,28 @@ fn of_profile(b: &Buffers, n: usize, used: &Use) -> Vec<Refused> {
     let p = &b.profiles[n];
     let no_effect = |key: &str, what: String, hint: &str| (Of::Profile(n), ParamError::new(key, what, hint));
     if !used.any {
-        let what = "at each of its ports another profile, which names the port or its switch, goes before it".to_owned();
-        return vec![no_effect("priorities", what, "other ports or priorities, or remove it")];
+        let what = "at each of its ports, a profile that names the port or its switch overrides this one".to_owned();
+        return vec![no_effect("priorities", what, "choose other ports or priorities, or remove the profile")];
     }
     let mut unread = Vec::new();
     if !used.lossless && p.side == Side::Ingress {
-        let what = "no group of this profile is lossless, and only those are paused";
+        let what = "no group of this profile is lossless, and only lossless groups are paused";
         let keys = ["headroom", "xon", "xon_offset"];
-        return keys.map(|key| no_effect(key, what.to_owned(), "remove it, or a shorter flow_control.lossy")).into();
+        return keys.map(|key| no_effect(key, what.to_owned(), "remove the key, or shorten flow_control.lossy")).into();
     }
     for (key, size) in [("xon", p.xon), ("xon_offset", p.xon_offset)] {
         if let Some(size) = size.filter(|size| *size >= used.most) {
             let what = match key {
-                "xon" => format!("xon {size} >= {}, all of the pool: a group is always below it", used.most),
-                _ => format!("xon_offset {size} >= {}, all of the pool: no group may hold as much", used.most),
+                "xon" => format!("xon {size} >= {}, the whole pool: a group is always below it", used.most),
+                _ => format!("xon_offset {size} >= {}, the whole pool: no group can grow that large", used.most),
             };
-            unread.push(no_effect(key, what, "less than the group may hold"));
+            unread.push(no_effect(key, what, "expected less than the largest size of the group"));
         }
     }
     if let AnySharing::Fixed(f) = &p.sharing
         && f.limit > used.most
     {
-        let what = format!("limit {} > {}, all of the pool: no member comes to it", f.limit, used.most);
+        let what = format!("limit {} > {}, the whole pool: no member reaches the limit", f.limit, used.most);
         unread.push(no_effect("limit", what, "a smaller limit, or none"));
     }
     unread

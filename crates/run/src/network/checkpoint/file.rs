@@ -1,4 +1,4 @@
-//! One checkpoint as a file.
+//! Checkpoint as a file.
 //!
 //! ```text
 //!   "xoff checkpoint\n" | format u32 | length of the whole file u64 | length of the header u64 | header, JSON | state, zstd | XXH3-128 of
@@ -61,7 +61,7 @@ pub(super) struct Header {
     /// The scenario as it was given, and as it was resolved.
     pub given: Given,
     pub resolved: String,
-    /// Of the network and the flows, files that the scenario names included.
+    /// Digest of the network and the flows, input files included.
     pub digest: u64,
     /// Start of the run, as in its manifest.
     pub started: String,
@@ -99,10 +99,10 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unusable::Io(e) => f.write_str(e),
-            Unusable::NoCheckpoint => f.write_str("it is no checkpoint of xoff"),
-            Unusable::Format(n) => write!(f, "its format is {n}, and this version of xoff reads {FORMAT}"),
-            Unusable::CutOff { bytes, of } => write!(f, "it is cut off: {bytes} of {of} bytes are there"),
-            Unusable::Damaged => f.write_str("it is damaged: its checksum is another one"),
+            Unusable::NoCheckpoint => f.write_str("the file is not a checkpoint of xoff"),
+            Unusable::Format(n) => write!(f, "the file has format {n}, but this version of xoff reads format {FORMAT}"),
+            Unusable::CutOff { bytes, of } => write!(f, "the file is truncated: it has {bytes} of {of} bytes"),
+            Unusable::Damaged => f.write_str("the file is damaged: its checksum does not match"),
         }
     }
 }

@@ -22,8 +22,8 @@ use crate::network::execute::Running;
 /// Keys that may change in the middle of a run; those in brackets are about entries after the time.
 const MAY_CHANGE: [&str; 4] = ["run.title", "run.duration", "run.checkpoint", "run.fast_forward"];
 const LISTS: [&str; 3] = ["failure", "flow", "workload"];
-const HINT: &str = "in the middle of a run may change: failure, flow and workload entries from that time on, run.duration, run.title, run.checkpoint, \
-     run.fast_forward; with another value here, run the scenario from its start";
+const HINT: &str = "a fork may change failures, flows and workloads that start later, run.duration, run.title, run.checkpoint and \
+                    run.fast_forward; for other changes, run the scenario from its start";
 
 /// A run that continues another one from a time.
 pub struct Fork {
@@ -35,7 +35,7 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// Of the run in a folder.
+    /// Fork of the run in a folder.
     ///
     /// # Errors
     /// There is no run, it never reached that time, or a setting cannot change then; each with the reason.
@@ -48,8 +48,8 @@ impl Fork {
         let name = root.join(crate::RESOLVED).display().to_string();
         let before = NetworkScenario::from_text(&name, &base.resolved, &[], &base.folder)?;
         if base.digest.as_ref().is_some_and(|d| *d != before.inputs_digest()) {
-            let what = format!("files that the scenario of {} names are not as the run read them", root.display());
-            return Err(Problem::new(what, "put them back, or run the scenario again").into());
+            let what = format!("input files of the scenario in {} have changed since the run", root.display());
+            return Err(Problem::new(what, "restore the files, or run the scenario again").into());
         }
         let mut scenario = NetworkScenario::from_text(&name, &base.resolved, settings, &base.folder)?;
         refuse(&before, &scenario, at, settings)?;
@@ -62,7 +62,7 @@ impl Fork {
                 saved = Some(s);
             }
             Ok(_) => {}
-            Err(e) => notes.push(format!("{}; it begins at 0 instead", e.place_and_message())),
+            Err(e) => notes.push(format!("{}; the fork starts at 0 instead", e.place_and_message())),
         }
         Ok(Fork { at, scenario, saved, notes })
     }
@@ -72,7 +72,7 @@ impl Fork {
         &self.scenario
     }
 
-    /// Does it begin at a checkpoint? It runs on as many threads as that then, and with its engine.
+    /// True if it begins at a checkpoint, with the threads and the engine of the checkpoint.
     pub fn begins_at_a_checkpoint(&self) -> bool {
         self.saved.is_some()
     }
@@ -85,8 +85,8 @@ impl Fork {
     /// Notes for the user about the starting point.
     pub fn notes(&self) -> Vec<String> {
         let begins = match &self.saved {
-            Some(s) => format!("it continues from the checkpoint at {}", s.time()),
-            None => format!("there is no checkpoint before {}: it begins at 0", self.at),
+            Some(s) => format!("the fork continues from the checkpoint at {}", s.time()),
+            None => format!("there is no checkpoint before {}: the fork starts at 0", self.at),
         };
         self.notes.iter().cloned().chain([begins]).collect()
     }
@@ -110,7 +110,7 @@ impl Fork {
         })
     }
 
-    /// Are its flows those of the run?
+    /// True if its flows are those of the run.
     fn is_like(&self, saved: &Saved) -> bool {
         saved.digest() == self.scenario.digest()
     }
@@ -120,7 +120,7 @@ impl Fork {
 struct Base {
     resolved: String,
     folder: PathBuf,
-    /// Of its inputs; `None`: a version that did not say, or another one.
+    /// Digest of its inputs; `None`: a version without a digest, or another one.
     digest: Option<String>,
     reached: Time,
     /// Reason for the end of the search.
@@ -138,13 +138,13 @@ impl Base {
                 resolved: h.resolved,
                 folder: h.given.folder,
                 digest: Some(format!("{:016x}", h.digest)),
-                stopped: "it did not come to its end, and its last checkpoint is",
+                stopped: "it was interrupted, and its last checkpoint is",
             }),
             (_, Ok(m)) => {
                 let owner = xoff_record::owner(root).unwrap_or_default();
                 if !owner.is_empty() && owner != "run" {
-                    let what = format!("{} belongs to xoff {owner}", root.display());
-                    return Err(Problem::new(what, "give the folder of a run of xoff run").into());
+                    let what = format!("{} contains results of xoff {owner}", root.display());
+                    return Err(Problem::new(what, "name a folder that xoff run wrote").into());
                 }
                 Ok(Base {
                     reached: Time((m.simulated_seconds * 1e12).round() as u64),
@@ -177,28 +177,28 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
     for key in keys {
         let list = key.split(['[', '.']).next().unwrap_or_default();
         if !MAY_CHANGE.contains(&key.as_str()) && !LISTS.contains(&list) {
-            refuse(key, format!("{key} cannot change at {at}: what waits and what is under way then was sent under another one"));
+            refuse(key, format!("{key} cannot change at {at}: queued frames and frames in flight depend on the old value"));
         }
     }
     if now.until <= at {
         refuse("run.duration", format!("run.duration ends the run before {at}"));
     }
     if failures(before, at) != failures(now, at) {
-        refuse("failure", format!("a failure before {at} is another one"));
+        refuse("failure", format!("the settings change a failure before {at}"));
     }
     let (old, new) = (flows(before), flows(now));
     if old != new {
         if !before.flows.loops.is_empty() || before.flows.jobs.is_some() || !now.flows.loops.is_empty() || now.flows.jobs.is_some() {
             refuse("flow", "flows cannot change in the middle of a run with closed loops or jobs".into());
         } else if begun(&old, at) != begun(&new, at) {
-            refuse("flow", format!("a flow that begins before {at} is another one"));
+            refuse("flow", format!("the settings change a flow that starts before {at}"));
         }
         let classes = |s: &NetworkScenario| {
             let all = classes_in_use(&s.flows, &s.model.host.transport, s.model.host.cnp_priority);
             (0..all.len()).map(|class| all.priority(class)).collect::<Vec<_>>()
         };
         if classes(before) != classes(now) {
-            refuse("flow", format!("the priorities in use are others: switches have no queues for them at {at}"));
+            refuse("flow", format!("the settings change the priorities in use: at {at}, switches have no queues for the new ones"));
         }
     }
     problems.or(())

@@ -52,15 +52,15 @@ impl Saved {
         if let Some((_, header)) = newest(&folder)
             && is_finished(root, &header)
         {
-            let what = format!("the run in {} came to its end: there is nothing left to resume", root.display());
-            let hint = format!("xoff run --from {} --at TIME --out NEW continues a copy of it from a time", root.display());
+            let what = format!("the run in {} is complete: there is nothing to resume", root.display());
+            let hint = format!("to continue a copy from a given time: xoff run --from {} --at TIME --out NEW", root.display());
             return Err(Problem::new(what, hint));
         }
-        let hint = "a run with run.checkpoint, or --checkpoint 10min, writes them";
+        let hint = "to write checkpoints, set run.checkpoint or use --checkpoint 10min";
         Saved::before(root, Time::NEVER)?.ok_or_else(|| {
             let what = match (root.is_dir(), root.join(xoff_record::manifest::MANIFEST).is_file()) {
                 (false, _) => format!("there is no folder {}", root.display()),
-                (true, true) => format!("the run in {} came to its end, and has no checkpoints", root.display()),
+                (true, true) => format!("the run in {} is complete and has no checkpoints", root.display()),
                 (true, false) => format!("there are no checkpoints in {}", folder.display()),
             };
             Problem::new(what, hint)
@@ -88,7 +88,7 @@ impl Saved {
             match usable(header, &path) {
                 Ok((header, state)) => {
                     let kept = kept.into_iter().filter(|k| k.events <= events).collect();
-                    let words = |(path, why): (PathBuf, String)| format!("{} was passed over: {why}", path.display());
+                    let words = |(path, why): (PathBuf, String)| format!("xoff skipped {}: {why}", path.display());
                     let passed_over = unusable.into_iter().map(words).collect();
                     return Ok(Some(Saved { folder, path, header, state, kept, passed_over }));
                 }
@@ -98,8 +98,8 @@ impl Saved {
         match unusable.into_iter().next() {
             None => Ok(None),
             Some((path, why)) => Err(Problem::new(
-                format!("{} cannot be used: {why}", path.display()),
-                "run the scenario again; checkpoints are for the same build of xoff",
+                format!("xoff cannot use {}: {why}", path.display()),
+                "run the scenario again; only the build that wrote a checkpoint can use it",
             )),
         }
     }
@@ -150,18 +150,18 @@ impl Saved {
         let given = &self.header.given;
         let changed = |what: String| {
             let hint = format!(
-                "put it back as it was, or begin anew; xoff run --from continues a run with other settings ({})",
+                "restore the file, or start a new run; to continue with other settings, use xoff run --from ({})",
                 self.path.display()
             );
             Problems::from(Problem::new(what, hint))
         };
         if fs::read_to_string(&given.name).is_ok_and(|now| now != given.text) {
-            return Err(changed(format!("{} was changed since the run began", given.name)));
+            return Err(changed(format!("{} has changed since the run started", given.name)));
         }
         let settings = given.settings.iter().map(|(name, text)| Override::from_origin(name, text)).collect::<Result<Vec<_>, _>>()?;
         let mut scenario = NetworkScenario::from_text(&given.name, &given.text, &settings, &given.folder)?;
         if scenario.resolved != self.header.resolved || scenario.digest() != self.header.digest {
-            return Err(changed(format!("files that {} names were changed since the run began", given.name)));
+            return Err(changed(format!("input files of {} have changed since the run started", given.name)));
         }
         scenario.engine = self.engine();
         Ok(scenario)
@@ -202,7 +202,7 @@ impl Saved {
         let mut running = s.start_without_checkpoints(sink, of, None).map_err(problems)?;
         if running.world.threads() != self.threads() {
             return Err(Problem::new(
-                format!("{} was written by {} threads", self.path.display(), self.threads()),
+                format!("{} was written with {} threads", self.path.display(), self.threads()),
                 "run the scenario again",
             )
             .into());
@@ -212,7 +212,7 @@ impl Saved {
         let mut recorder = running.world.take_recorder();
         let rows_at = self.folder.join(ROWS);
         let fed = rows::read(&rows_at, self.header.rows, running.ports.len() as u32, |row| recorder.iter_mut().for_each(|r| r.row(row)));
-        fed.map_err(|why| Problem::new(format!("{} cannot be used: {why}", rows_at.display()), "run the scenario again"))?;
+        fed.map_err(|why| Problem::new(format!("xoff cannot use {}: {why}", rows_at.display()), "run the scenario again"))?;
         if let Some(recorder) = recorder {
             running.world.record_to(recorder);
         }
@@ -255,10 +255,10 @@ impl Saved {
 /// Header and state, if this build of xoff can use them.
 fn usable(header: Header, path: &Path) -> Result<(Header, Vec<u8>), String> {
     if header.xoff != crate::VERSION {
-        return Err(format!("xoff {} wrote it, and this is xoff {}", header.xoff, crate::VERSION));
+        return Err(format!("xoff {} wrote the file, but this is xoff {}", header.xoff, crate::VERSION));
     }
     if header.build != file::build() {
-        return Err(format!("another build of xoff {} wrote it", header.xoff));
+        return Err(format!("another build of xoff {} wrote the file", header.xoff));
     }
     file::read(path).map_err(|e| e.to_string())
 }

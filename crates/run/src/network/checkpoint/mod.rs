@@ -78,7 +78,7 @@ pub(crate) fn read_interval(text: &str) -> Result<Duration, ParamError> {
     match humantime::parse_duration(text.trim()) {
         Ok(every) if every >= EVERY_MIN => Ok(every),
         Ok(_) => refuse(format!("'{text}' is shorter than 10 ms")),
-        Err(e) => refuse(format!("'{text}' is no time: {e}")),
+        Err(e) => refuse(format!("'{text}' is not a time: {e}")),
     }
 }
 
@@ -148,7 +148,7 @@ impl Checkpoints {
         self.header.page = true;
     }
 
-    /// Is it time for one?
+    /// True if a checkpoint is due.
     pub fn are_due(&self) -> bool {
         self.last.elapsed() >= self.every
     }
@@ -211,8 +211,8 @@ impl Checkpoints {
     pub fn warning(&self) -> Option<String> {
         let why = self.warnings.iter().next()?;
         let last = match self.kept.last() {
-            Some(k) => format!("the last one is that after {} events", xoff_units::grouped(k.events)),
-            None => "there is none".into(),
+            Some(k) => format!("the last checkpoint is the one after {} events", xoff_units::grouped(k.events)),
+            None => "the run has no checkpoint".into(),
         };
         Some(format!("{}: {why}; {last}", self.missed_words()?))
     }
@@ -242,12 +242,12 @@ pub(crate) fn refuse_unfinished(folder: &Folder) -> Result<(), RecordError> {
         return Ok(());
     }
     let mut e =
-        RecordError::new("", &path, format!("{} holds a run that stopped at {} and can go on", root.display(), Time(header.time_ps)));
-    e.hint = format!("xoff run --resume {} goes on with it; --force begins anew and removes it", root.display());
+        RecordError::new("", &path, format!("{} contains a run that stopped at {} and can continue", root.display(), Time(header.time_ps)));
+    e.hint = format!("continue it with xoff run --resume {}, or replace it with --force", root.display());
     Err(e)
 }
 
-/// Has the run of this checkpoint come to its end?
+/// True if the run of this checkpoint is complete.
 fn is_finished(root: &Path, header: &Header) -> bool {
     Manifest::read(root).is_ok_and(|m| m.started == header.started && m.scenario == header.resolved && !m.interrupted)
 }

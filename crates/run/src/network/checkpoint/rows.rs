@@ -35,7 +35,7 @@ impl RowLog {
         Ok(RowLog { file, waiting: Vec::new(), mark: Mark::default(), failed: None })
     }
 
-    /// One that goes on from a mark; what comes behind it is lost.
+    /// Log that continues from a mark; rows after the mark are lost.
     pub(super) fn go_on(path: &Path, mark: Mark) -> io::Result<RowLog> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.set_len(mark.bytes)?;
@@ -105,12 +105,12 @@ fn chained(before: u64, hash: u64) -> u64 {
 pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)) -> Result<(), String> {
     // Who opens a pipe waits for ever.
     if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-        return Err("it is no file".into());
+        return Err("not a regular file".into());
     }
     let mut file = BufReader::new(File::open(path).map_err(|e| e.to_string())?);
     let (mut bytes, mut hash, mut rows) = (0, 0, 0);
-    let cut = |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { "it is cut off".to_owned() } else { e.to_string() };
-    let damaged = || "it is damaged: its checksum is another one".to_owned();
+    let cut = |e: io::Error| if e.kind() == io::ErrorKind::UnexpectedEof { "the file is truncated".to_owned() } else { e.to_string() };
+    let damaged = || "the file is damaged: its checksum does not match".to_owned();
     while bytes < mark.bytes {
         let mut head = [0; 12];
         file.read_exact(&mut head).map_err(cut)?;
@@ -126,11 +126,11 @@ pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)
         }
         (bytes, hash) = (bytes + 12 + u64::from(length), chained(hash, xxh3_64(&block)));
         if bytes == mark.bytes && hash != mark.hash {
-            return Err("it holds other rows than the checkpoint".into());
+            return Err("the file contains other rows than the checkpoint".into());
         }
         rows += of_block(&block, ports, &mut to)?;
     }
-    if (bytes, rows) == (mark.bytes, mark.rows) { Ok(()) } else { Err("it holds other rows than the checkpoint".into()) }
+    if (bytes, rows) == (mark.bytes, mark.rows) { Ok(()) } else { Err("the file contains other rows than the checkpoint".into()) }
 }
 
 /// Reads the rows of a block, which is what its checksum says; who made it is not known.
@@ -138,7 +138,7 @@ fn of_block(block: &[u8], ports: u32, to: &mut impl FnMut(&Row)) -> Result<u64, 
     let all = zstd::bulk::decompress(block, 2 * BLOCK).map_err(|e| e.to_string())?;
     let (mut left, mut rows) = (&all[..], 0);
     while !left.is_empty() {
-        let row = Row::read(&mut left).filter(|row| row.fits(ports)).ok_or("it holds something else than rows of this network")?;
+        let row = Row::read(&mut left).filter(|row| row.fits(ports)).ok_or("the file does not contain rows of this network")?;
         to(&row);
         rows += 1;
     }
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(read_back(&bytes(3), 1), Ok(()));
         let refused = |came: Result<(), String>, why: &str| assert!(came.as_ref().is_err_and(|e| e.contains(why)), "{came:?}, not {why}");
         refused(read_back(&bytes(3), 2), "other rows");
-        let none = "something else than rows of this network";
+        let none = "does not contain rows of this network";
         refused(read_back(&bytes(4), 1), none);
         refused(read_back(&bytes(3)[..5], 1), none);
         refused(read_back(&[77; 40], 1), none);

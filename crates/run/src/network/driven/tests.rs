@@ -191,5 +191,5 @@ fn what_cannot_be_sent_is_refused_with_the_argument() {
     assert!(refused(&star(3, ""), &[]).contains("expected one or more from 0 to 7"));
     assert!(refused(&star(3, ""), &[8]).contains("expected one or more from 0 to 7"));
     assert!(refused("[topology]\nkind = \"stra\"\n", &[3]).contains("d.toml:2"));
-    assert!(refused(&star(3, "[[job]]\n[[collective]]\nsize = \"1MB\"\n"), &[3]).contains("decides what is sent when"));
+    assert!(refused(&star(3, "[[job]]\n[[collective]]\nsize = \"1MB\"\n"), &[3]).contains("only the other program may start messages"));
 }

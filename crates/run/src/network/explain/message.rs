@@ -51,11 +51,11 @@ pub fn explain_message(
     mut look: impl FnMut(Time) -> bool,
 ) -> Result<MessageExplanation, ParamError> {
     if to > scenario.until {
-        return Err(ParamError::new("TIME", format!("{to} lies after the end of the run, {}", scenario.until), "choose an earlier time"));
+        return Err(ParamError::new("TIME", format!("{to} is after the end of the run at {}", scenario.until), "choose an earlier time"));
     }
-    let (outcome, log) = simulate(scenario, None, to, &mut look)?.expect("from its start every run fits");
+    let (outcome, log) = simulate(scenario, None, to, &mut look)?.expect("name an earlier time");
     let Some(f) = outcome.flows.get(flow as usize) else {
-        return Err(ParamError::new("flow", format!("there is no flow {flow}"), "is it the same scenario?"));
+        return Err(ParamError::new("flow", format!("there is no flow {flow}"), "check that the scenario is the same"));
     };
     let t = &scenario.topology;
     let ideals = Ideals::new(scenario, outcome.now);

@@ -1,4 +1,4 @@
-//! Where the time of an iteration went, from what its ranks, its messages and the ports on their paths did.
+//! Uses of the time of an iteration, from its ranks, its messages and the ports on their paths.
 //!
 //! ```text
 //!   rank        |--compute--|------- waits for a message -------|--compute--|     back from the end, from cause to cause

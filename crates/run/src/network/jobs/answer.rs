@@ -1,4 +1,4 @@
-//! What is reported of jobs: rows of their tables, and a summary.
+//! Report of jobs: rows of their tables, and a summary.
 
 use std::collections::BTreeMap;
 
@@ -382,7 +382,8 @@ impl JobSummary {
         let mut all = Vec::new();
         all.extend(self.stuck.as_ref().map(|x| {
             format!(
-                "job {}: the application waits for itself, not for the network: every message that was sent is there, and {} of its ranks have not ended; {}",
+                "job {}: the application waits for itself, not for the network: every message has arrived, but {} of its ranks have not \
+                 finished; {}",
                 self.name,
                 x.ranks,
                 x.words()
@@ -401,7 +402,7 @@ impl JobSummary {
         let mut all = Vec::new();
         let times = || self.iterations.iter().map(|i| i.time_ps);
         let (Some(least), Some(most)) = (times().min(), times().max()) else {
-            all.push(format!("job {name}: no iteration of {} came to its end", self.planned));
+            all.push(format!("job {name}: no iteration of {} completed", self.planned));
             all.extend(self.wrong());
             return all;
         };

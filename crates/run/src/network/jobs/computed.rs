@@ -1,4 +1,4 @@
-//! When a stream computed: stretches of time in order, in pages where the operations of its rank are.
+//! Computing times of a stream, in order, in pages where the operations of its rank are.
 
 use xoff_jobs::Pages;
 use xoff_units::paged::Items;

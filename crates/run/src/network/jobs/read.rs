@@ -66,7 +66,11 @@ pub(in crate::network) fn read_jobs(
     for (nth, section) in sections.iter_mut().enumerate() {
         match section.take(|s| read_job(s, topology, (seed, nth), folder, pages.as_ref())) {
             Some(draft) if drafts.iter().any(|d| d.job.name == draft.job.name) => {
-                section.refuse(&ParamError::new("name", format!("there are two jobs '{}'", draft.job.name), "give each a name of its own"));
+                section.refuse(&ParamError::new(
+                    "name",
+                    format!("two jobs have the name '{}'", draft.job.name),
+                    "give each job its own name",
+                ));
                 complete = false;
             }
             Some(draft) => {
@@ -93,15 +97,16 @@ pub(in crate::network) fn read_jobs(
         // Its phases have the labels after its own.
         job.label = flows.labels.len() as u32;
         if job.start >= end {
-            let what = format!("it begins at {}, and the run ends at {end}: it does nothing", job.start);
-            section.warn(&ParamError::new("start", what, "an earlier start, or a longer run.duration"));
+            let what = format!("the job starts at {}, but the run ends at {end}: the job does nothing", job.start);
+            section.warn(&ParamError::new("start", what, "choose an earlier start, or extend run.duration"));
         }
         flows.labels.push(format!("{} {}", section.path(), job.name));
         flows.labels.extend(job.graph.phases.iter().map(|p| format!("{} {}", job.name, p.name)));
         jobs.push(job);
     }
     if !flows.loops.is_empty() && !jobs.is_empty() {
-        let problem = Problem::new("a closed loop beside a job", "leave one of them out: a closed loop numbers its flows as they end");
+        let problem =
+            Problem::new("the scenario has a closed loop and a job", "remove one of them: a closed loop numbers its flows as they end");
         doc.push(problem.at(doc.source().place(0..0)));
         return None;
     }
@@ -114,7 +119,7 @@ pub(in crate::network) fn read_jobs(
     }
     if let Some(e) = pages.and_then(|p| p.failed()) {
         let what = format!("operations of jobs cannot be written to '{}': {e}", std::env::temp_dir().display());
-        doc.push(Problem::new(what, "make room there, or name another folder by TMPDIR").at(doc.source().place(0..0)));
+        doc.push(Problem::new(what, "free some space, or set TMPDIR to another folder").at(doc.source().place(0..0)));
         return None;
     }
     flows.add_jobs(jobs);
@@ -124,8 +129,8 @@ pub(in crate::network) fn read_jobs(
 /// A temporary file for what does not fit into memory. It has no name, and is gone with this process.
 fn page_file() -> Result<PageFile, Problem> {
     tempfile::tempfile().map(PageFile::new).map_err(|e| {
-        let what = format!("no temporary file can be made in '{}': {e}", std::env::temp_dir().display());
-        Problem::new(what, "a streamed job needs one; name another folder by TMPDIR")
+        let what = format!("cannot create a temporary file in '{}': {e}", std::env::temp_dir().display());
+        Problem::new(what, "set TMPDIR to another folder: a streamed job needs a temporary file")
     })
 }
 
@@ -147,13 +152,13 @@ fn find_host(topology: &Topology, key: &str, name: &str) -> Result<u32, ParamErr
 fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), trace: Option<u32>) -> Result<Vec<u32>, ParamError> {
     let names = s.texts("hosts")?;
     if names.is_empty() && s.given("hosts") {
-        return Err(ParamError::new("hosts", "the list is empty", "name the host of each rank, or leave the key out: every host"));
+        return Err(ParamError::new("hosts", "the list is empty", "name the host of each rank, or remove the key (default: every host)"));
     }
     let mut hosts = names.iter().map(|n| find_host(topology, "hosts", n)).collect::<Result<Vec<_>, _>>()?;
     for (i, h) in hosts.iter().enumerate() {
         if hosts[..i].contains(h) {
             let what = format!("'{}' is listed twice", topology.name(*h));
-            return Err(ParamError::new("hosts", what, "a host has one rank of a job; another job may have another"));
+            return Err(ParamError::new("hosts", what, "each host has at most one rank of a job"));
         }
     }
     if names.is_empty() {
@@ -183,7 +188,7 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
     if let (Some(given), Some(of_trace)) = (ranks, trace)
         && given != of_trace as u64
     {
-        return Err(ParamError::new("ranks", format!("{given}, and the trace has {of_trace}"), "leave it out"));
+        return Err(ParamError::new("ranks", format!("{given}, but the trace has {of_trace}"), "remove the key"));
     }
     if let Some(ranks) = trace.map(u64::from).or(ranks) {
         if ranks > all as u64 {
@@ -196,7 +201,7 @@ fn placed(s: &mut Section<'_>, topology: &Topology, (seed, nth): (u64, usize), t
         return Err(ParamError::new(
             "hosts",
             format!("{} rank{}", hosts.len(), if hosts.len() == 1 { "" } else { "s" }),
-            "a job has at least two",
+            "a job needs at least two ranks",
         ));
     }
     Ok(hosts)
@@ -223,7 +228,7 @@ fn read_job(
         ("slow_by", "slow_hosts", !slow && s.float("slow_by")? != 1.0),
     ] {
         if means_nothing {
-            return Err(ParamError::new(key, format!("without {of} it means nothing"), format!("give {of} too, or leave it out")));
+            return Err(ParamError::new(key, format!("the key has no effect without {of}"), format!("add {of}, or remove the key")));
         }
     }
     let count = |s: &mut Section<'_>, key: &'static str, most: u64| -> Result<u64, ParamError> {
@@ -245,7 +250,7 @@ fn read_job(
         return Err(ParamError::new("node_rate", "0", "expected a rate above zero"));
     }
     if s.given("slow_hosts") && s.texts("slow_hosts")?.is_empty() {
-        return Err(ParamError::new("slow_hosts", "the list is empty", "name hosts of the job, or leave it out"));
+        return Err(ParamError::new("slow_hosts", "the list is empty", "name hosts of the job, or remove the key"));
     }
     let slow = s.texts("slow_hosts")?.iter().map(|n| find_host(topology, "slow_hosts", n)).collect::<Result<Vec<_>, _>>()?;
     let by = s.float("slow_by")?;
@@ -278,12 +283,16 @@ fn read_job(
     let (ready, comm) = (vec![Vec::new(); ranks], vec![NONE; ranks]);
     let from_trace = trace.is_some();
     if from_trace && compute > Span::ZERO {
-        return Err(ParamError::new("compute", "a job with a trace computes as that has it", "leave it out"));
+        return Err(ParamError::new("compute", "the trace of the job states its computation", "remove the key"));
     }
     let graph = trace.unwrap_or_else(|| graph(ranks, pages));
     if from_trace && graph.ops() == 0 {
         let key = ["goal", "msccl", "chakra", "htsim", "simai"].into_iter().find(|k| s.given(k)).unwrap_or("name");
-        return Err(ParamError::new(key, "there is no operation in it", "a trace says what its ranks compute, send and receive"));
+        return Err(ParamError::new(
+            key,
+            "the file contains no operation",
+            "a trace lists the computations, sends and receives of its ranks",
+        ));
     }
     room::of_trace(&graph, iterations)?;
     Ok(Draft { job, graph, from_trace, compute, ready, comm, node_ranks, collectives: 0 })
@@ -291,8 +300,8 @@ fn read_job(
 
 /// The ranks that a text like `0-7`, `0-56/8` or `0,3,5` names.
 fn ranks_of(text: &str, ranks: u32) -> Result<Vec<u32>, ParamError> {
-    let bad = |what: String| ParamError::new("groups", what, "such as \"0-7\", \"0-56/8\" or \"0,3,5\"");
-    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| bad(format!("'{t}' in '{text}' is no rank")));
+    let bad = |what: String| ParamError::new("groups", what, "expected ranks such as \"0-7\", \"0-56/8\" or \"0,3,5\"");
+    let number = |t: &str| t.trim().parse::<u32>().map_err(|_| bad(format!("'{t}' in '{text}' is not a rank")));
     let mut all = Vec::new();
     for item in text.split(',') {
         let (range, step) = match item.split_once('/') {
@@ -329,15 +338,17 @@ fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Prob
         let row: Result<Vec<u64>, &str> =
             text.split([',', ' ', '\t']).filter(|t| !t.is_empty()).map(|t| t.parse().map_err(|_| t)).collect();
         match row {
-            Err(t) => problems.push(Problem::new(format!("'{t}' is no number of bytes"), "whole numbers, separated by commas").at(place())),
+            Err(t) => {
+                problems.push(Problem::new(format!("'{t}' is not a number of bytes"), "whole numbers, separated by commas").at(place()))
+            }
             Ok(row) if row.len() != ranks => {
                 let what = format!("{} numbers for {ranks} ranks", row.len());
-                problems.push(Problem::new(what, "a column for each receiver, in the order of the group").at(place()));
+                problems.push(Problem::new(what, "expected a column for each receiver, in the order of the group").at(place()));
             }
             Ok(row) => {
                 if row[rows.min(ranks - 1)] != 0 && rows < ranks {
-                    let what = format!("rank {rows} has {} B for itself, which go nowhere", row[rows]);
-                    problems.push(Problem::new(what, "0 on the diagonal").at(place()));
+                    let what = format!("rank {rows} sends {} B to itself", row[rows]);
+                    problems.push(Problem::new(what, "expected 0 on the diagonal").at(place()));
                 }
                 all.extend(row);
             }
@@ -345,7 +356,7 @@ fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Prob
         rows += 1;
     }
     if problems.is_empty() && rows != ranks {
-        problems.push(Problem::new(format!("{rows} rows for {ranks} ranks"), "a row for each sender").at(source.place(0..0)));
+        problems.push(Problem::new(format!("{rows} rows for {ranks} ranks"), "expected a row for each sender").at(source.place(0..0)));
     }
     problems.or(all)
 }
@@ -354,7 +365,9 @@ fn read_matrix(name: &str, folder: &Path, ranks: usize) -> Result<Vec<u64>, Prob
 fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> Result<(), ParamError> {
     let job = s.text_opt("job")?;
     let at = match (&job, drafts.len()) {
-        (_, 0) => return Err(ParamError::new("job", "there is no [[job]]", "add one: its hosts are the ranks of the collective")),
+        (_, 0) => {
+            return Err(ParamError::new("job", "the scenario has no [[job]]", "add a [[job]]: its hosts are the ranks of the collective"));
+        }
         (None, 1) => 0,
         (None, n) => return Err(ParamError::new("job", format!("missing: there are {n} jobs"), "name the job")),
         (Some(name), _) => drafts.iter().position(|d| d.job.name == *name).ok_or_else(|| {
@@ -367,8 +380,8 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     };
     let draft = &mut drafts[at];
     if draft.from_trace {
-        let what = format!("job '{}' has its operations from a trace", draft.job.name);
-        return Err(ParamError::new("job", what, "give the collective a job of its own"));
+        let what = format!("job '{}' takes its operations from a trace", draft.job.name);
+        return Err(ParamError::new("job", what, "give the collective its own job"));
     }
     let ranks = draft.job.hosts.len() as u32;
     let kind_name = s.text("kind")?;
@@ -377,7 +390,12 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     let algorithm = algorithm.and_then(|a| ALGORITHMS.iter().find(|x| x.0 == a)).map_or(Collective::usual(kind), |a| a.1);
     let texts = s.texts("groups")?;
     if texts.is_empty() && s.given("groups") {
-        return Err(ParamError::new("groups", "the list is empty", "name ranks, such as \"0-7\", or leave the key out: all in one group"));
+        return Err(ParamError::new(
+            "groups",
+            "the list is empty",
+            "name ranks, such as \"0-7\", or remove the key (default: all in one \
+                                                                   group)",
+        ));
     }
     let groups = match texts.is_empty() {
         true => vec![(0..ranks).collect()],
@@ -391,41 +409,41 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     }
     let (size, chunk) = (s.bytes_opt("size")?, s.bytes_opt("chunk")?);
     if chunk.is_some_and(|c| c.0 == 0) {
-        return Err(ParamError::new("chunk", "pieces of no bytes", "expected a size above zero, or leave it out: a channel is one piece"));
+        return Err(ParamError::new("chunk", "a piece of 0 bytes", "expected a size above zero; without the key, a channel is one piece"));
     }
     let matrix = match s.text_opt("matrix")? {
-        Some(_) if kind != Kind::AllToAll => return Err(ParamError::new("matrix", "only an all-to-all has one", "leave it out")),
+        Some(_) if kind != Kind::AllToAll => return Err(ParamError::new("matrix", "only an all-to-all has this key", "remove the key")),
         Some(file) => match read_matrix(&file, folder, groups[0].len()) {
             Ok(matrix) => matrix,
             Err(problems) => {
                 s.refuse_file(problems);
-                return Err(ParamError::new("matrix", "it cannot be used", "see the messages about the file"));
+                return Err(ParamError::new("matrix", "xoff cannot use the file", "see the messages about the file"));
             }
         },
         None => Vec::new(),
     };
     if size.is_none() && matrix.is_empty() && kind != Kind::Barrier {
-        return Err(ParamError::new("size", "missing", "for example size = \"1MB\""));
+        return Err(ParamError::new("size", "missing", "set, for example, size = \"1MB\""));
     }
     if !matrix.is_empty() && matrix.iter().all(|&bytes| bytes == 0) {
-        return Err(ParamError::new("matrix", "nothing is exchanged", "give a size above 0"));
+        return Err(ParamError::new("matrix", "the size is 0: the ranks exchange nothing", "give a size above 0"));
     }
     if peers > 0 && kind != Kind::AllToAll {
-        return Err(ParamError::new("peers", "only an all-to-all is limited so", "leave it out"));
+        return Err(ParamError::new("peers", "only an all-to-all has this limit", "remove the key"));
     }
     // What would mean nothing is refused; the resolved scenario has its default.
     if kind == Kind::Barrier {
         for (key, given) in [("size", s.given("size")), ("channels", channels != 1), ("chunk", s.given("chunk"))] {
             if given {
-                return Err(ParamError::new(key, "a barrier moves no bytes", "leave it out"));
+                return Err(ParamError::new(key, "a barrier moves no bytes", "remove the key"));
             }
         }
     }
     if s.given("size") && !matrix.is_empty() {
-        return Err(ParamError::new("size", "the matrix has all sizes", "leave one of the two out"));
+        return Err(ParamError::new("size", "the matrix has all sizes", "remove one of the two keys"));
     }
     if root != 0 && !matches!(kind, Kind::Broadcast | Kind::Reduce) {
-        return Err(ParamError::new("root", "only a broadcast and a reduce have one", "leave it out"));
+        return Err(ParamError::new("root", "only a broadcast and a reduce have a root", "remove the key"));
     }
     let mut seen = vec![false; ranks as usize];
     for &r in groups.iter().flatten() {

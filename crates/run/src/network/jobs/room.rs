@@ -1,4 +1,4 @@
-//! Is there room for a job? What a run keeps of it is known before its operations and messages are listed.
+//! Memory for a job. Its size is known before its operations and messages are listed.
 
 use xoff_jobs::{Graph, Job, OPS_MAX};
 use xoff_params::{ParamError, memory};
@@ -21,27 +21,27 @@ fn each_of(iterations: u64) -> String {
     if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") }
 }
 
-/// Is there room for so many ranks? A file says how many there are before it says anything of them. What there is not, and a hint.
+/// Memory check for so many ranks, whose number a file gives first. On failure: the missing memory, and a hint.
 pub(super) fn for_ranks(ranks: u64, streamed: bool) -> Result<(), (String, String)> {
     let needed = Bytes(ranks.saturating_mul(if streamed { STREAMED_RANK } else { RANK }));
     // That much is there anywhere.
     let available = (needed.0 > 1 << 26).then(memory::available).flatten();
     match available {
         Some(available) if needed > available => {
-            Err((format!("{ranks} ranks need about {needed} of memory"), format!("{available} are available: fewer ranks")))
+            Err((format!("{ranks} ranks need about {needed} of memory"), format!("{available} are available; use fewer ranks")))
         }
         _ => Ok(()),
     }
 }
 
-/// Is there room in a job for so many operations more? What there is not, and a hint.
+/// Memory check for so many more operations of a job. On failure: the missing memory, and a hint.
 pub(super) fn for_more(graph: &Graph, more: u64, iterations: u64) -> Result<(), (String, String)> {
     let ops = graph.ops().saturating_add(more);
     let each = each_of(iterations);
     let most = ops_max(graph);
     if ops.saturating_mul(iterations) > most {
         let what = format!("up to {ops} operations in each of {each}");
-        return Err((what, format!("at most {most}, whose times are kept: fewer ranks, iterations, channels or chunks")));
+        return Err((what, format!("xoff can keep the times of {most}; use fewer ranks, iterations, channels or chunks")));
     }
     if graph.pages().is_some() {
         return Ok(()); // they go to a file
@@ -52,7 +52,7 @@ pub(super) fn for_more(graph: &Graph, more: u64, iterations: u64) -> Result<(), 
     match available {
         Some(available) if needed > available => Err((
             format!("up to {ops} operations in each of {each} need about {needed}"),
-            format!("{available} are available: fewer ranks, iterations, channels or chunks"),
+            format!("{available} are available; use fewer ranks, iterations, channels or chunks"),
         )),
         _ => Ok(()),
     }
@@ -66,7 +66,7 @@ pub(super) fn of_trace(graph: &Graph, iterations: u64) -> Result<(), ParamError>
     let what = format!("{} operations in each of {}", graph.ops(), each_of(iterations));
     let hint = match graph.pages() {
         Some(_) => format!("at most {STREAMED_OPS_MAX}"),
-        None => format!("at most {OPS_MAX}, whose times are all kept; stream = true keeps none in memory"),
+        None => format!("expected at most {OPS_MAX}; with stream = true, xoff does not keep them in memory"),
     };
     Err(ParamError::new("iterations", what, hint))
 }
@@ -86,8 +86,8 @@ pub(super) fn of_job(job: &Job) -> Result<Option<ParamError>, ParamError> {
     let needed = Bytes(job.bytes().saturating_add(Memory::of_flows(job.flows(), 1).0));
     let all = || format!("{} operations and {} messages in each of {}", job.graph.ops(), job.messages.len(), each_of(iterations));
     fits(needed, "iterations", all)?;
-    let what = || format!("{} take about {needed} of memory, from before the run", all());
-    let hint = "stream = true makes a message when it is sent, without fast-forward and report.html; or fewer iterations";
+    let what = || format!("{} need about {needed} of memory before the run starts", all());
+    let hint = "set stream = true (no fast-forward, no report.html), or use fewer iterations";
     Ok((needed >= LARGE).then(|| ParamError::new("iterations", what(), hint)))
 }
 
@@ -96,7 +96,7 @@ fn fits(needed: Bytes, key: &'static str, what: impl Fn() -> String) -> Result<(
         Some(available) if needed > available => Err(ParamError::new(
             key,
             format!("{} need about {needed}", what()),
-            format!("{available} are available: stream = true keeps them in a file; or fewer iterations, channels or chunks"),
+            format!("{available} are available; set stream = true, or use fewer iterations, channels or chunks"),
         )),
         _ => Ok(()),
     }

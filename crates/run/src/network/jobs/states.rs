@@ -1,4 +1,4 @@
-//! What a rank does in the course of an iteration: it computes, messages are under way for it, both, or neither.
+//! States of a rank over an iteration: it computes, messages are under way for it, both, or neither.
 
 use xoff_jobs::{Job, Log, Work};
 use xoff_units::Time;

@@ -137,7 +137,7 @@ impl Straggler {
         let lost = [("pause", self.pause_ps), ("rate limit", self.rate_limit_ps), ("queueing", self.queueing_ps)];
         let lost: Vec<String> = lost.iter().filter(|l| l.1 > 0).map(|(word, ps)| format!("{word} {}", Span(*ps))).collect();
         if lost.is_empty() {
-            return text + "; nothing held it up";
+            return text + "; nothing delayed it";
         }
         text += &format!(", {} of it", lost.join(", "));
         if let Some(((n, p), ps)) = self.paused {

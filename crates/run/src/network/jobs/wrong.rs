@@ -1,4 +1,4 @@
-//! What an application does wrong that only its run shows: ranks that wait for each other, and receives that take a message of another size.
+//! Errors of an application that only its run shows: ranks that wait for each other, and receives that take a message of another size.
 
 use xoff_jobs::{Job, NONE, OpTimes, Work};
 use xoff_record::{MismatchAnswer, StuckAnswer};

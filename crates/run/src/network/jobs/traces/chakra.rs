@@ -113,20 +113,18 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&
     let ranks = (0..RANKS_MAX).find(|&r| !file(r).exists()).unwrap_or(RANKS_MAX);
     if ranks == 0 {
         let what = format!("there is no file '{}'", file(0).display());
-        return Err(Problem::new(what, "the key names what stands before .0.et, .1.et and so on: one file for each rank"));
+        return Err(Problem::new(what, "name the path before .0.et, .1.et and so on; each rank has a file"));
     }
     let beyond = (ranks + 1..ranks + 1000).find(|&r| file(r).exists());
     if let Some(beyond) = beyond {
-        let what = format!("there is no file '{}', but one of rank {beyond}", file(ranks).display());
-        return Err(Problem::new(what, "every rank has a file, from 0 on"));
+        let what = format!("there is no file '{}', although rank {beyond} has a file", file(ranks).display());
+        return Err(Problem::new(what, "each rank needs a file, starting with 0"));
     }
     let product = o.dimensions.iter().try_fold(1u32, |p, &d| p.checked_mul(d));
     if !o.dimensions.is_empty() && product != Some(ranks) {
-        let what = format!(
-            "chakra_dimensions are those of {} ranks, and the trace has {ranks}",
-            product.map_or("too many".into(), |p| p.to_string())
-        );
-        return Err(Problem::new(what, "their product is the number of ranks"));
+        let what =
+            format!("chakra_dimensions give {} ranks, but the trace has {ranks}", product.map_or("too many".into(), |p| p.to_string()));
+        return Err(Problem::new(what, "their product must be the number of ranks"));
     }
     let groups = groups(o, ranks)?;
     let mut t = Trace { ranks: Vec::new(), graph: super::graph(ranks as usize, pages), groups, o, untimed: 0, memory: 0, alone: 0 };
@@ -151,20 +149,20 @@ pub(in crate::network::jobs) fn read(prefix: &Path, o: &Options, pages: Option<&
     let mut warnings = Vec::new();
     if t.alone > 0 {
         warnings.push((
-            format!("{} collectives have one rank: they exchange nothing and take no time", t.alone),
-            "if they are to have more, name their process groups (chakra_groups) or dimensions (chakra_dimensions)".to_owned(),
+            format!("{} collectives have one rank: they take no time", t.alone),
+            "if this is wrong, name their process groups (chakra_groups) or dimensions (chakra_dimensions)".to_owned(),
         ));
     }
     if t.memory > 0 {
         warnings.push((
             format!("{} nodes move memory and have no duration: they take no time", t.memory),
-            "xoff has no model of a memory; a trace of a real run has durations".to_owned(),
+            "use the trace of a real run, which has durations; xoff does not model memory".to_owned(),
         ));
     }
     if t.untimed > 0 {
         warnings.push((
             format!("{} nodes compute a number of operations and have no duration: they take no time", t.untimed),
-            "a trace of a real run has durations; xoff has no model of a processor".to_owned(),
+            "use the trace of a real run, which has durations; xoff does not model processors".to_owned(),
         ));
     }
     Ok(Chakra { graph: t.graph, warnings })
@@ -185,7 +183,7 @@ impl<'de> Deserialize<'de> for Groups {
                 let mut all = BTreeMap::new();
                 while let Some((name, ranks)) = map.next_entry::<String, Vec<u32>>()? {
                     if all.contains_key(&name) {
-                        return Err(A::Error::custom(format!("group '{name}' stands twice")));
+                        return Err(A::Error::custom(format!("group '{name}' is defined twice")));
                     }
                     all.insert(name, ranks);
                 }
@@ -205,9 +203,15 @@ fn groups(o: &Options, ranks: u32) -> Result<BTreeMap<String, Vec<u32>>, Problem
         Problem::new(what, "expected process groups by name, such as {\"1\": [0, 1], \"2\": [2, 3]}")
     })?;
     for (name, members) in &groups {
-        let problem = |what: String| Problem::new(format!("{}: group '{name}' {what}", path.display()), "each rank of the trace once");
+        let problem = |what: String| {
+            Problem::new(
+                format!("{}: group '{name}' {what}", path.display()),
+                "expected each rank of the trace \
+                                                                                                         once",
+            )
+        };
         if let Some(unknown) = members.iter().find(|&&r| r >= ranks) {
-            return Err(problem(format!("has rank {unknown}, and the trace has the ranks 0 to {}", ranks - 1)));
+            return Err(problem(format!("has rank {unknown}, but the trace has the ranks 0 to {}", ranks - 1)));
         }
         let mut sorted = members.clone();
         sorted.sort_unstable();
@@ -260,7 +264,7 @@ impl Trace<'_> {
         self.ranks.push(rank_of);
         let mut messages = Messages::of(file);
         if messages.next::<GlobalMetadata>("GlobalMetadata")?.is_none() {
-            return bad("there is nothing in it", "it begins with GlobalMetadata");
+            return bad("the file is empty", "expected GlobalMetadata first");
         }
         loop {
             let nth = self.ranks[rank as usize].nodes.len();
@@ -270,7 +274,7 @@ impl Trace<'_> {
             let ids = &mut self.ranks[rank as usize].ids;
             if !ids.insert(node.id, nth as u32) {
                 let first = ids.get(node.id).unwrap_or(0);
-                return bad(format!("its id stands a second time: node number {first} has it too"), "give each node an id of its own");
+                return bad(format!("its id is not unique: node number {first} has the same id"), "give each node its own id");
             }
             self.add(rank, node)?;
         }
@@ -293,14 +297,14 @@ impl Trace<'_> {
             }
             SEND => {
                 if let Some(src) = node.integer("comm_src")?.filter(|&s| s != i128::from(rank)) {
-                    return bad(format!("its comm_src is {src}, and the file is that of rank {rank}"), "a rank sends for itself");
+                    return bad(format!("its comm_src is {src}, but the file belongs to rank {rank}"), "expected the rank of the file");
                 }
                 let (to, bytes) = (node.peer("comm_dst", ranks)?, node.size()?);
                 (Work::Send { to, bytes, tag: node.tag()?, channel: 0 }, Op::FREE)
             }
             RECEIVE => {
                 if let Some(dst) = node.integer("comm_dst")?.filter(|&d| d != i128::from(rank)) {
-                    return bad(format!("its comm_dst is {dst}, and the file is that of rank {rank}"), "a rank receives for itself");
+                    return bad(format!("its comm_dst is {dst}, but the file belongs to rank {rank}"), "expected the rank of the file");
                 }
                 let (from, bytes) = (node.peer("comm_src", ranks)?, node.size()?);
                 (Work::Receive { from: Some(from), bytes, tag: Some(node.tag()?) }, Op::FREE)
@@ -311,7 +315,7 @@ impl Trace<'_> {
                 (Work::Compute(Span::ZERO), Op::FREE)
             }
             METADATA => (Work::Compute(Span::ZERO), Op::FREE),
-            other => return bad(format!("there is no node of type {other}"), "expected 1 to 7, as et_def.proto has them"),
+            other => return bad(format!("there is no node of type {other}"), "expected 1 to 7, as in et_def.proto"),
         };
         let op = self.graph.add(rank, work, stream);
         let (keeps_names, control) = (self.graph.pages().is_none(), self.o.control_dependencies);
@@ -338,7 +342,7 @@ impl Trace<'_> {
             if !group.contains(&rank) {
                 return bad(
                     format!("process group '{name}' does not have rank {rank}"),
-                    "a rank takes part in collectives of its own groups",
+                    "a rank may only take part in collectives of its own groups",
                 );
             }
             return Ok(group.clone());
@@ -352,8 +356,8 @@ impl Trace<'_> {
             return Ok(all.collect());
         }
         if self.o.dimensions.is_empty() {
-            let what = "it involves some dimensions of the network and not others, whose sizes are not known";
-            return bad(what, "give them, the innermost first: chakra_dimensions = \"8x2\"; or process groups");
+            let what = "it involves only some dimensions of the network, but xoff does not know their sizes";
+            return bad(what, "set chakra_dimensions, the innermost first, such as \"8x2\"; or name process groups");
         }
         // Ranks that differ in the dimensions involved only.
         let place = |rank: u32| {
@@ -379,9 +383,13 @@ impl Trace<'_> {
                 let have = all.iter().position(|c| c.len() > nth).unwrap_or(0);
                 let first = &self.ranks[group[have] as usize].described[&all[have][nth]];
                 if let Some(lacks) = all.iter().position(|c| c.len() <= nth) {
-                    let what =
-                        format!("rank {} has {} collectives of this group, and this is number {}", group[lacks], all[lacks].len(), nth + 1);
-                    return Err((group[have], Some(first.called()), (what, "every member takes part in each".into())));
+                    let what = format!(
+                        "rank {} has only {} collectives of this group, but this is number {}",
+                        group[lacks],
+                        all[lacks].len(),
+                        nth + 1
+                    );
+                    return Err((group[have], Some(first.called()), (what, "expected every member in every collective".into())));
                 }
                 let c = self.collective(&group, first).map_err(|e| (group[0], Some(first.called()), e))?;
                 for (&rank, places) in group.iter().zip(&all) {
@@ -397,7 +405,7 @@ impl Trace<'_> {
                             c.bytes,
                             first.called()
                         );
-                        return Err((rank, Some(node.called()), (what, "all members run the same collective with the same size".into())));
+                        return Err((rank, Some(node.called()), (what, "expected the same collective and size for all members".into())));
                     }
                 }
                 room::for_more(&self.graph, c.ops_at_most(), 1).map_err(|e| (group[0], Some(first.called()), e))?;
@@ -421,7 +429,7 @@ impl Trace<'_> {
 
     fn collective(&self, group: &[u32], node: &Node) -> Result<Collective, Bad> {
         let Some(number) = node.integer("comm_type")? else {
-            return bad("it has no comm_type", "a collective names its type: 0 all-reduce, 2 all-gather, ...");
+            return bad("the collective has no comm_type", "add its type: 0 all-reduce, 2 all-gather, ...");
         };
         let kind = kind_of(number)?;
         let shares = if kind == Kind::AllGather && self.o.all_gather_of_shares { group.len() as u64 } else { 1 };
@@ -430,7 +438,7 @@ impl Trace<'_> {
             Some(root) => group
                 .iter()
                 .position(|&r| i128::from(r) == root)
-                .ok_or_else(|| (format!("its root_rank {root} is not in its group"), "the root takes part".to_owned()))?,
+                .ok_or_else(|| (format!("its root_rank {root} is not in its group"), "expected a rank of the group".to_owned()))?,
             None => 0,
         };
         let c = Collective {
@@ -450,7 +458,7 @@ impl Trace<'_> {
         for (rank, r) in (0..).zip(&self.ranks) {
             for (nth, id) in r.dependencies.iter() {
                 let Some(before) = r.ids.get(id) else {
-                    let what = format!("it depends on node {id}, which is not in the file");
+                    let what = format!("it depends on node {id}, which the file does not contain");
                     return Err((rank, Some(r.called(nth)), (what, "name a node of the same rank".into())));
                 };
                 self.graph.after(rank, r.nodes.get(nth as usize).begin, r.nodes.get(before as usize).end);

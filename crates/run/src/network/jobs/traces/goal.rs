@@ -56,13 +56,13 @@ impl<'t> Words<'t> {
                 self.at += 1;
                 Ok((word, place.clone()))
             }
-            None => bad(self.line.end..self.line.end, format!("the line ends where {expected} is expected"), "complete it"),
+            None => bad(self.line.end..self.line.end, format!("the line ends before {expected}"), "complete it"),
         }
     }
 
     fn number(&mut self, expected: &str) -> Result<u64, Bad> {
         let (word, place) = self.next(expected)?;
-        word.parse().or_else(|_| bad(place, format!("'{word}' is no number"), &format!("expected {expected}")))
+        word.parse().or_else(|_| bad(place, format!("'{word}' is not a number"), &format!("expected {expected}")))
     }
 
     /// A number, or -1 for any.
@@ -76,7 +76,7 @@ impl<'t> Words<'t> {
 
     fn word(&mut self, wanted: &str) -> Result<(), Bad> {
         let (word, place) = self.next(&format!("'{wanted}'"))?;
-        if word == wanted { Ok(()) } else { bad(place, format!("'{word}' where '{wanted}' is expected"), "words stand in this order") }
+        if word == wanted { Ok(()) } else { bad(place, format!("found '{word}' instead of '{wanted}'"), "the order of the words is fixed") }
     }
 
     fn has(&mut self, wanted: &str) -> bool {
@@ -87,7 +87,7 @@ impl<'t> Words<'t> {
 
     fn end(&self, of: &str) -> Result<(), Bad> {
         match self.all.get(self.at) {
-            Some((word, place)) => bad(place.clone(), format!("'{word}' is no part of a {of}"), "leave it out"),
+            Some((word, place)) => bad(place.clone(), format!("'{word}' is not part of a {of}"), "remove the key"),
             None => Ok(()),
         }
     }
@@ -98,7 +98,7 @@ impl<'t> Words<'t> {
         match word.strip_suffix('b').and_then(|n| n.parse().ok()) {
             Some(bytes) if bytes > BYTES_MAX => bad(place, format!("a message of {bytes} B"), "expected at most 1 PiB"),
             Some(bytes) => Ok(bytes),
-            None => bad(place, format!("'{word}' is no size"), "digits and b, such as 1024b"),
+            None => bad(place, format!("'{word}' is not a size"), "expected digits and b, such as 1024b"),
         }
     }
 
@@ -132,7 +132,7 @@ struct File {
     block: Option<Block>,
     /// Ranks before it have been read.
     least: u32,
-    /// Of operations, while there is none.
+    /// Places of operations, while there is no page file.
     places: Option<Places>,
     pages: Option<PageFile>,
 }
@@ -229,10 +229,10 @@ impl File {
         match &self.trace {
             Some(t) if self.least < t.graph.ranks() => {
                 let what = format!("the file ends before rank {}", self.least);
-                bad(offset..offset, what, "num_ranks counts those with an empty block too").map_err(|e| (None, e))
+                bad(offset..offset, what, "num_ranks also counts ranks with an empty block").map_err(|e| (None, e))
             }
             Some(_) => Ok(()),
-            None => bad(0..0, "there is nothing in it", "it begins with num_ranks N").map_err(|e| (Some(1), e)),
+            None => bad(0..0, "the file is empty", "expected num_ranks N first").map_err(|e| (Some(1), e)),
         }
     }
 }
@@ -245,9 +245,7 @@ fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<()
         w.end("requires")?;
         let find = |label: &str, place: Range<usize>| match b.labels.get(label) {
             Some(op) => Ok(op),
-            None => {
-                bad(place, format!("there is no label '{label}' before it in rank {}", b.rank), "labels are defined before they are used")
-            }
+            None => bad(place, format!("rank {} has no label '{label}' before this line", b.rank), "define a label before its use"),
         };
         let (later, before) = (find(w.all[0].0, place)?, find(other, other_place)?);
         if word == "requires" {
@@ -261,10 +259,10 @@ fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<()
     if let Some(name) = word.strip_suffix(':') {
         let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
         if !starts || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return bad(place, format!("'{name}' is no label"), "a letter, then letters, digits and _");
+            return bad(place, format!("'{name}' is not a label"), "expected a letter, then letters, digits and _");
         }
         if b.labels.get(name).is_some() {
-            return bad(place, format!("the label '{name}' stands twice in rank {}", b.rank), "give each operation its own");
+            return bad(place, format!("the label '{name}' is defined twice in rank {}", b.rank), "give each operation its own label");
         }
         label = Some(name);
         (word, place) = w.next("an operation")?;
@@ -279,7 +277,7 @@ fn statement(t: &mut Trace, b: &mut Block, mut w: Words, line: u64) -> Result<()
         "calc" => {
             let time = w.number("a time in ns")?;
             if time > SPAN_MAX.as_ns() {
-                return bad(w.line, format!("{time} ns are beyond the end of time"), "expected at most 11.6 days");
+                return bad(w.line, format!("{time} ns are more than xoff can count"), "expected at most 11.6 days");
             }
             let (cpu, _) = w.cpu(false)?;
             (Work::Compute(Span::from_ns(time)), cpu)

@@ -45,9 +45,9 @@ pub(in crate::network::jobs) fn read(
     warnings: &mut Vec<(String, String)>,
 ) -> Result<Trace, Problems> {
     let all = connections(&source, unit).map_err(Problems::from)?;
-    warnings.extend(all.left_out.iter().map(|what| (format!("not taken: {what}"), "it means nothing here".to_owned())));
+    warnings.extend(all.left_out.iter().map(|what| (format!("xoff leaves out {what}"), "xoff has no equivalent".to_owned())));
     if all.nodes > RANKS_MAX {
-        let what = format!("{} nodes, and a host is a rank", all.nodes);
+        let what = format!("{} nodes, and each host is a rank", all.nodes);
         return Err(Problem::new(what, format!("expected at most {RANKS_MAX}")).at(source.place(0..0)).into());
     }
     if let Err((what, hint)) = room::for_ranks(all.nodes, pages.is_some()) {
@@ -67,7 +67,7 @@ fn add(t: &mut Trace, all: &Connections, warnings: &mut Vec<(String, String)>) -
     for (by, c) in all.list.iter().enumerate() {
         let place = c.place.clone();
         if c.start.is_some_and(|s| s > SPAN_MAX) {
-            return Err((place, "it starts beyond the end of time".into(), "expected at most 11.6 days"));
+            return Err((place, "it starts later than xoff can count".into(), "expected at most 11.6 days"));
         }
         let (src, dst, tag) = (c.src as u32, c.dst as u32, by as u64);
         let wait = c.start.filter(|s| *s > Span::ZERO).map(|s| t.add(src, Work::Compute(s), Op::FREE, place.clone()));
@@ -86,40 +86,40 @@ fn add(t: &mut Trace, all: &Connections, warnings: &mut Vec<(String, String)>) -
         let by = activations.remove(&id).unwrap_or_default();
         let Some(&first) = targets.first() else { continue };
         let place = || all.list[first].place.clone();
-        let refuse = |what: String| Err((trigger.place.clone(), what, "give each what it waits for a trigger of its own"));
+        let refuse = |what: String| Err((trigger.place.clone(), what, "give each connection its own trigger"));
         if by.is_empty() {
             return Err((
                 place(),
-                format!("it never begins: nothing activates trigger {id}"),
-                "a connection before it has send_done_trigger",
+                format!("it never starts: nothing activates trigger {id}"),
+                "add send_done_trigger to an earlier connection",
             ));
         }
         let waits: Vec<(usize, Vec<Activation>)> = match trigger.kind {
             TriggerKind::OneShot if by.len() > 1 => {
-                return refuse(format!("{} connections activate trigger {id}: which of them does first is known in a run only", by.len()));
+                return refuse(format!("{} connections activate trigger {id}: their order is known only during a run", by.len()));
             }
             TriggerKind::OneShot => targets.iter().map(|&to| (to, by.clone())).collect(),
             TriggerKind::Barrier(count) if (by.len() as u64) < count => {
-                let what = format!("{} connections activate trigger {id}, which waits for {count}: it never begins", by.len());
-                return Err((place(), what, "a barrier counts as many as there are"));
+                let what = format!("{} connections activate trigger {id}, which waits for {count}: it never starts", by.len());
+                return Err((place(), what, "set the count of the barrier to the number of its connections"));
             }
             TriggerKind::Barrier(count) if (by.len() as u64) > count => {
-                return refuse(format!("{} connections activate trigger {id}: which {count} do first is known in a run only", by.len()));
+                return refuse(format!("{} connections activate trigger {id}: the first {count} are known only during a run", by.len()));
             }
             TriggerKind::Barrier(_) => targets.iter().map(|&to| (to, by.clone())).collect(),
             TriggerKind::MultiShot => match in_order(&by, &targets) {
                 Some(order) => targets.iter().copied().zip(order.into_iter().map(|a| vec![a])).collect(),
                 None => {
                     return refuse(format!(
-                        "trigger {id} starts a connection at each of {} activations, whose order is known in a run only",
+                        "trigger {id} starts a connection at each of {} activations: their order is known only during a run",
                         by.len()
                     ));
                 }
             },
         };
         if let Some(&never) = targets.get(waits.len()) {
-            let what = format!("it never begins: trigger {id} is activated {} times, and starts one connection each time", waits.len());
-            return Err((all.list[never].place.clone(), what, "as many activations as targets"));
+            let what = format!("it never starts: trigger {id} is activated {} times, and starts one connection each time", waits.len());
+            return Err((all.list[never].place.clone(), what, "expected as many activations as targets"));
         }
         for (to, by) in waits {
             let c = &all.list[to];
@@ -131,7 +131,7 @@ fn add(t: &mut Trace, all: &Connections, warnings: &mut Vec<(String, String)>) -
     }
     if signals.next > ACTIVATION {
         let what = format!("{} activations of triggers at other hosts are messages of 1 B each", signals.next - ACTIVATION);
-        warnings.push((what, "in htsim they are there at once; here they take their way through the network".into()));
+        warnings.push((what, "htsim delivers them immediately; in xoff they travel through the network".into()));
     }
     Ok(())
 }

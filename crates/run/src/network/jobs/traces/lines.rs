@@ -39,7 +39,7 @@ impl Whole {
         if now.is_some_and(|(meta, at)| meta.len() == before.len() && at == *changed) {
             return Ok(());
         }
-        Err(Problem::new(format!("'{}' was changed while it was read", self.path.display()), "let whoever writes it end first"))
+        Err(Problem::new(format!("'{}' changed while xoff read it", self.path.display()), "wait until its writer has finished"))
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Lines {
     line: Vec<u8>,
     /// The one before it.
     before: Vec<u8>,
-    /// Of the line at hand, from 1.
+    /// Number of the current line, from 1.
     number: u64,
 }
 
@@ -74,7 +74,13 @@ impl Lines {
         std::mem::swap(&mut self.line, &mut self.before);
         self.line.clear();
         self.number += 1;
-        let unread = |e: std::io::Error| Problem::new(format!("'{}' cannot be read: {e}", self.whole.path.display()), "was it cut off?");
+        let unread = |e: std::io::Error| {
+            Problem::new(
+                format!("'{}' cannot be read: {e}", self.whole.path.display()),
+                "check that the \
+                                                                                                                       file is complete",
+            )
+        };
         let there = (&mut self.from).take(LINE_MAX).read_until(b'\n', &mut self.line).map_err(unread)?;
         if self.number == 1 && self.line.starts_with(b"\xef\xbb\xbf") {
             self.line.drain(..3);
@@ -89,7 +95,7 @@ impl Lines {
                 self.whole.is_unchanged()?;
                 Ok(None)
             }
-            n if n as u64 == LINE_MAX => Err(self.problem(0..0, "a line of more than 1 MiB", "is this the file that was meant?")),
+            n if n as u64 == LINE_MAX => Err(self.problem(0..0, "a line of more than 1 MiB", "check that this is the right file")),
             _ => match std::str::from_utf8(&self.line) {
                 Ok(_) => Ok(std::str::from_utf8(&self.line).ok()),
                 Err(e) => {
@@ -186,7 +192,7 @@ mod tests {
                 Err(e) => break e.to_string(),
             }
         };
-        assert!(wrong.contains("was changed while it was read"), "{wrong}");
+        assert!(wrong.contains("changed while xoff read it"), "{wrong}");
         let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         (0..10_000).for_each(|n| std::io::Write::write_all(&mut zipped, format!("line {n}\n").as_bytes()).unwrap());
         let zipped = zipped.finish().unwrap();

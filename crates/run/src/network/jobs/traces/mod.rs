@@ -46,7 +46,7 @@ pub(super) fn graph(ranks: usize, pages: Option<&PageFile>) -> Graph {
 }
 
 impl Trace {
-    /// Of a text.
+    /// Lines of a text.
     pub fn of(ranks: usize, source: Arc<Source>, pages: Option<&PageFile>) -> Trace {
         Trace::new(ranks, Places::Text(source, Vec::new()), pages)
     }
@@ -118,13 +118,15 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&Page
         ("htsim_start", "htsim"),
     ] {
         if s.given(key) && named.iter().all(|n| n.0 != of) {
-            return Err(ParamError::new(key, format!("it belongs to {of}, and the job has no such trace"), "leave it out"));
+            return Err(ParamError::new(key, format!("the key belongs to {of}, but the job has no such trace"), "remove the key"));
         }
     }
     let (key, name) = match &named[..] {
         [] => return Ok(None),
         [one] => one.clone(),
-        [_, (second, _), ..] => return Err(ParamError::new(*second, "a job has one trace", format!("name one of {}", FORMATS.join(", ")))),
+        [_, (second, _), ..] => {
+            return Err(ParamError::new(*second, "a job has only one trace", format!("name one of {}", FORMATS.join(", "))));
+        }
     };
     let path = folder.join(name);
     let read = |parse: &dyn Fn(Arc<Source>) -> Result<Trace, Problems>| Source::read(&path).and_then(parse).and_then(Trace::check);
@@ -148,7 +150,7 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&Page
             graph
         }
         "msccl" => match s.bytes_opt("message_size")? {
-            None => return Err(ParamError::new("message_size", "missing", "chunks of the algorithm are parts of it")),
+            None => return Err(ParamError::new("message_size", "missing", "expected the size that the chunks of the algorithm divide")),
             Some(size) if size.0 == 0 => return Err(ParamError::new("message_size", "0", "expected a size above zero")),
             Some(size) => read(&|source| msccl::read(&source, size.0, pages)),
         },
@@ -164,7 +166,7 @@ pub(super) fn read_trace(s: &mut Section<'_>, folder: &Path, pages: Option<&Page
         Ok(graph) => Ok(Some(graph)),
         Err(problems) => {
             s.refuse_file(problems);
-            Err(ParamError::new(key, "it cannot be used", "see the message about the file"))
+            Err(ParamError::new(key, "xoff cannot use the file", "see the message about the file"))
         }
     }
 }
@@ -178,8 +180,8 @@ fn chakra_options(s: &mut Section<'_>, folder: &Path) -> Result<chakra::Options,
                 _ => {
                     return Err(ParamError::new(
                         "chakra_dimensions",
-                        format!("'{size}' is no size"),
-                        "such as \"8x2\", the innermost first",
+                        format!("'{size}' is not a size"),
+                        "expected sizes such as \"8x2\", the innermost first",
                     ));
                 }
             }

@@ -31,8 +31,8 @@ fn number(node: &Node<'_, '_>, name: &str) -> Result<i64, Bad> {
     let place = node.attribute_node(name).map_or(node.range(), |a| a.range());
     match node.attribute(name).map(str::parse) {
         Some(Ok(n)) => Ok(n),
-        Some(Err(_)) => Err((place, format!("{name} is no number"), "expected a whole number".into())),
-        None => bad(node, format!("<{}> has no {name}", node.tag_name().name()), "MSCCL writes one"),
+        Some(Err(_)) => Err((place, format!("{name} is not a number"), "expected a whole number".into())),
+        None => bad(node, format!("<{}> has no {name}", node.tag_name().name()), "expected this attribute, which MSCCL writes"),
     }
 }
 
@@ -59,7 +59,7 @@ pub(in crate::network::jobs) fn read(source: &Arc<Source>, size: u64, pages: Opt
     let doc = Document::parse(source.text()).map_err(|e| {
         let pos = e.pos();
         let line: usize = source.text().split_inclusive('\n').take(pos.row as usize - 1).map(str::len).sum();
-        report((line..line, format!("it is no XML: {e}"), "an algorithm as msccl-tools writes it".into()))
+        report((line..line, format!("the file is not XML: {e}"), "expected an algorithm that msccl-tools wrote".into()))
     })?;
     algorithm(&doc, source, size, pages).map_err(report)
 }
@@ -67,7 +67,7 @@ pub(in crate::network::jobs) fn read(source: &Arc<Source>, size: u64, pages: Opt
 fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64, pages: Option<&PageFile>) -> Result<Trace, Bad> {
     let algo = doc.root_element();
     if algo.tag_name().name() != "algo" {
-        return bad(&algo, format!("<{}> is no algorithm", algo.tag_name().name()), "expected <algo>");
+        return bad(&algo, format!("<{}> is not an algorithm", algo.tag_name().name()), "expected <algo>");
     }
     let (gpus, chunks) = (number(&algo, "ngpus")?, number(&algo, "nchunksperloop")?);
     if !(2..=1 << 20).contains(&gpus) || !(1..=1 << 20).contains(&chunks) {
@@ -82,7 +82,7 @@ fn algorithm(doc: &Document<'_>, source: &Arc<Source>, size: u64, pages: Option<
     for gpu in algo.children().filter(Node::is_element) {
         let id = number(&gpu, "id")?;
         if !(0..gpus).contains(&id) || std::mem::replace(&mut seen[id as usize], true) {
-            return bad(&gpu, format!("GPU {id} is beyond ngpus, or stands twice"), format!("expected each of 0 to {} once", gpus - 1));
+            return bad(&gpu, format!("GPU {id} is beyond ngpus, or is defined twice"), format!("expected each of 0 to {} once", gpus - 1));
         }
         read_gpu(&mut trace, &gpu, id as u32, gpus, chunk)?;
     }
@@ -108,7 +108,7 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
     let (mut sent, mut received) = (HashMap::<(i64, i64), u64>::new(), HashMap::<(i64, i64), u64>::new());
     for (nth, tb) in (0..).zip(gpu.children().filter(Node::is_element)) {
         if number(&tb, "id")? != nth {
-            return bad(&tb, "thread blocks do not count from 0", format!("expected id=\"{nth}\""));
+            return bad(&tb, "the ids of thread blocks do not count from 0", format!("expected id=\"{nth}\""));
         }
         let (to, from, channel) = (number(&tb, "send")?, number(&tb, "recv")?, number(&tb, "chan")?);
         for peer in [to, from] {
@@ -136,7 +136,7 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
                     return bad(
                         &step,
                         format!("chunks {at} to {} of buffer {name}", at + count - 1),
-                        format!("{room} of the GPU bounds them"),
+                        format!("expected chunks within {room} of the GPU"),
                     );
                 }
             }
@@ -151,7 +151,7 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
             };
             if receives {
                 if from == -1 {
-                    return bad(&step, "it receives, and its thread block has recv=\"-1\"", "name the peer in recv");
+                    return bad(&step, "it receives, but its thread block has recv=\"-1\"", "name the peer in recv");
                 }
                 let n = received.entry((from, channel)).or_default();
                 let tag = Some((channel as u64) << 32 | *n);
@@ -161,7 +161,7 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
             }
             if sends {
                 if to == -1 {
-                    return bad(&step, "it sends, and its thread block has send=\"-1\"", "name the peer in send");
+                    return bad(&step, "it sends, but its thread block has send=\"-1\"", "name the peer in send");
                 }
                 let n = sent.entry((to, channel)).or_default();
                 let tag = (channel as u64) << 32 | *n;
@@ -188,7 +188,7 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
             return Err((
                 place,
                 format!("there is no step {on} of thread block {depends}"),
-                "depid and deps name a step of this GPU".into(),
+                "depid and deps must name a step of this GPU".into(),
             ));
         };
         t.graph.after(rank, op, last);

@@ -93,8 +93,8 @@ pub(in crate::network::jobs) fn read(
     let (shape, layers) = parse(source.text()).map_err(problem)?;
     let (graph, alone) = build(shape, &layers, node, pages).map_err(problem)?;
     if alone > 0 {
-        let what = format!("{alone} collectives are among one rank each");
-        warnings.push((what, "nothing is sent for them".into()));
+        let what = format!("{alone} collectives have one rank each");
+        warnings.push((what, "they send nothing".into()));
     }
     let called = |rank: u32, op: u32| format!("operation {op} of rank {rank}");
     match graph.check(&called) {
@@ -116,18 +116,24 @@ fn parse(text: &str) -> Result<(Shape, Vec<Layer>), Bad> {
         offset += line.len();
         Some(words(line, from)).filter(|w| !w.is_empty())
     });
-    let Some(head) = lines.next() else { return bad(0..0, "there is nothing in it", "it begins with the kind of parallelism") };
+    let Some(head) = lines.next() else { return bad(0..0, "the file is empty", "expected the kind of parallelism first") };
     let shape = header(&head)?;
     let end = text.trim_end().len();
-    let Some(count) = lines.next() else { return bad(end..end, "the number of layers is missing", "it stands on the second line") };
+    let Some(count) = lines.next() else { return bad(end..end, "the number of layers is missing", "expected on the second line") };
     let stated = match (&count[..], count[0].0.parse::<u64>()) {
         ([_], Ok(n)) if (1..=LAYERS_MAX).contains(&n) => n,
-        _ => return bad(count[0].1.clone(), format!("'{}' is no number of layers", suggest::clip(count[0].0)), "expected 1 to 1,000,000"),
+        _ => {
+            return bad(
+                count[0].1.clone(),
+                format!("'{}' is not a number of layers", suggest::clip(count[0].0)),
+                "expected 1 to 1,000,000",
+            );
+        }
     };
     let layers = lines.map(|w| layer(&w)).collect::<Result<Vec<_>, _>>()?;
     if layers.len() as u64 != stated {
-        let what = format!("{stated} layers are announced, and {} follow", layers.len());
-        return bad(count[0].1.clone(), what, "the second line counts the layers below it");
+        let what = format!("the second line announces {stated} layers, but {} follow", layers.len());
+        return bad(count[0].1.clone(), what, "correct the number, or add the missing layers");
     }
     Ok((shape, layers))
 }
@@ -135,7 +141,14 @@ fn parse(text: &str) -> Result<(Shape, Vec<Layer>), Bad> {
 fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
     let (policy, place) = head[0].clone();
     if policy != POLICY {
-        return bad(place, format!("'{}' is not read", suggest::clip(policy)), &format!("expected {POLICY}, whose order is known"));
+        return bad(
+            place,
+            format!("xoff cannot read '{}'", suggest::clip(policy)),
+            &format!(
+                "expected {POLICY}, the only policy with a known \
+                                                                                        order"
+            ),
+        );
     }
     const KEYS: [&str; 9] =
         ["model_parallel_NPU_group", "ep", "pp", "vpp", "ga", "all_gpus", "checkpoints", "checkpoint_initiates", "pp_comm"];
@@ -144,30 +157,34 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
     while let Some((word, place)) = rest.next() {
         let key = word.trim_end_matches(':');
         let Some(at) = KEYS.iter().position(|k| *k == key) else {
-            return bad(place.clone(), format!("'{}' is no key of the first line", suggest::clip(key)), &suggest::hint(key, "keys", &KEYS));
+            return bad(
+                place.clone(),
+                format!("unknown key '{}' on the first line", suggest::clip(key)),
+                &suggest::hint(key, "keys", &KEYS),
+            );
         };
         let Some((value, place)) = rest.next() else {
-            return bad(place.clone(), format!("{key} has no value"), "a whole number behind it");
+            return bad(place.clone(), format!("{key} has no value"), "expected a whole number after the key");
         };
         let Ok(n) = value.parse::<u32>() else {
-            return bad(place.clone(), format!("{key}: '{}' is no whole number", suggest::clip(value)), "expected decimal digits");
+            return bad(place.clone(), format!("{key}: '{}' is not a whole number", suggest::clip(value)), "expected decimal digits");
         };
         if values[at].replace((n, place.clone())).is_some() {
-            return bad(place.clone(), format!("{key} stands twice"), "keep one of the two");
+            return bad(place.clone(), format!("{key} is defined twice"), "keep one of the two");
         }
     }
     let place = head[0].1.clone();
     let needed = |at: usize| match &values[at] {
         Some((0, place)) if at != 6 && at != 7 => bad(place.clone(), format!("{} is 0", KEYS[at]), "expected 1 or more"),
         Some(v) => Ok(v.clone()),
-        None => bad(place.clone(), format!("{} is missing", KEYS[at]), "it stands on the first line"),
+        None => bad(place.clone(), format!("{} is missing", KEYS[at]), "expected on the first line"),
     };
     let (tensor, expert, ranks) = (needed(0)?, needed(1)?, needed(5)?);
     for (at, why) in [
-        (2, "a pipeline's order is not read"),
-        (4, "what is repeated for gradient accumulation is not certain"),
-        (6, "recomputing of activations is not read"),
-        (7, "recomputing of activations is not read"),
+        (2, "xoff does not read the order of a pipeline"),
+        (4, "xoff does not know which operations gradient accumulation repeats"),
+        (6, "xoff does not read the recomputation of activations"),
+        (7, "xoff does not read the recomputation of activations"),
     ] {
         let usual = u32::from(at == 2 || at == 4);
         if let Some((n, place)) = values[at].as_ref().filter(|v| v.0 != usual) {
@@ -175,7 +192,7 @@ fn header(head: &[(&str, Range<usize>)]) -> Result<Shape, Bad> {
         }
     }
     if let Some((_, place)) = &values[8] {
-        return bad(place.clone(), "pp_comm without a pipeline", "leave it out");
+        return bad(place.clone(), "pp_comm needs a pipeline", "remove the key");
     }
     if ranks.0 > 1 << 20 {
         return bad(ranks.1, format!("{} ranks", ranks.0), "expected at most 1,048,576");
@@ -197,11 +214,11 @@ fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
     }
     let number = |at: usize, most: u64, what: &str| match w[at].0.parse::<u64>() {
         Ok(n) if n <= most => Ok(n),
-        _ => bad(w[at].1.clone(), format!("'{}' is no {what}", suggest::clip(w[at].0)), &format!("expected 0 to {most}")),
+        _ => bad(w[at].1.clone(), format!("'{}' is not a {what}", suggest::clip(w[at].0)), &format!("expected 0 to {most}")),
     };
     let time = |at: usize| Ok(Span::from_ns(number(at, SPAN_MAX.as_ns(), "time in ns")?));
     if w[1].0.parse::<i64>().is_err() {
-        return bad(w[1].1.clone(), format!("'{}' is no number of a layer", suggest::clip(w[1].0)), "-1: none");
+        return bad(w[1].1.clone(), format!("'{}' is not the number of a layer", suggest::clip(w[1].0)), "-1: none");
     }
     let part = |at: usize, plain: Among| -> Result<Pass, Bad> {
         let (word, place) = w[at + 1].clone();
@@ -220,7 +237,7 @@ fn layer(w: &[(&str, Range<usize>)]) -> Result<Layer, Bad> {
             _ => {
                 return bad(
                     place,
-                    format!("'{}' is no collective", suggest::clip(word)),
+                    format!("'{}' is not a collective", suggest::clip(word)),
                     "ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, with _EP or _DP_EP, or NONE",
                 );
             }

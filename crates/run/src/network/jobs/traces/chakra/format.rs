@@ -120,14 +120,14 @@ impl Node {
             None if a.double.is_some() || a.float.is_some() => {
                 bad(format!("its {name} is a floating-point number"), "expected any type of whole number")
             }
-            None => bad(format!("its {name} is no number"), "expected any type of whole number"),
+            None => bad(format!("its {name} is not a number"), "expected any type of whole number"),
         }
     }
 
     /// Bytes of a message or a collective.
     pub fn size(&self) -> Result<u64, Bad> {
         match self.integer("comm_size")? {
-            None => bad("it has no comm_size", "every send, receive and collective has one, in bytes"),
+            None => bad("it has no comm_size", "expected the size in bytes"),
             Some(n) => match u64::try_from(n).ok().filter(|&n| n <= BYTES_MAX) {
                 Some(n) => Ok(n),
                 None => bad(format!("its comm_size is {n} B"), "expected 0 to 1 PiB"),
@@ -138,7 +138,7 @@ impl Node {
     /// The other rank of a message.
     pub fn peer(&self, name: &str, ranks: u32) -> Result<u32, Bad> {
         match self.integer(name)? {
-            None => bad(format!("it has no {name}"), "a message names its other rank"),
+            None => bad(format!("it has no {name}"), "expected the other rank of the message"),
             Some(n) => match u32::try_from(n).ok().filter(|&n| n < ranks) {
                 Some(n) => Ok(n),
                 None => bad(format!("there is no rank {n}"), format!("the trace has the ranks 0 to {}", ranks - 1)),
@@ -177,7 +177,7 @@ pub(super) fn kind_of(number: i128) -> Result<Kind, Bad> {
         9 => Kind::Barrier,
         3 | 4 => {
             let name = if number == 3 { "a gather" } else { "a scatter" };
-            return bad(format!("it is {name} (comm_type {number}), which is not modelled"), "write it as sends and receives");
+            return bad(format!("it is {name} (comm_type {number}), which xoff does not model"), "write it as sends and receives");
         }
         _ => return bad(format!("there is no comm_type {number}"), "expected 0 to 9, the types of collectives in et_def.proto"),
     })
@@ -203,7 +203,7 @@ impl<'f> Messages<'f> {
             let mut byte = [0];
             match self.from.read(&mut byte) {
                 Ok(0) if nth == 0 => return Ok(None),
-                Ok(0) => return bad("the file ends in the length of a message", "it was cut off"),
+                Ok(0) => return bad("the file ends within the length of a message", "the file is truncated"),
                 Ok(_) => {}
                 Err(e) => return bad(format!("it cannot be unpacked: {e}"), "expected Chakra's messages, or gzip of them"),
             }
@@ -212,13 +212,13 @@ impl<'f> Messages<'f> {
                 return Ok(Some(length));
             }
         }
-        bad("the length of a message has no end", "lengths have at most 32 bits: is this a Chakra trace?")
+        bad("the length of a message is longer than 32 bits", "check that this is a Chakra trace")
     }
 
     pub fn next<M: Message + Default>(&mut self, what: &str) -> Result<Option<M>, Bad> {
         let Some(length) = self.length()? else { return Ok(None) };
         if length > MESSAGE_MAX {
-            return bad(format!("a message of {length} B"), "expected at most 1 GiB: is this a Chakra trace?");
+            return bad(format!("a message of {length} B"), "expected at most 1 GiB; check that this is a Chakra trace");
         }
         self.buffer.clear();
         if let Err(e) = (&mut self.from).take(length).read_to_end(&mut self.buffer) {
@@ -226,11 +226,13 @@ impl<'f> Messages<'f> {
         }
         let there = self.buffer.len() as u64;
         if there < length {
-            return bad(format!("the file ends after {there} of the {length} B of a message"), "it was cut off");
+            return bad(format!("the file ends after {there} of the {length} B of a message"), "the file is truncated");
         }
         match M::decode(&self.buffer[..]) {
             Ok(message) => Ok(Some(message)),
-            Err(e) => bad(format!("it is no {what}: {e}"), "the first message is GlobalMetadata, all others are nodes (et_def.proto)"),
+            Err(e) => {
+                bad(format!("the message is not {what}: {e}"), "the first message is GlobalMetadata, all others are nodes (et_def.proto)")
+            }
         }
     }
 }
