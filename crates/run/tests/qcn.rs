@@ -224,7 +224,7 @@ fn what_does_not_fit_together_is_reported() {
         assert!(e.contains(part), "{part}: {e}");
     };
     refused(&["detection.sample_base=0KB"], "sample_base");
-    refused(&["detection.setpoint=151KB"], "Q_eq 151 KB lies above all that an ingress buffer can hold, 150 KB");
+    refused(&["detection.setpoint=151KB"], "Q_eq 151 KB is above the most that an ingress buffer can hold, 150 KB");
     refused(&["detection.setpoint=1051KB", "detection.placement=output"], "an egress queue can hold, 1.05 MB");
     refused(&["detection.keep_alive=true", "detection.placement=output"], "keep_alive");
 
