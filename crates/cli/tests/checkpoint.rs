@@ -380,7 +380,6 @@ fn wrong_intervals_and_options_are_refused() {
     refused(&["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--checkpoint", "1min"], &["checkpoint"]);
     refused(&["run", "--resume", &out, "--seed", "3"], &["conflicts with"]);
     refused(&["run", "--from", &out, "--out", &out], &["--at"]);
-    refused(&["run", &ring], &["--out"]);
 }
 
 /// A disk on which a checkpoint does not fit: the run goes on, and its manifest and answer have the reason.
