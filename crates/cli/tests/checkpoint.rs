@@ -375,7 +375,10 @@ fn wrong_intervals_and_options_are_refused() {
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         ran.complains(texts);
     };
-    refused(&["run", &ring, "--out", &out, "--checkpoint", "soon"], &["'soon' is not a time", "expected a time on the clock", "--checkpoint"]);
+    refused(
+        &["run", &ring, "--out", &out, "--checkpoint", "soon"],
+        &["'soon' is not a time", "expected a time on the clock", "--checkpoint"],
+    );
     refused(&["run", &ring, "--out", &out, "--checkpoint", "1ms"], &["is shorter than 10 ms"]);
     refused(&["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--checkpoint", "1min"], &["checkpoint"]);
     refused(&["run", "--resume", &out, "--seed", "3"], &["conflicts with"]);

@@ -251,7 +251,8 @@ fn timers_that_expire_for_nothing_break_no_promise() {
     let text = star("pfc", "recovery = \"selective\"\nrto = \"6us\"\nrto_low = \"2us\"\n", "");
     let s = NetworkScenario::from_text("hosts.toml", &text, &[], Path::new("")).unwrap();
     let warnings = s.warnings.render(false);
-    for stated in ["rto 6 us is shorter than 6.502 us, the least round trip from H", "rto_low 2 us is shorter than 6.502 us", "hosts.toml:"] {
+    for stated in ["rto 6 us is shorter than 6.502 us, the least round trip from H", "rto_low 2 us is shorter than 6.502 us", "hosts.toml:"]
+    {
         assert!(warnings.contains(stated), "'{stated}' is not in: {warnings}");
     }
 }

@@ -166,8 +166,7 @@ fn more_flows_at_once_than_a_buffer_holds_are_warned_of() {
     for fc in ["pffc", "bfc"] {
         let all = warned(&text(fc, "60KB", "20KB"));
         assert!(
-            all.iter()
-                .any(|w| w.contains(&format!("{fc} limits each flow, not their sum: ")) && w.contains("more than a buffer of 60 KB")),
+            all.iter().any(|w| w.contains(&format!("{fc} limits each flow, not their sum: ")) && w.contains("more than a buffer of 60 KB")),
             "{all:?}"
         );
         assert!(!warned(&text(fc, "2MB", "20KB")).iter().any(|w| w.contains("limits each flow")));

@@ -93,13 +93,19 @@ fn topology_errors() {
         with("[[node]]\nname = \"S1\"\nkind = \"switch\"\nlevel = 256\n"),
         "t.toml:14:9: level: 256 is out of range (expected 0 to 255)"
     );
-    assert_eq!(with("[[link]]\na = \"H0\"\nb = \"S0\"\nrate = \"0Gbps\"\n").split(": the rate of the link").next().unwrap(), "t.toml:14:8: rate");
+    assert_eq!(
+        with("[[link]]\na = \"H0\"\nb = \"S0\"\nrate = \"0Gbps\"\n").split(": the rate of the link").next().unwrap(),
+        "t.toml:14:8: rate"
+    );
     assert_eq!(
         with("[[nodes]]\nname = \"S1\"\n"),
         "t.toml:11:3: unknown section 'nodes' (did you mean 'node'? known sections: link, node)"
     );
     assert_eq!(read("").unwrap_err(), "t.toml:1:1: the file is empty (a topology has at least one [[node]] and one [[link]])");
-    assert_eq!(read("[topology]\nkind = \"ring\"\nrate = \"0Gbps\"\n").unwrap_err().split(": the rate of the link").next().unwrap(), "t.toml:3:8: rate");
+    assert_eq!(
+        read("[topology]\nkind = \"ring\"\nrate = \"0Gbps\"\n").unwrap_err().split(": the rate of the link").next().unwrap(),
+        "t.toml:3:8: rate"
+    );
     let inside = FILE.replace("rate = \"40Gbps\"\n", "[topology]\nkind = \"custom\"\n").replace("[[", "[[topology.");
     assert_eq!(read(&inside).unwrap().links[0].rate.0, 10_000_000_000);
     assert_eq!(
