@@ -309,5 +309,6 @@ fn pipes_are_served_and_bounded() {
     let status = std::process::Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap();
     assert!(status.success());
     let ended = limited(&["run", "pipe", "--out", "q"], &dir, None);
-    assert!(ended.code == Some(2) && ended.err.contains("no process wrote into this pipe"), "{:?}\n{}", ended.code, ended.err);
+    let flat = ended.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ended.code == Some(2) && flat.contains("no process wrote into this pipe"), "{:?}\n{}", ended.code, ended.err);
 }

@@ -263,7 +263,7 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     let words = json["active"].to_string();
     for part in [
         "pool egress_lossy_pool (egress): leaf1 used at most ",
-        "pool ingress_lossless_pool (ingress): leaf1 held at most ",
+        "pool ingress_lossless_pool (ingress): leaf1 used at most ",
         "leaf1->host0",
     ] {
         assert!(words.contains(part), "'{part}' is not in {words}");
