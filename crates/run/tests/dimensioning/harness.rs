@@ -231,7 +231,7 @@ pub fn run(text: &str) -> Ran {
         ingress: port("S2", "S1"),
         egress: port("S1", "S2"),
         collisions: f.outcome.flow_collisions,
-        warnings: s.warnings.iter().map(|w| w.to_string()).collect(),
+        warnings: s.warnings.iter().map(|w| w.line()).collect(),
     }
 }
 

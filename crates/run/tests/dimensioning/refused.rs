@@ -18,7 +18,7 @@ fn text(switch: &str, flow_control: &str) -> String {
 /// Frames lost, and the warnings.
 fn run(text: &str) -> (u64, Vec<String>) {
     let s = load(text);
-    (s.run(Sink::Nothing).unwrap().outcome.dropped_frames, s.warnings.iter().map(|w| w.to_string()).collect())
+    (s.run(Sink::Nothing).unwrap().outcome.dropped_frames, s.warnings.iter().map(|w| w.line()).collect())
 }
 
 fn refusal(switch: &str, flow_control: &str) -> String {
@@ -57,7 +57,7 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
     for (switch, fc, words) in [
         ("", "kind = \"pfc\"\nquanta = 1", &["half of a pause >= wait of its repeat", "set quanta to"][..]),
         ("", "kind = \"pffc\"\nquanta = 1", &["half of a pause >= wait of its repeat", "set quanta to"]),
-        ("buffer = \"20KB\"", "kind = \"pfc\"\nxoff = \"15KB\"", &["XOFF + headroom <= buffer", "set XOFF to", "20KB"]),
+        ("buffer = \"20KB\"", "kind = \"pfc\"\nxoff = \"15KB\"", &["XOFF + headroom <= buffer", "set XOFF to", "20 KB"]),
         ("", "kind = \"pfc\"\nxoff = \"200KB\"\nxon = \"199KB\"", &["XOFF - XON >= MTU", "set XON to"]),
         ("", "kind = \"pfc\"\nxoff = \"6KB\"", &["XON >= C tau", "set XON to"]),
         (
@@ -73,7 +73,7 @@ fn what_may_lose_frames_is_warned_of_with_what_to_do() {
             "kind = \"pfc\"\nthreshold = \"dynamic\"",
             &["headroom >= C tau + MTU", "set switch.headroom to"],
         ),
-        ("", "kind = \"gfc-buffer\"\nbm = \"300KB\"", &["B_m + 2 MTU <= buffer", "set B_m to 297KB or less"]),
+        ("", "kind = \"gfc-buffer\"\nbm = \"300KB\"", &["B_m + 2 MTU <= buffer", "set B_m to 297 KB or less"]),
     ] {
         let stated = warned(switch, fc);
         words.iter().for_each(|s| assert!(stated.contains(s), "{switch} {fc}: {stated}"));
