@@ -272,7 +272,7 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
         let at = b.windows(9).position(|w| w == b"\"xoff\":\"0").unwrap();
         b[at + 8] = b'9';
     };
-    refused(resumed(&out, &dir, "version", each(version)), &["xoff 9.1.0 wrote it"]);
+    refused(resumed(&out, &dir, "version", each(version)), &["xoff 9.1.0 wrote the file"]);
     let build = |b: &mut Vec<u8>| {
         let at = b.windows(9).position(|w| w == b"\"build\":\"").unwrap() + 9;
         b[at] = if b[at] == b'0' { b'1' } else { b'0' };
@@ -381,7 +381,7 @@ fn wrong_intervals_and_options_are_refused() {
     );
     refused(&["run", &ring, "--out", &out, "--checkpoint", "1ms"], &["is shorter than 10 ms"]);
     refused(&["run", &scenario("fabric/hotspots.toml"), "--out", &out, "--checkpoint", "1min"], &["checkpoint"]);
-    refused(&["run", "--resume", &out, "--seed", "3"], &["conflicts with"]);
+    refused(&["run", "--resume", &out, "--seed", "3"], &["cannot be used with"]);
     refused(&["run", "--from", &out, "--out", &out], &["--at"]);
 }
 

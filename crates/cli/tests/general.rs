@@ -265,7 +265,7 @@ fn an_impossible_plan_is_refused_at_its_option() {
         (&["--speed", "1Gbps"], &["--speed"]),
         (&["tcdd"], &["tcdd", "tcd"]),
         (&["pffc", "--xoff-s", "10KB", "--xon-s", "12KB"], &["--xon-s 12KB", "above Xoff_s"]),
-        (&["pffc", "--flow-control", "cbfc"], &["--flow-control cbfc", "once"]),
+        (&["pffc", "--flow-control", "cbfc"], &["--flow-control cbfc", "name only one"]),
         (&["pffc", "--flows", "0"], &["--flows 0", "1 to 65536"]),
         (&["tcd", "--xoff", "1KB", "--xon", "2KB"], &["--xon 2KB"]),
     ] {

@@ -68,7 +68,7 @@ fn bad_input_names_file_line_and_column() {
     refused(&case(&dir, 3, "1 9 3 100 1000 2\n", ""), &["there is no node 9", "flow.txt:2:3"]);
     refused(&case(&dir, 3, TWO_TO_ONE, "LINK_DOWN 10 1 2\n"), &["LINK_DOWN", "no link between 1 and 2", "config.txt:8:1"]);
     refused(&case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE pfc.txt\n"), &["two outputs are named 'pfc.txt'"]);
-    refused(&case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE mix/topology.txt\n"), &["FCT_OUTPUT_FILE: the name 'topology.txt' is taken"]);
+    refused(&case(&dir, 3, TWO_TO_ONE, "FCT_OUTPUT_FILE mix/topology.txt\n"), &["another file of this run has the name 'topology.txt'"]);
     refused(&path(&dir, "absent.txt"), &["cannot read", "absent.txt"]);
     assert!(!Path::new(&out).exists());
 }

@@ -272,7 +272,7 @@ fn wrong_plans_are_refused_at_their_place() {
         ("+grid = 3\n", &["'grid' is number 3", "[grid]"]),
         ("+[grid]\nflow_control = \"pfc\"\n", &["flow_control: found text \"pfc\"", ":3:16", "for all runs into [set]"]),
         ("+[grid]\nflow_control = []\n", &["flow_control has no values"]),
-        ("+[grid]\nflow_control = [\"pfc\", \"pfc\"]\n", &["\"pfc\" stands twice", ":3:24"]),
+        ("+[grid]\nflow_control = [\"pfc\", \"pfc\"]\n", &["\"pfc\" is listed twice", ":3:24"]),
         ("+[grid]\nflow_control = [\"pfc\", \"pfcc\"]\n", &["unknown kind 'pfcc'", "did you mean 'pfc'", ":3:24"]),
         ("+[grid]\nswitch.bufer = [\"1MB\"]\n", &["unknown key 'bufer'", "did you mean 'buffer'", ":3:"]),
         ("+[grid]\nswitch.buffer = [1000]\n", &["has no unit", "KB", ":3:18"]),
@@ -300,7 +300,7 @@ fn wrong_plans_are_refused_at_their_place() {
         (&["--index", "1"][..], "there is no run 1"),
         (&["--index", "x"], "'x' is not the number of a run"),
         (&["--index", "3-1"], "the first is above the last"),
-        (&["--index", "0", "--collect"], "conflicts with"),
+        (&["--index", "0", "--collect"], "cannot be used with"),
     ] {
         let out = path(&dir, "out");
         let all = [&["sweep", &name, "--out", &out], args].concat();

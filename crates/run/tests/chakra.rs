@@ -239,7 +239,7 @@ fn broken_traces_are_refused_with_rank_and_node() {
         ("type", vec![file(&[node(1, 9, &[], &[])])], "", "x.0.et: node 1", "type 9"),
         ("differ", two(vec![collective(1, 0, 8, "", &[])], vec![collective(1, 0, 9, "", &[])]), "", "x.1.et: node 1", "of 9 B"),
         ("kinds", two(vec![collective(1, 0, 8, "", &[])], vec![collective(1, 2, 4, "", &[])]), "", "x.1.et: node 1", "all-gather"),
-        ("missing", two(vec![collective(1, 0, 8, "", &[])], vec![]), "", "x.0.et: node 1", "rank 1 has 0 collectives"),
+        ("missing", two(vec![collective(1, 0, 8, "", &[])], vec![]), "", "x.0.et: node 1", "rank 1 has only 0 collectives"),
         ("gather", gather(3), "", "x.0.et: node 1", "a gather"),
         ("number", gather(12), "", "x.0.et: node 1", "comm_type 12"),
         ("group", two(vec![collective(1, 0, 8, "q", &[])], vec![]), GROUPS, "x.0.et: node 1", "no process group 'q'"),

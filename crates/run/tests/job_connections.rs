@@ -123,7 +123,7 @@ fn broken_matrices_are_refused_with_their_lines() {
             "x.txt:7:1",
             "2 connections activate trigger 1: their order",
         ),
-        ("far", with("start 0", "start 1e17"), "x.txt:4:", "more than xoff can count"),
+        ("far", with("start 0", "start 1e17"), "x.txt:4:", "later than xoff can count"),
         ("circle", with("start 0 size", "trigger 2 size"), "x.txt:", "activate trigger 2"),
     ];
     for (name, text, place, what) in cases {

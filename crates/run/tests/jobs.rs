@@ -445,7 +445,7 @@ fn bad_jobs_are_refused_with_their_places() {
         ("", "size = \"1MB\"\ngroups = [\"\"]\n", "text number 1 of the list is empty"),
         ("", "size = \"1MB\"\ngroups = [\"0-1\", \"\"]\n", "text number 2 of the list is empty"),
         ("", "size = \"1MB\"\nchunk = \"0B\"\n", "a piece of 0 bytes"),
-        ("message_size = \"1MB\"\n", "size = \"1MB\"\n", "it belongs to msccl"),
+        ("message_size = \"1MB\"\n", "size = \"1MB\"\n", "the key belongs to msccl"),
     ] {
         refused(&format!("[[job]]\n{job}[[collective]]\n{collective}"), "job.toml:1", &[key]);
     }

@@ -268,7 +268,7 @@ fn what_cannot_be_is_refused() {
         &["size 100 KB < 0 B of reserves + ", "of headroom of its groups = ", "'lossless'", "expected at least"],
     );
     refused("size = \"300KB\"\n", "size = \"900B\"\n", &["shared part < 1 KB (one frame)"]);
-    refused(of_lossless, &format!("{of_lossless}reserve = \"600KB\"\n"), &["size 2MB < 2.4MB of reserves"]);
+    refused(of_lossless, &format!("{of_lossless}reserve = \"600KB\"\n"), &["size 2 MB < 2.4 MB of reserves"]);
     refused("alpha = 1\n", "alpha = 200\n", &["a factor of 200", "2^-8 = 0.00390625 to 2^7 = 128", "dynamic_th"]);
     refused("alpha = 1\n", "alpha = 0\n", &["a factor of 0"]);
     refused("alpha = 1\n", "kind = \"reverie\"\ngain = 2\n", &["a weight of 2", "expected 1/1024 to 1"]);
@@ -281,7 +281,7 @@ fn what_cannot_be_is_refused() {
     refused(of_lossless, &format!("{of_lossless}ports = [\"H1:S1\"]\n"), &["'H1:S1' is a port of a host", "S1:H1"]);
     refused(of_lossless, &format!("{of_lossless}headroom = \"1\"\n"), &["has no unit"]);
     refused("name = \"lossless\"\n", "name = \"lossy\"\n", &["pool 'lossy' is already defined"]);
-    refused("size = \"300KB\"\n", "size = \"300KB\"\nheadroom = \"400KB\"\n", &["headroom 400KB > size 300KB"]);
+    refused("size = \"300KB\"\n", "size = \"300KB\"\nheadroom = \"400KB\"\n", &["headroom 400 KB > size 300 KB"]);
     refused("side = \"egress\"\n", "side = \"egress\"\nheadroom = \"4KB\"\n", &["never pause a peer"]);
     refused("memory = \"pools\"", "memory = \"shared\"", &["buffer profiles are for memory in pools"]);
     refused("threshold = \"profile\"\n", "", &["pfc has thresholds of its own", "threshold = \"profile\""]);

@@ -213,7 +213,7 @@ fn what_does_not_fit_together_is_reported() {
         assert!(w.len() == 1 && w[0].contains(part), "{part}: {w:?}");
     };
     one(&["rate_control.kind=none"], "which rate_control none ignores");
-    one(&["rate_control.kind=dcqcn"], "which rate_control dcqcn does not use");
+    one(&["rate_control.kind=dcqcn"], "which rate_control dcqcn ignores");
     one(&["detection.kind=none"], "detection none never sends");
     one(&["detection.setpoint=110KB"], "Q_eq < XOFF on 10Gbps links: 110KB >= 110KB");
     one(&["detection.sample_base=1KB"], "I_s >= MTU on 10Gbps links: 1KB < 1.522KB");

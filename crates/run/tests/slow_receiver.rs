@@ -154,7 +154,7 @@ fn drains_that_cannot_be_are_refused() {
     refused("pfc", "rate = \"1Gbps\"\n[[slow_receiver]]\nhost = \"H2\"\nrate = \"2Gbps\"\n", "already");
     refused("pffc", "rate = \"1Gbps\"\n", "pauses single flows");
     let late = load(&star("pfc", "rate = \"1Gbps\"\nstalls = [\"3ms+1us\"]\n", flow)).warnings.render(false);
-    assert!(late.contains("a stall begins at 3 ms >= run.duration 3 ms"), "{late}");
+    assert!(late.contains("a stall starts at 3 ms >= run.duration 3 ms"), "{late}");
 }
 
 /// The summary states what a slow host and a storm held, at the port before them; the times are those of the table of ports.

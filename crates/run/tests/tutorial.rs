@@ -42,7 +42,7 @@ fn the_resolved_scenario_gives_the_same_run() {
 fn a_detection_is_refused_where_it_cannot_work() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");
     for (setting, words) in [
-        ("detection.kmax=3001KB", "all that can wait for an egress, 3 MB"), // three ports with 1 MB each
+        ("detection.kmax=3001KB", "the memory of an egress, 3 MB"), // three ports with 1 MB each
         ("detection.max_ton=1us", "a frame of 1.5 KB"),
         ("detection.epsilon=0", "congestion degree"),
     ] {

@@ -213,13 +213,13 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     warned("duration = \"6ms\"", "duration = \"700us\"", "detect + restore = 800 us >= run.duration 700 us");
     warned("priority = 3\nstart", "priority = 4\nstart", "no flow has priority 4");
     warned("start = \"100us\"\nstop = \"600us\"", "start = \"7ms\"", "start 7 ms >= run.duration 6 ms");
-    warned("interval = \"20us\"", "interval = \"5ms\"", "the longest that a message of pfc holds");
+    warned("interval = \"20us\"", "interval = \"5ms\"", "the longest pause of a message of pfc");
     // Pauses that a detector by status would not see.
     let status = star(2, "status", "drop", (100, 500), &flow("H1", "H2", 3, 0, 100));
     let warnings = |text: &str| load(text).warnings.render(false);
     assert_eq!(warnings(&status), "");
     let seldom = warnings(&status.replace("interval = \"20us\"", "interval = \"150us\""));
-    assert!(seldom.contains("poll 100 us < 150 us, the time after which a pause comes again"), "{seldom}");
+    assert!(seldom.contains("poll 100 us < 150 us, the time between two pauses"), "{seldom}");
     let calm = status.split("[[pause_storm]]").next().unwrap().to_owned() + &flow("H1", "H2", 3, 0, 100);
     assert!(warnings(&calm).contains("poll 100 us < 1.678 ms"), "{}", warnings(&calm));
     let once = warnings(&calm.replace("quanta = 65535", "pause = \"sticky\""));

@@ -92,7 +92,7 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ("replays", "[link_retry]\nkind = \"llr\"\nreplays = 255\non_flush = \"best-effort\"\n".into(), "on_flush", "never flushes"),
         ("storm", "[[pause_storm]]\nhost = \"H3\"\n".into(), "host", "no flow of priority 0 ends at H3: the storm blocks no frame"),
         ("end", "[[pause_storm]]\nhost = \"H0\"\nstop = \"500us\"\n".into(), "stop", "stop 500 us > run.duration 200 us"),
-        ("idle", "[[slow_receiver]]\nhost = \"H3\"\nrate = \"1Gbps\"\n".into(), "host", "no frame is for H3"),
+        ("idle", "[[slow_receiver]]\nhost = \"H3\"\nrate = \"1Gbps\"\n".into(), "host", "no frame has the destination H3"),
         (
             "endless",
             "[[slow_receiver]]\nhost = \"H0\"\nrate = \"1Gbps\"\nmessage_rate = 1000\n".into(),
@@ -154,7 +154,7 @@ fn keys_of_a_kind_that_is_not_chosen() {
     let both = text.replace("[[flow]]\nsrc = \"H1\"", "[watchdog.status]\npoll = \"10us\"\n[[flow]]\nsrc = \"H1\"");
     let all = lines(&both, &[]);
     assert!(
-        all.iter().any(|w| w.starts_with("s.toml:10:") && w.contains("[watchdog.status]: the kind of [watchdog] is 'duration'")),
+        all.iter().any(|w| w.starts_with("s.toml:10:") && w.contains("[watchdog.status] has no effect: [watchdog] has kind 'duration'")),
         "{all:#?}"
     );
     // A file of several kinds has the keys of each below its name.

@@ -376,7 +376,7 @@ fn the_watchdog_acts_for_every_flow_control() {
             let log = n.machine.take_log();
             assert_eq!(c.storms, 1, "{kind}: {log:#?}");
             assert_eq!(log.len(), 2, "{kind}: {log:#?}");
-            assert!(log[0].contains("S1->H0 priority 0 was held for") && log[1].contains("restored after"), "{kind}: {log:#?}");
+            assert!(log[0].contains("S1->H0 priority 0 was paused for") && log[1].contains("restored after"), "{kind}: {log:#?}");
             assert_eq!(c.thrown_away > 1000, action == Action::Drop, "{kind}: {c:?}");
             assert!(n.data(0) + c.thrown_away > 5000, "{kind}: {c:?}");
         }

@@ -147,10 +147,10 @@ fn a_storm_is_contained_under_every_flow_control() {
             offer(&mut b1, 20);
             let early = receive(&mut b0, 30, 20);
             assert!(early <= 1, "{kind}: {early} frames, held");
-            s1.prints("S1->H0 priority 0 was held for");
+            s1.prints("S1->H0 priority 0 was paused for");
             assert_eq!(early + receive(&mut b0, 2000, 20 - early), 20, "{kind}: freed");
             send(&mut b0, &local(go(kind, 2, 20), Mac::FLOW_CONTROL));
-            s1.prints("S1->H0 priority 0 is restored after");
+            s1.prints("S1->H0 priority 0 was restored after");
             let answer = s1.stop().json();
             assert_eq!((answer["real"]["ports"][0]["storms"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0)), "{kind}");
         }

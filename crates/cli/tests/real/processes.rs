@@ -178,7 +178,7 @@ fn a_storm_is_contained_while_others_go_on() {
         storm(&mut broken, 1200);
         let began = s1.prints("S1->H1 priority 0 was paused for");
         assert!(began.contains("xoff ignores flow control and drops its queued frames"), "{began}");
-        let ended = s1.prints("S1->H1 priority 0 is restored after");
+        let ended = s1.prints("S1->H1 priority 0 was restored after");
         assert!(s1.ran.iter().filter(|l| l.contains("was paused for")).all(|l| l.contains("S1->H1")), "{:?}", s1.ran);
         let (s1, h0, h2, h3) = (s1.stop(), h0.stop(), h2.stop(), h3.stop());
         let answer = s1.json();
@@ -318,10 +318,10 @@ fn two_switches_on_one_interface_are_refused() {
         let first = switch(&[]);
         let second = Process::start_anyhow(&SWITCH).end();
         assert_eq!(second.code, 2, "{}", second.err);
-        second.complains(&["two switches on one interface: a0"]);
+        second.complains(&["interface a0 is already open in another xoff"]);
         let host = Process::start_anyhow(&["host", INCAST, "--node", "H1", "--port", "a1"]).end();
         assert_eq!(host.code, 2, "{}", host.err);
-        host.complains(&["two switches on one interface: a1"]);
+        host.complains(&["interface a1 is already open in another xoff"]);
         assert_eq!(first.stop().code, 130);
     });
 }
@@ -336,7 +336,7 @@ fn interfaces_that_do_not_fit_are_refused() {
             assert_eq!(ran.code, 2, "{change}: {}", ran.err);
             ran.complains(wanted);
         };
-        refused("link set dev a2 mtu 1400\n", &["interface a2: its MTU is 1400", "need 1500", "ip link set dev a2 mtu 1500"]);
+        refused("link set dev a2 mtu 1400\n", &["interface a2 has an MTU of 1400", "need 1500", "ip link set dev a2 mtu 1500"]);
         refused("link set dev a2 mtu 4000\n", &["interfaces a0 and a2 differ in their MTU", "ip link set dev a2 mtu 1500"]);
         refused("link set dev a2 mtu 1500\nlink set dev a3 down\n", &["interface a3 is down: ip link set a3 up"]);
         xoff_netio::interface::turn("a1", "gro", true).unwrap();

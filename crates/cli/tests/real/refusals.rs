@@ -19,11 +19,11 @@ fn refused(args: &[&str], texts: &[&str]) {
 fn switches_name_what_is_wrong() {
     let base = ["switch", INCAST, "--node", "S1", "--port", "H0=no0", "--port", "H1=no1", "--port", "H2=no2"];
     let with = |more: &[&'static str]| [&base[..], more].concat();
-    refused(&with(&[]), &["no interface is given for H3", "--port H3=INTERFACE"]);
+    refused(&with(&[]), &["the interface of H3 is missing", "--port H3=INTERFACE"]);
     refused(&with(&["--port", "H9=no3"]), &["S1 has no port to H9", "its neighbours are H0, H1, H2, H3"]);
     refused(&with(&["--port", "H3=no0"]), &["interface no0 is listed twice"]);
     refused(&with(&["--port", "H3"]), &["'H3' is not PEER=INTERFACE"]);
-    refused(&with(&["--port", "H3=no3"]), &["interface no0: there is none of this name", "ip link"]);
+    refused(&with(&["--port", "H3=no3"]), &["interface no0: not found", "ip link"]);
     refused(&with(&["--port", "H3=no3", "--watchdog", "soon"]), &["--watchdog", "200ms,300ms,drop"]);
     refused(&with(&["--port", "H3=no3", "--mac", "H1=nonsense"]), &["--mac", "H1=02:00:00:00:00:01"]);
     refused(&with(&["--port", "H3=no3", "--for", "long"]), &["--for"]);
@@ -36,7 +36,7 @@ fn switches_name_what_is_wrong() {
 #[test]
 fn hosts_name_what_is_wrong() {
     refused(&["host", INCAST, "--node", "S1", "--port", "no0"], &["no host S1", "H0, H1, H2, H3"]);
-    refused(&["host", INCAST, "--node", "H1", "--port", "no0"], &["interface no0: there is none"]);
+    refused(&["host", INCAST, "--node", "H1", "--port", "no0"], &["interface no0: not found"]);
     refused(&["host", INCAST, "--node", "H1", "--port", "lo"], &["interface lo"]);
     refused(&["host", INCAST, "--node", "H1", "--port", "lo", "--address", "10.0.0.1/24"], &["--tap"]);
     refused(&["host", INCAST, "--node", "H1", "--port", "lo", "--tap", "t0", "--address", "10.0.0.1"], &["10.0.0.1/24"]);

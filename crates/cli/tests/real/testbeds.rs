@@ -84,7 +84,7 @@ fn iperf(flow_control: &str) {
         "--json",
     ]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
-    ran.complains(&["flows that begin or end at H0, H1, H2 are left out"]);
+    ran.complains(&["flows that start or end at H0, H1, H2"]);
     let answer = ran.json();
     lost_nothing(&answer);
     // What a server does not read in time its own socket throws away: that is no loss of the network's.

@@ -110,7 +110,7 @@ fn frames_lost_in_a_full_ring_are_counted() {
         assert_eq!(arrived, (0..40).collect::<Vec<_>>());
         let expected = PortCounters { received: 40, kernel_drops: 160, ..Default::default() };
         assert_eq!((b.counters(), b.counters()), (expected, expected));
-        assert!(expected.advice("p1").unwrap().contains("160 frames were lost"));
+        assert!(expected.advice("p1").unwrap().contains("160 frames"));
         // The ring works on, round its end.
         for n in 0..100 {
             send_now(&mut a, &numbered(n, 60));
@@ -148,7 +148,7 @@ fn one_interface_has_one_switch() {
         let (a, _b) = two_ports(1500, &PacketOptions::default());
         let again = || PacketPort::open("p0", &PacketOptions::default());
         let text = again().map(drop).unwrap_err().to_string();
-        assert!(text.contains("two switches on one interface: p0"), "{text}");
+        assert!(text.contains("interface p0 is already open in another xoff"), "{text}");
         drop(a);
         again().unwrap();
     });

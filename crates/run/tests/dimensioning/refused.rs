@@ -35,7 +35,7 @@ fn what_cannot_work_is_refused_with_both_numbers() {
         (
             &*format!("{pool}shared_buffer = \"1B\""),
             "kind = \"pfc\"",
-            &["shared_buffer", "1 B is less than what S1 reserves", "expected at least"][..],
+            &["shared_buffer", "1 B is less than S1 reserves", "expected at least"][..],
         ),
         (&*format!("{pool}shared_buffer = \"1B\""), "kind = \"cbfc\"", &["shared_buffer"]),
         (&*format!("{pool}headroom = \"5MB\""), "kind = \"pfc\"\nthreshold = \"dynamic\"", &["shared_buffer", "headroom"]),

@@ -137,7 +137,7 @@ fn frames_out_of_order_are_seen() {
         (frames[a].seq, frames[b].seq) = (seq_b, seq_a);
     });
     assert_eq!(kinds(&seen), [ViolationKind::Order], "{seen:?}");
-    assert!(seen[0].1.starts_with("H3 expected byte ") && seen[0].1.contains(" of flow 1 from H2, and byte "), "{}", seen[0].1);
+    assert!(seen[0].1.starts_with("H3 expected byte ") && seen[0].1.contains(" of flow 1 from H2, but received byte "), "{}", seen[0].1);
 }
 
 #[test]
