@@ -65,8 +65,10 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
             exec(compile("\n" * line + code, str(page), "exec"), names)
     if page.name == "README.md":
         # What its comments promise.
-        run = names["run"]
-        assert isinstance(run, xoff.Run) and run.deadlock is None and run.queues.height > 0
+        run, fixed = names["run"], names["fixed"]
+        assert isinstance(run, xoff.Run) and run.deadlock == ["S1->S2", "S2->S3", "S3->S1"]
+        assert run.verdict.headline == "deadlock closed at 2.795 ms, 0 frames lost"
+        assert fixed.verdict.headline == "no deadlock, 0 frames lost" and fixed.flows.height == 3
 
 
 def test_no_page_is_missed() -> None:

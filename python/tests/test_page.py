@@ -645,7 +645,7 @@ def test_more_ports_than_a_course_holds(browser: Any, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     with Opened(browser, (out / "report.html").as_uri()) as o:
         assert o.page.evaluate("page.names.length") == 130_000
-        assert "130000 ports are too many for a course of all" in o.page.inner_text("#network")
+        assert "130000 ports are too many for time series of all ports" in o.page.inner_text("#network")
         assert o.page.inner_text("#port-name") == "H0->S1"
         assert o.page.is_disabled("#time")
         assert o.page.locator("#ports tbody tr").count() == 12

@@ -254,7 +254,7 @@ def test_a_failing_run_is_a_row(ring: Path, tmp_path: Path) -> None:
         sweep = xoff.sweep({"scenario": str(ring), "grid": grid, "set": {"run.duration": "1ms"}, "seeds": 1}, out=tmp_path)
     assert sweep.runs["status"].to_list() == ["done", "done", "done", "failed"]
     assert "xoff" in sweep.failed[0]["error"] and not sweep.complete
-    assert sweep.failed[0]["error"].split("\n")[0] in (tmp_path / "index.html").read_text().replace("&quot;", '"').replace("&gt;", ">")
+    assert sweep.failed[0]["error"].split("\n")[0] in (tmp_path / "index.html").read_text().replace("&quot;", '"').replace("&gt;", ">").replace("&lt;", "<")
 
 
 def test_wrong_plans_have_a_place(ring: Path, tmp_path: Path) -> None:
