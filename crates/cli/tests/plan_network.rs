@@ -48,7 +48,7 @@ fn a_network_needs_no_option() {
     let ran = xoff(&["plan", &fabric]);
     assert_eq!((ran.code, &ran.out), (0, &xoff(&["plan", "--network", &fabric]).out), "{}", ran.err);
     xoff(&["plan", &fabric, "--rate", "100Gbps"]).complains(&["conflicts with '--rate'"]);
-    xoff(&["plan", &fabric, "--network", &fabric]).complains(&["conflicts with '--network"]);
+    xoff(&["plan", &fabric, "--network", &fabric]).complains(&["cannot be used with '--network"]);
     xoff(&["plan", "moon:x"]).complains(&["'moon:x' is not a network", "sonic"]);
     xoff(&["plan", "moon"]).complains(&["'moon'", "pfc"]);
 }

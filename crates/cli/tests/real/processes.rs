@@ -340,7 +340,7 @@ fn interfaces_that_do_not_fit_are_refused() {
         refused("link set dev a2 mtu 4000\n", &["interfaces a0 and a2 differ in their MTU", "ip link set dev a2 mtu 1500"]);
         refused("link set dev a2 mtu 1500\nlink set dev a3 down\n", &["interface a3 is down: ip link set a3 up"]);
         xoff_netio::interface::turn("a1", "gro", true).unwrap();
-        refused("link set dev a3 up\n", &["interface a1 has offloads on", "ethtool -K a1 gro off"]);
+        refused("link set dev a3 up\n", &["interface a1 has offloads that break a switch", "ethtool -K a1 gro off"]);
         // The flag turns them off.
         let fixed = switch(&["--fix-offloads", "--for", "200ms"]).end();
         assert_eq!(fixed.code, 0, "{}", fixed.err);

@@ -27,7 +27,7 @@ fn switches_name_what_is_wrong() {
     refused(&with(&["--port", "H3=no3", "--watchdog", "soon"]), &["--watchdog", "200ms,300ms,drop"]);
     refused(&with(&["--port", "H3=no3", "--mac", "H1=nonsense"]), &["--mac", "H1=02:00:00:00:00:01"]);
     refused(&with(&["--port", "H3=no3", "--for", "long"]), &["--for"]);
-    refused(&["switch", INCAST, "--node", "H1", "--port", "S1=no0"], &["no switch H1", "it has S1"]);
+    refused(&["switch", INCAST, "--node", "H1", "--port", "S1=no0"], &["no switch H1", "expected one of S1"]);
     refused(&["switch", "none.toml", "--node", "S1", "--port", "H1=no0"], &["none.toml"]);
     let cut = ["--port", "H3=no3", "--set", "switch.cut_through=64B"];
     refused(&with(&cut), &["switch.cut_through", "remove cut_through"]);
