@@ -246,7 +246,7 @@ fn broken_traces_are_refused_with_rank_and_node() {
         ("member", two(vec![collective(1, 0, 8, "b", &[])], vec![]), "", "x.0.et", "chakra_groups"),
         ("outside", two(vec![], vec![]), "chakra_groups = \"outside.json\"\n", "outside.json", "rank 9"),
         ("long", vec![file(&[compute(1, 1 << 60, &[])])], "", "x.0.et: node 1", "11.6 days"),
-        ("product", two(vec![], vec![]), "chakra_dimensions = \"4x2\"\n", "", "of 8 ranks"),
+        ("product", two(vec![], vec![]), "chakra_dimensions = \"4x2\"\n", "", "give 8 ranks"),
     ];
     for (name, ranks, job, place, what) in cases {
         let e = load(ranks, job).err().unwrap_or_else(|| panic!("{name} was read"));

@@ -274,7 +274,7 @@ fn what_cannot_be_is_refused() {
     refused("alpha = 1\n", "kind = \"reverie\"\ngain = 2\n", &["a weight of 2", "expected 1/1024 to 1"]);
     refused("pool = \"lossy\"", "pool = \"losy\"", &["pool 'losy' is not defined", "did you mean 'lossy'"]);
     refused("lossy = [\"0\"]", "lossy = [\"8\"]", &["'8' is not a priority"]);
-    refused("lossy = [\"0\"]", "lossy = [\"3-1\"]", &["'3-1' is no range"]);
+    refused("lossy = [\"0\"]", "lossy = [\"3-1\"]", &["'3-1' is not a range"]);
     refused("lossy = [\"0\"]", "lossy = [\"0\", \"0\"]", &["repeats priority 0"]);
     refused("lossy = [\"0\"]\n", "", &["priority 0 needs a [[buffer_profile]] at the ingress: it is lossless"]);
     refused(of_lossless, &format!("{of_lossless}switches = [\"S9\"]\n"), &["there is no switch 'S9'"]);

@@ -215,10 +215,10 @@ fn what_does_not_fit_together_is_reported() {
     one(&["rate_control.kind=none"], "which rate_control none ignores");
     one(&["rate_control.kind=dcqcn"], "which rate_control dcqcn ignores");
     one(&["detection.kind=none"], "detection none never sends");
-    one(&["detection.setpoint=110KB"], "Q_eq < XOFF on 10Gbps links: 110KB >= 110KB");
-    one(&["detection.sample_base=1KB"], "I_s >= MTU on 10Gbps links: 1KB < 1.522KB");
+    one(&["detection.setpoint=110KB"], "Q_eq < XOFF on 10 Gb/s links: 110 KB >= 110 KB");
+    one(&["detection.sample_base=1KB"], "I_s >= MTU on 10 Gb/s links: 1 KB < 1.522 KB");
     one(&["detection.sampling=random", "detection.keep_alive=true", "flow_control.kind=cbfc"], "no ingress pauses");
-    one(&["detection.setpoint=110KB", "detection.placement=output"], "110KB >= 110KB, a queue that one ingress fills is paused");
+    one(&["detection.setpoint=110KB", "detection.placement=output"], "110 KB >= 110 KB, a queue that one ingress fills is paused");
     let refused = |given: &[&str], part: &str| {
         let e = NetworkScenario::from_text("qcn.toml", VICTIM, &settings(given), Path::new(".")).err().expect("a refusal").to_string();
         assert!(e.contains(part), "{part}: {e}");
