@@ -284,8 +284,8 @@ fn what_cannot_be_is_refused() {
     refused("size = \"300KB\"\n", "size = \"300KB\"\nheadroom = \"400KB\"\n", &["headroom 400 KB > size 300 KB"]);
     refused("side = \"egress\"\n", "side = \"egress\"\nheadroom = \"4KB\"\n", &["never pause a peer"]);
     refused("memory = \"pools\"", "memory = \"shared\"", &["buffer profiles are for memory in pools"]);
-    refused("threshold = \"profile\"\n", "", &["pfc has thresholds of its own", "threshold = \"profile\""]);
-    refused("kind = \"pfc\"\nthreshold = \"profile\"\n", "kind = \"cbfc\"\n", &["cbfc has thresholds of its own"]);
+    refused("threshold = \"profile\"\n", "", &["pfc has its own thresholds", "threshold = \"profile\""]);
+    refused("kind = \"pfc\"\nthreshold = \"profile\"\n", "kind = \"cbfc\"\n", &["cbfc has its own thresholds"]);
     let twice = format!("[[buffer_profile]]\nname = \"again\"\n{of_lossless}[[flow]]\n");
     refused("[[flow]]\n", &twice, &["priority 3 already has the profile 'lossless' at this port"]);
     let storm = "[[pause_storm]]\nhost = \"H0\"\n[[flow]]\n";
