@@ -170,8 +170,7 @@ fn every_example_runs_as_printed() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     // A page that is read wrongly has no commands, and nothing would fail.
-    for (name, least) in [("xoff --help", 6), ("xoff plan --help", 6), ("xoff check --help", 4), ("README.md", 6), ("docs/testbed.md", 5)]
-    {
+    for (name, least) in [("xoff --help", 6), ("xoff plan --help", 6), ("xoff check --help", 4), ("README.md", 6), ("docs/testbed.md", 5)] {
         let found = pages.iter().find(|p| p.name == name).map_or(0, |p| p.commands.len());
         assert!(found >= least, "{name}: {found} examples found");
     }
