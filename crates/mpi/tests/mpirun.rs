@@ -174,7 +174,7 @@ fn what_cannot_be_shared_is_refused() {
         (vec![&broken], "broken.toml:2"),
         (vec![&fabric], "a scheduled fabric needs one process"),
         (vec![&absent], "absent.toml"),
-        (vec![&a, "--threads", "2"], "each process runs on one thread"),
+        (vec![&a, "--threads", "2"], "× each process runs on one thread"),
     ] {
         let ran = output(on(3, &["run", "--out", text(&out)]).args(&arguments));
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
