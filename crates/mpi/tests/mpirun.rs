@@ -184,7 +184,7 @@ fn what_cannot_be_shared_is_refused() {
     // Each of two programs of one run with its own scenario: another text, or none.
     let program = env!("CARGO_BIN_EXE_xoff-mpi");
     let of = |path: &str| vec!["-n".to_owned(), "1".into(), program.into(), "run".into(), path.into(), "--out".into(), text(&out).into()];
-    for (other, why) in [(&b, "process 1 has read another scenario than process 0"), (&absent, "process 1: ")] {
+    for (other, why) in [(&b, "process 1 read a different scenario from process 0"), (&absent, "process 1: ")] {
         let ran = output(mpirun(&[]).args(of(&a)).arg(":").args(of(other)));
         assert_eq!((ran.code, unbroken(&ran.err).matches(why).count()), (Some(2), 1), "{}", ran.err);
         assert!(!out.join("manifest.json").exists());
