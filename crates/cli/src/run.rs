@@ -302,7 +302,7 @@ const FLOWS_MAX: usize = 20;
 /// Mechanisms whose effects are shown without --verbose.
 const ACTIVE_MAX: usize = 3;
 
-/// What people get: the verdict, the flows, the network, and with `verbose` the engine.
+/// Text for people: verdict, flows, network facts; the engine too if `verbose`.
 pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (&Allowed, bool)) -> String {
     let (m, verdict) = (&f.manifest, verdict(&f.manifest));
     let mut t = terminal::pairs();

@@ -162,7 +162,7 @@ pub fn wrapped(text: &str) -> String {
     format!("\n{}", text.lines().map(|line| hanging(line, "")).collect::<String>())
 }
 
-/// A line, broken into several, of which all but the first begin with `indent`.
+/// Wraps a line. Each line but the first begins with `indent`.
 pub fn hanging(line: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut at = 0;

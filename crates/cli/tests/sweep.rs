@@ -188,7 +188,7 @@ fn one_seed_has_no_interval() {
     assert!(!fields[5].is_empty() && !fields[8].is_empty(), "{line}");
 }
 
-/// What is damaged in the folder is not believed: a flipped digit, a cut or missing table, an empty file. These runs are repeated.
+/// Damaged runs are repeated: a flipped digit, a truncated or missing table, an empty file.
 #[test]
 fn damaged_runs_are_repeated() {
     let dir = folder("sweep-damaged");

@@ -77,7 +77,7 @@ fn answer(plan: &Plan, explain: bool) -> String {
     out + &listed(&[("Why", why), ("Check", &plan.answer.check), ("Use", &plan.answer.apply)])
 }
 
-/// Lists with their headings beside them.
+/// Lists, each with its heading to the left.
 fn listed(lists: &[(&str, &[String])]) -> String {
     let mut out = String::new();
     for (heading, lines) in lists.iter().filter(|(_, lines)| !lines.is_empty()) {
