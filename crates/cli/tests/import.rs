@@ -270,6 +270,6 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     }
     let (code, json, err) = run(incast(3), "lossless");
     assert_eq!((code, &json["verdict"]["lost_frames"], &json["flows_completed"]), (0, &0.into(), &3.into()), "{json}{err}");
-    assert!(err.contains("shares 120 KB of headroom"), "{err}");
+    assert!(err.contains("shares 120 KB of headroom") && err.contains("among 4 groups"), "{err}");
     assert!(json["active"].to_string().contains("of its headroom of 120 KB"), "{json}");
 }

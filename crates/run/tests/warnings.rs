@@ -33,7 +33,11 @@ fn what_will_not_happen_is_warned_of_at_its_place() {
         (format!("{STAR}{FLOW}start = \"1ms\"\n"), "s.toml:10:", "its hosts send nothing"),
         (workload("poisson", &format!("{poisson}start = \"5ms\"\n")), "s.toml:11:", "its hosts send nothing"),
         (workload("poisson", poisson), "s.toml:6:", "flows start after the end of the run at 1 ms"),
-        (workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"), "s.toml:10:", "at 3 ms"),
+        (
+            workload("closed-loop", "cdf = \"websearch\"\ndifferent_rack = false\nstart = \"3ms\"\n"),
+            "s.toml:10:",
+            "the first flow starts at 3 ms",
+        ),
         (format!("{STAR}{FLOW}[probes]\ninterval = \"5ms\"\nqueues = [\"all\"]\n"), "s.toml:11:", "5 ms is longer than the run of 1 ms"),
         (format!("{STAR}{FLOW}[[failure]]\nlink = \"H0-S1\"\nat = \"4ms\"\n"), "s.toml:12:", "4 ms is after the end of the run at 1 ms"),
         (format!("{STAR}{FLOW}[rate_control]\nkind = \"dcqcn\"\n"), "", "no port marks without a detection: no rate ever changes"),

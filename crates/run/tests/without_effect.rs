@@ -115,9 +115,9 @@ fn a_key_that_nothing_reads_is_named_with_its_reason() {
         ),
         ("unused", pools("[[buffer_pool]]\nname = \"x\"\nsize = \"1MB\"\n"), "name", "no [[buffer_profile]] uses pool 'x'"),
         ("shadow", pools(&format!("{PROFILE}switches = [\"S1\"]\n")), "priorities", "overrides this one"),
-        ("again", pools("switches = [\"S1\", \"S1\"]\n"), "switches", "'S1'"),
+        ("again", pools("switches = [\"S1\", \"S1\"]\n"), "switches", "'S1' is already in the list"),
         ("lossy group", pools("xon = \"20KB\"\n").replace("kind", "lossy = [\"0\"]\nkind"), "xon", "no group of this profile is lossless"),
-        ("limit", pools("kind = \"static\"\nlimit = \"5MB\"\n"), "limit", "limit 5 MB"),
+        ("limit", pools("kind = \"static\"\nlimit = \"5MB\"\n"), "limit", "limit 5 MB > 2 MB, the whole pool"),
         ("xon", pools("xon = \"5MB\"\n"), "xon", "a group is always below it"),
     ];
     for (name, part, key, why) in rows {

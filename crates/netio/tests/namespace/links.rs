@@ -110,7 +110,7 @@ fn frames_lost_in_a_full_ring_are_counted() {
         assert_eq!(arrived, (0..40).collect::<Vec<_>>());
         let expected = PortCounters { received: 40, kernel_drops: 160, ..Default::default() };
         assert_eq!((b.counters(), b.counters()), (expected, expected));
-        assert!(expected.advice("p1").unwrap().contains("160 frames"));
+        assert!(expected.advice("p1").unwrap().contains("lost 160 frames"));
         // The ring works on, round its end.
         for n in 0..100 {
             send_now(&mut a, &numbered(n, 60));
