@@ -172,7 +172,7 @@ impl Params {
             return Err(ParamError::new(
                 "cf_max_spacing",
                 format!("cf_max_spacing {max} < cf_min_spacing {min}"),
-                "expected at least that time",
+                "expected at least cf_min_spacing",
             ));
         }
         let cc_period = v.span("cc_period")?;
