@@ -190,7 +190,7 @@ fn runs_that_are_killed_at_random_times_come_to_the_same() {
                 killed(&resume, &out, lasts.mul_f64(0.4 * dice.part()), 1);
             }
             let resumed = ran(&resume);
-            if resumed.code == 2 && resumed.err.contains("is complete") {
+            if resumed.code == 2 && resumed.flat().contains("is complete") {
                 continue; // the second kill came too late
             }
             assert_eq!(resumed.code, 0, "{run:?}: {}", resumed.err);
@@ -499,7 +499,7 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     refused(&below, &["flow_control.quanta cannot change at 1 ms", "--set", "flow_control.pfc.quanta=100"]);
     let setting = ["--at", "1.7ms", "--set", "flow_control.cbfc.period=5us", "--allow", "loss,deadlock"];
     let other = xoff(&[&["run", "--from", base.to_str().unwrap(), "--out", &path(&dir, "fork-kind")][..], &setting].concat());
-    assert!(other.err.contains("belongs to kind 'cbfc'") && other.err.contains("the key has no effect"), "{}", other.err);
+    assert!(other.flat().contains("belongs to kind 'cbfc'") && other.flat().contains("the key has no effect"), "{}", other.err);
     refused(
         &["--at", "1ms", "--set", "failure[0].link=A1-C1", "--set", "failure[0].at=0.9ms"],
         &["the settings change a failure before 1 ms"],

@@ -416,7 +416,7 @@ fn a_file_that_was_changed_is_not_replaced() {
     assert_eq!(std::fs::read(&notes).unwrap(), b"NOTES");
     let forced = ran(command(ring(&out, "1ms")).arg("--force"));
     assert_eq!(forced.code, 0, "{}", forced.err);
-    assert!(forced.err.contains("queues.parquet changed after xoff wrote it"), "{}", forced.err);
+    assert!(forced.flat().contains("queues.parquet changed after xoff wrote it"), "{}", forced.err);
     complete(Path::new(&out));
 
     // The same length, in a file that the manifest does not list.

@@ -16,11 +16,15 @@ impl Ran {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
     }
+    /// The messages on one line: they are wrapped, with a bar before each further line.
+    pub fn flat(&self) -> String {
+        let lines: Vec<&str> = self.err.lines().map(|l| l.trim().trim_start_matches('│').trim()).collect();
+        lines.join(" ")
+    }
+
     /// Fails unless stderr holds every one of these texts.
     pub fn complains(&self, texts: &[&str]) -> &Ran {
-        // Messages are wrapped, with a bar before each further line.
-        let flat: Vec<&str> = self.err.lines().map(|l| l.trim().trim_start_matches('│').trim()).collect();
-        let flat = flat.join(" ");
+        let flat = self.flat();
         for text in texts {
             assert!(self.err.contains(text) || flat.contains(text), "'{text}' is not in:\n{}", self.err);
         }
