@@ -1,8 +1,8 @@
 //! Plans end to end: what a user asks, what comes back, and what is refused.
 
 use xoff_analysis::plan::{self, PlanInput};
-use xoff_params::Defaults;
 use xoff_units::Bytes;
+use xoff_units::params::Defaults;
 
 /// Defaults with the paper's wire delay of 1 us and `extra`.
 fn input(flow_control: &str, extra: &[(&str, &str)]) -> PlanInput {

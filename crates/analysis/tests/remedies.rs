@@ -1,9 +1,9 @@
 //! Remedies are true: what they propose takes the cycles away.
 
 use xoff_analysis::cbd::{Rule, Traffic, Verdict, check, fail_any, remedies, remedies_after};
-use xoff_params::Defaults;
-use xoff_topology::failures::fail_links;
-use xoff_topology::{Topology, builders};
+use xoff_net::topology::failures::fail_links;
+use xoff_net::topology::{Topology, builders};
+use xoff_units::params::Defaults;
 
 fn build(name: &str, keys: &[(&'static str, &str)]) -> Topology {
     let builder = builders::find(name).unwrap();

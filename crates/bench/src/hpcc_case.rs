@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use xoff_params::{Defaults, ParamError, ParamSpec};
+use xoff_net::topology::Topology;
+use xoff_net::topology::builders::fat_tree;
+use xoff_net::workload::generators::{Context, poisson};
+use xoff_net::workload::{Flow, SizeCdf};
 use xoff_scenario::cdf;
-use xoff_topology::Topology;
-use xoff_topology::builders::fat_tree;
-use xoff_workload::generators::{Context, poisson};
-use xoff_workload::{Flow, SizeCdf};
+use xoff_units::params::{Defaults, ParamError, ParamSpec};
 
 use crate::Failed;
 

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_params::ParamError;
 use xoff_record::verdict::{Allow, Conclusion, Tone};
 use xoff_record::{RecordError, Verdict};
 use xoff_scenario::{Problem, Problems};
+use xoff_units::params::ParamError;
 
 use crate::terminal;
 

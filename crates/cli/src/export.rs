@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_export::{ExportError, capture, csv, perfetto};
+use xoff_net::topology::Topology;
+use xoff_net::topology::names::{What, find_port};
 use xoff_output::{Draft, Folder, Kind};
-use xoff_params::suggest;
 use xoff_record::rows::{TableSpec, tables};
 use xoff_record::{Manifest, read};
 use xoff_run::{NetworkScenario, Progress};
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::Topology;
-use xoff_topology::names::{What, find_port};
+use xoff_units::params::suggest;
 use xoff_units::{Bytes, Time, grouped};
 
 use crate::answer::{Answer, Exit, refused, unwritten};

@@ -13,12 +13,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_net::topology::names::{What, find_port};
+use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_output::{Draft, Kind};
 use xoff_record::{Manifest, Sink};
 use xoff_run::{Course, NetworkScenario};
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::names::{What, find_port};
-use xoff_topology::{NodeKind, PortNumbers, Topology};
 
 use crate::answer::{Answer, Exit, unwritten};
 use crate::run::{bar, problem, show};

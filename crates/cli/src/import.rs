@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_import::{FORMATS, Format, Network, Options};
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Problem, Problems, Source, read};
-use xoff_topology::NodeKind;
 
 use crate::answer::{Answer, Exit};
 use crate::terminal::{self, counted};

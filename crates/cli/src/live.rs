@@ -269,7 +269,7 @@ fn flows(s: &NetworkScenario, f: &Finished, name: &str, lasted: Time) -> Vec<Flo
         flow,
         src: named(r.flow.src),
         dst: named(r.flow.dst),
-        size: Some(r.flow.size).filter(|&size| size != xoff_workload::UNLIMITED),
+        size: Some(r.flow.size).filter(|&size| size != xoff_net::workload::UNLIMITED),
         sent: r.sent,
         delivered: r.delivered,
         complete: r.received.is_some(),

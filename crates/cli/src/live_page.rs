@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use xoff_net::topology::PortNumbers;
 use xoff_netio::{HttpAnswer, HttpRequest, HttpServer};
 use xoff_run::{Course, NetworkScenario};
 use xoff_scenario::Problems;
 use xoff_sim::{Deadlock, FlowRecord, PortTotals, World};
-use xoff_topology::PortNumbers;
 use xoff_units::Time;
 use xoff_view::Seen;
 

@@ -399,7 +399,7 @@ fn flows(s: &NetworkScenario, f: &Finished) -> String {
     let mut t = terminal::table(["Flow", "From", "To", "Size", "Delivered", "Mean rate", "Completion time"]);
     for (i, r) in flows.iter().enumerate() {
         let w = &r.flow;
-        let size = if w.size == xoff_workload::UNLIMITED { "unlimited".into() } else { Bytes(w.size).to_string() };
+        let size = if w.size == xoff_net::workload::UNLIMITED { "unlimited".into() } else { Bytes(w.size).to_string() };
         let lasted = r.received.unwrap_or(f.outcome.now).since(w.start);
         t.add_row([
             i.to_string(),

@@ -274,14 +274,14 @@ impl Point {
         }
     }
     pub fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Cnm> {
-        let draw = &mut || xoff_workload::random::uniform(rng);
+        let draw = &mut || xoff_net::workload::random::uniform(rng);
         match self {
             Point::Qcn(q) => q.on_enqueue(now, flow, len, queue, draw),
             Point::AfQcn(a) => a.on_enqueue(now, flow, len, queue, draw),
         }
     }
     pub fn on_clock(&mut self, now: Time, queue: Bytes, rng: &mut ChaCha8Rng) -> Option<Cnm> {
-        let draw = &mut || xoff_workload::random::uniform(rng);
+        let draw = &mut || xoff_net::workload::random::uniform(rng);
         match self {
             Point::Qcn(q) => q.on_clock(now, queue, draw),
             Point::AfQcn(a) => a.on_clock(now, queue, draw),

@@ -1,8 +1,8 @@
 //! Packets that come to the ports of a fabric (section 4).
 
 use rand_chacha::ChaCha8Rng;
+use xoff_net::workload::random;
 use xoff_units::{Bytes, Rate, Time};
-use xoff_workload::random;
 
 /// Senders, receivers and their loads.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,7 +176,7 @@ impl Traffic {
     }
 }
 
-/// Purpose of a random stream; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_net::workload::random`.
 const SOURCE: u64 = 2_000;
 
 /// The source at one input.

@@ -6,8 +6,8 @@ use xoff_fabric::{Config, CongestionPoints, HostFlow, HostReport, HostWindow, Ho
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{Params, Placement};
 use xoff_mech::rate_control::qcn as reaction;
+use xoff_net::workload::random;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::random;
 
 fn run(config: Config) -> (Report, HostReport) {
     let mut report = World::new(config).map_err(|p| format!("{p:?}")).unwrap().run(&mut |_, _| ControlFlow::Continue(()));

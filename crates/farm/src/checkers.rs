@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use xoff_analysis::cbd::{self, Rule, Traffic};
+use xoff_net::topology::routing::FlowKey;
 use xoff_run::NetworkScenario;
 use xoff_sim::{Engine, LostFrames, Outcome, Probes, Row, ViolationKind, World};
-use xoff_topology::routing::FlowKey;
 use xoff_units::Span;
 
 use crate::outcome::{first_difference, stated};
@@ -228,7 +228,7 @@ fn observed(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
 fn deadlock(s: &NetworkScenario, run: Runner<'_>) -> Result<(), String> {
     let ran = run(s, PLAIN)?;
     let Some(first) = ran.outcome.deadlocks.first() else { return Ok(()) };
-    let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+    let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
     let flows: Vec<cbd::Flow> = s.flows.flows.iter().map(|f| cbd::Flow { key: key(f), path: f.path }).collect();
     // A closed loop makes its flows under way.
     let traffic = match s.flows.loops.is_empty() {

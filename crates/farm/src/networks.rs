@@ -2,9 +2,9 @@
 //! one is tested without a change here.
 
 use xoff_mech::{detection, flow_control, rate_control};
+use xoff_net::topology::NodeKind;
 use xoff_run::NetworkScenario;
 use xoff_sim::PORT_PROBES;
-use xoff_topology::NodeKind;
 
 use crate::draw::{Dice, Drawn};
 use crate::memory;
@@ -176,7 +176,7 @@ pub fn load(case: u64) -> (NetworkScenario, Drawn) {
     }
     if case.is_multiple_of(3) {
         let t = &s.topology;
-        let between = |l: &&xoff_topology::Link| [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch);
+        let between = |l: &&xoff_net::topology::Link| [l.a, l.b].iter().all(|&n| t.nodes[n as usize].kind == NodeKind::Switch);
         let l = t.links.iter().filter(between).nth(case as usize % 2).or(t.links.iter().find(between)).expect("switches");
         drawn.failures.push((format!("{}-{}", t.name(l.a), t.name(l.b)), format!("{}us", 20 + case % 60)));
         s = drawn.load().unwrap_or_else(|e| panic!("case {case}: {e}\n{}", drawn.text()));

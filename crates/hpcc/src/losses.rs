@@ -1,8 +1,8 @@
 //! Frames lost on links (`error_rate` of a link, `ERROR_RATE_PER_LINK` for the others).
 
+use xoff_net::topology::LinkId;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::Losses;
-use xoff_topology::LinkId;
 
 use crate::random::Generator;
 

@@ -4,16 +4,16 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_mech::rate_control::{RateControlKind, RecordFormat, dcqcn, hpcc, timely};
+use xoff_net::topology::routing::Routing;
+use xoff_net::topology::{Link, LinkId, NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows};
 use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
-use xoff_params::ParamError;
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
     EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, PathFacts, PathFactsOf, Probes, Selection, StartOrder, World,
 };
-use xoff_topology::routing::Routing;
-use xoff_topology::{Link, LinkId, NodeKind, Topology};
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
-use xoff_workload::{Flow, Flows};
 
 use crate::losses::LinkErrors;
 use crate::random::Streams;

@@ -1,8 +1,8 @@
 //! The lines of `fct.txt`, `pfc.txt` and `qlen.txt`.
 
+use xoff_net::topology::PortNumbers;
+use xoff_net::topology::routing::hpcc_ip;
 use xoff_sim::{Direction, FlowRecord, QueueCounts, Row};
-use xoff_topology::PortNumbers;
-use xoff_topology::routing::hpcc_ip;
 use xoff_units::Time;
 
 use crate::HEADER;

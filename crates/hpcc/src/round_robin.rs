@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
+use xoff_net::topology::routing::hpcc_ip;
+use xoff_net::workload::Flow;
 use xoff_sim::StartOrder;
-use xoff_topology::routing::hpcc_ip;
-use xoff_workload::Flow;
 
 /// Numbers of buckets the map grows through.
 const PRIMES: [u64; 14] = [13, 29, 59, 127, 257, 541, 1_109, 2_357, 5_087, 10_273, 20_753, 42_043, 85_229, 172_933];

@@ -1,7 +1,7 @@
 //! Base round-trip times, bandwidths and windows as that simulator computes them (`scratch/third.cc:223-268, 907-930`).
 
+use xoff_net::topology::{NodeKind, Topology};
 use xoff_sim::LinkFailure;
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::Time;
 
 /// Per destination host and node: values along the first path that a breadth-first search from the destination

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use xoff_hpcc::{Pfc, fct_line, pfc_line, prepare, qlen_block};
+use xoff_net::topology::PortNumbers;
 use xoff_sim::{Recorder, Row};
-use xoff_topology::PortNumbers;
 
 struct Kept(std::sync::Arc<std::sync::Mutex<Vec<Row>>>);
 impl Recorder for Kept {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use xoff_params::ParamError;
+use xoff_net::topology::builders::custom::{self, LinkSpec, NodeSpec};
+use xoff_net::topology::routing::Tables;
+use xoff_net::topology::{NodeKind, Topology};
 use xoff_scenario::{Place, Problem, Problems};
-use xoff_topology::builders::custom::{self, LinkSpec, NodeSpec};
-use xoff_topology::routing::Tables;
-use xoff_topology::{NodeKind, Topology};
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Length, Rate, Span};
 
 /// Distance between the ends of a link.

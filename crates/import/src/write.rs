@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Length, Rate, Span};
 
 use crate::network::{Start, Threshold};

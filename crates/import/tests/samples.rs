@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use xoff_import::{Network, Options, Threshold, find, read, scenario};
+use xoff_net::topology::NodeKind;
 use xoff_scenario::Problems;
-use xoff_topology::NodeKind;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -34,7 +34,7 @@ fn round_trip(network: &Network) {
     }
     let again = xoff_scenario::topology::load(&path, &[]).unwrap_or_else(|p| panic!("{p}\n{}", written.scenario));
     let before = network.graph().unwrap();
-    let facts = |t: &xoff_topology::Topology| {
+    let facts = |t: &xoff_net::topology::Topology| {
         let mut links: Vec<_> = t.links.iter().map(|l| (t.name(l.a).to_owned(), t.name(l.b).to_owned(), l.rate, l.delay)).collect();
         links.sort_unstable();
         let kinds: BTreeMap<_, _> = t.nodes.iter().map(|n| (n.name.clone(), n.kind == NodeKind::Host)).collect();

@@ -1,8 +1,8 @@
 //! An entry of a paper: statement of the paper, expected result and assumptions. Data, not code.
 
-use xoff_params::{Kind, ParamSpec, Values};
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, SectionSpec};
+use xoff_units::params::{Kind, ParamSpec, Values};
 
 use crate::{Context, Findings, ReproduceError};
 

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use xoff_output::OutputError;
-use xoff_params::ParamError;
 use xoff_scenario::Problems;
+use xoff_units::params::ParamError;
 
 /// Errors that end a reproduction, or one of its entries.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use xoff_mech::detection::{Mark, PortState, Side};
+use xoff_net::topology::{PortNumbers, Topology};
 use xoff_report::Unit;
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 use xoff_sim::{Deadlock, Ended, Model, Outcome, Port, PortTotals, RateSource, Recorder, Row, World};
-use xoff_topology::{PortNumbers, Topology};
 use xoff_units::{Rate, Span, Time};
 
 use crate::{Context, ReproduceError};

@@ -1,6 +1,6 @@
 //! Kind under a name, as in a registry.
 
-use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::params::{ParamError, ParamSpec, Values};
 
 /// A kind, its parameters and their reader.
 pub struct Choice<T> {

@@ -12,7 +12,7 @@
 //! control: by a pause, for want of credits, or at a rate next to nothing.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Span, Time};
 

@@ -10,7 +10,7 @@ use xoff_mech::flow_control::{self, FlowControl};
 use xoff_mech::rate_control::{self, FlowFacts, RateControl, RateControlKind};
 use xoff_mech::sharing::{self, Sharing, Supply};
 use xoff_mech::{LinkFacts, link_retry, transport, watchdog};
-use xoff_params::{Defaults, Kind, ParamError, ParamSpec};
+use xoff_units::params::{Defaults, Kind, ParamError, ParamSpec};
 use xoff_units::{Bytes, Rate, Span};
 
 /// A short link, one with jumbo frames of other classes and nodes that take their time, one with a buffer of two frames, one whose buffer is the blocks

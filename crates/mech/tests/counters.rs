@@ -4,7 +4,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::cbfc::{self, CreditLimit};
 use xoff_mech::flow_control::uec_cbfc::{self, Update};
 use xoff_mech::flow_control::{Gate, Law, Message, Receiver, Sender};
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 const C: Rate = Rate::from_gbps(10);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use xoff_mech::{detection, flow_control, rate_control, transport, watchdog};
-use xoff_params::{Kind, ParamSpec};
+use xoff_units::params::{Kind, ParamSpec};
 
 /// Names with their parameters. One name may stand for two halves, of detection and of rate control: they share a page.
 fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {

@@ -13,7 +13,7 @@ use std::fmt;
 
 use stateright::{Model, Property};
 use xoff_mech::link_retry::{Change, Params, REGISTRY, RetryReceiver, RetrySender, Signal, State as Does};
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Time};
 
 use crate::faults::Fate;

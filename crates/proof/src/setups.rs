@@ -2,7 +2,7 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, REGISTRY, Sender};
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 
 use crate::faults::Faults;
 use crate::link::{Bounds, Link, facts};

@@ -1,11 +1,11 @@
 //! What is wrong, as Python exceptions with the text of the command line and the place of each problem.
 
 use pyo3::prelude::*;
-use xoff_params::ParamError;
 use xoff_record::OutputError;
 use xoff_run::RunError;
 use xoff_scenario::{Problem, Problems};
 use xoff_sweep::SweepError;
+use xoff_units::params::ParamError;
 
 mod python {
     pyo3::import_exception!(xoff._errors, ScenarioError);

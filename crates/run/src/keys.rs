@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use xoff_params::{Kind, ParamSpec};
 use xoff_scenario::document::{KindSpec, SectionSpec};
+use xoff_units::params::{Kind, ParamSpec};
 
 /// The page about the scenarios of networks, as it has to stand in `docs/scenario-keys.md`.
 pub fn network() -> String {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
-use xoff_params::ParamError;
 use xoff_record::{Closed, Folder, Manifest, Parameter, RecordError, ResultFile, ResultHash, RunInfo, TableHasher};
 use xoff_scenario::Problems;
 use xoff_scenario::document::Resolved;
 use xoff_units::Time;
+use xoff_units::params::ParamError;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug)]

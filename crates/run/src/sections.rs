@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use xoff_params::{Kind, ParamSpec};
+use xoff_net::topology::routing::Routing;
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_sim::PortProbe;
-use xoff_topology::routing::Routing;
+use xoff_units::params::{Kind, ParamSpec};
 
 pub(crate) const RUN: &[ParamSpec] = &[
     ParamSpec::new("title", Kind::Text, "", "purpose of the run, one line", ""),
@@ -351,13 +351,16 @@ pub(crate) fn watchdog() -> SectionSpec {
 pub(crate) const FLOWS: &str = "flows";
 
 pub(crate) fn flow() -> SectionSpec {
-    let g = xoff_workload::generators::find(FLOWS).expect("the generator of single flows");
-    SectionSpec::many("flow", "One flow.", vec![g.params, xoff_workload::repeat::PARAMS])
+    let g = xoff_net::workload::generators::find(FLOWS).expect("the generator of single flows");
+    SectionSpec::many("flow", "One flow.", vec![g.params, xoff_net::workload::repeat::PARAMS])
 }
 pub(crate) fn workload() -> SectionSpec {
-    let kinds =
-        xoff_workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec { name: g.name, doc: g.doc, specs: vec![g.params] });
-    SectionSpec::many("workload", "A pattern of flows.", vec![xoff_workload::repeat::PARAMS]).kinds("kind", None, kinds.collect())
+    let kinds = xoff_net::workload::GENERATORS.iter().filter(|g| g.name != FLOWS).map(|g| KindSpec {
+        name: g.name,
+        doc: g.doc,
+        specs: vec![g.params],
+    });
+    SectionSpec::many("workload", "A pattern of flows.", vec![xoff_net::workload::repeat::PARAMS]).kinds("kind", None, kinds.collect())
 }
 
 /// Every section of the scenario of a scheduled fabric.

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use xoff_farm::checkers::{self, How};
+use xoff_net::topology::Topology;
+use xoff_net::topology::names::{What, find_port};
 use xoff_record::Sink;
 use xoff_record::verdict::Loss;
 use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::Engine;
-use xoff_topology::Topology;
-use xoff_topology::names::{What, find_port};
 
 fn load(text: &str) -> NetworkScenario {
     NetworkScenario::from_text("lossy.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))

@@ -1,6 +1,6 @@
 //! `docs/scenario-keys.md` and `docs/fabric-keys.md` say what the declared parameters say, and every one of these has its text.
 
-use xoff_params::ParamSpec;
+use xoff_units::params::ParamSpec;
 
 #[test]
 fn the_pages_about_keys_are_what_the_declarations_contain() {

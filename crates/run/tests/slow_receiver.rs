@@ -30,8 +30,8 @@ const ENDLESS: &str = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[probes]\ncauses = 
 fn holds(text: &str) -> Vec<(u64, u64)> {
     let s = load(text);
     let t = &s.topology;
-    let (node, port) = xoff_topology::names::find_port(t, "port", "S1->H2", xoff_topology::names::What::Port).unwrap();
-    let number = xoff_topology::PortNumbers::new(t).of(node, port);
+    let (node, port) = xoff_net::topology::names::find_port(t, "port", "S1->H2", xoff_net::topology::names::What::Port).unwrap();
+    let number = xoff_net::topology::PortNumbers::new(t).of(node, port);
     let mut model = s.model();
     let mut w = World::build(t, s.flows.clone(), &mut model).unwrap();
     drop(model);

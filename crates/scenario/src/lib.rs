@@ -17,7 +17,7 @@ pub mod hpcc;
 pub mod links;
 mod problem;
 pub mod read;
-pub use xoff_params::suggest;
+pub use xoff_units::params::suggest;
 pub mod topology;
 mod words;
 

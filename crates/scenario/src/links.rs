@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use xoff_topology::builders::custom::{LinkSpec, NodeSpec};
-use xoff_topology::{NodeKind, Topology};
+use xoff_net::topology::builders::custom::{LinkSpec, NodeSpec};
+use xoff_net::topology::{NodeKind, Topology};
 use xoff_units::{Length, Rate, Span};
 
 use crate::suggest::{self, clip};

@@ -16,10 +16,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
-use xoff_topology::builders::custom::{self, LinkSpec, NodeSpec};
-use xoff_topology::builders::{self, BUILDERS};
-use xoff_topology::{NodeKind, Topology};
+use xoff_net::topology::builders::custom::{self, LinkSpec, NodeSpec};
+use xoff_net::topology::builders::{self, BUILDERS};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Rate, Span};
 
 use crate::document::{Document, KindSpec, Override, Section, SectionSpec};

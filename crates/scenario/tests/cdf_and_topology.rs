@@ -54,7 +54,7 @@ fn distribution_errors() {
 
 const FILE: &str = "rate = \"40Gbps\"\n[[node]]\nname = \"H0\"\nkind = \"host\"\n[[node]]\nname = \"S0\"\nkind = \"switch\"\n[[link]]\na = \"H0\"\nb = \"S0\"\n";
 
-fn read(text: &str) -> Result<xoff_topology::Topology, String> {
+fn read(text: &str) -> Result<xoff_net::topology::Topology, String> {
     topology::read(Source::file("t.toml", text), &[]).map_err(|e| e.to_string())
 }
 

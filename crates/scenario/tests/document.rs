@@ -1,8 +1,8 @@
 //! Scenario documents: each message with its line and column, settings, provenance, and the schema.
 
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec, schema};
 use xoff_scenario::{Problems, Source};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 const TOP: &[ParamSpec] = &[
     ParamSpec::new("seed", Kind::Count, "1", "seed of all random draws", ""),

@@ -1,10 +1,10 @@
 //! No bytes make a reader panic, and every refusal can be drawn.
 
 use proptest::prelude::*;
-use xoff_params::{Kind, ParamSpec, Values};
 use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec};
 use xoff_scenario::hpcc::{HpccConfig, HpccFlows, HpccTopology, read_trace};
 use xoff_scenario::{Problems, Source, cdf, topology};
+use xoff_units::params::{Kind, ParamSpec, Values};
 
 const KEYS: &[ParamSpec] = &[
     ParamSpec::new("rate", Kind::Rate, "1Gbps", "", ""),

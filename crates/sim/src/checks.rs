@@ -3,10 +3,10 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use xoff_net::workload::Flow;
 use xoff_node::{Drop, EventKey};
 use xoff_units::Time;
 use xoff_units::save::Value;
-use xoff_workload::Flow;
 
 use crate::layout::Layout;
 use crate::lost::Dropped;

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_net::topology::routing::Routes;
 use xoff_node::{Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
-use xoff_topology::routing::Routes;
 use xoff_units::save::Save;
 use xoff_units::{Rate, Span, Time, prefetch};
 

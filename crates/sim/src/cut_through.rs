@@ -8,7 +8,7 @@
 //! A frame is taken in whole or not at all, so it never stands in two buffers as under wormhole switching
 //! (Kermani and Kleinrock, 1979).
 
-use xoff_topology::{Node, NodeKind, Topology};
+use xoff_net::topology::{Node, NodeKind, Topology};
 use xoff_units::{Bytes, Span, WireClock};
 
 /// A frame cannot go on at the far end before its last bit is there.

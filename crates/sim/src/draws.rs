@@ -1,8 +1,8 @@
 //! Random draws of ports: a stream each, or the order of another simulator's generator.
 
 use rand_chacha::ChaCha8Rng;
+use xoff_net::workload::random;
 use xoff_units::save::{Broken, Reader, Save, Value, Writer};
-use xoff_workload::random;
 
 /// Random numbers in an order of another simulator's, instead of our streams.
 pub trait RngSource: Send {

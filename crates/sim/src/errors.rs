@@ -10,9 +10,9 @@
 //! Each direction of a link draws from a stream of its own, frame by frame as they arrive: no result depends on how a network is split.
 
 use rand_chacha::ChaCha8Rng;
+use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
 use xoff_units::save::{Broken, Reader, Save, Value, Writer};
-use xoff_workload::random;
 
 /// Purpose of the random streams of links (ports draw with 2000).
 const LINK_ERRORS: u64 = 2001;

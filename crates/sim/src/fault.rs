@@ -9,10 +9,10 @@
 //! A loss on a wire breaks no promise of a lossless fabric: the promise is about its memory.
 
 use xoff_mech::link_retry;
+use xoff_net::topology::LinkId;
+use xoff_net::workload::Flow;
 use xoff_node::DrainConfig;
-use xoff_topology::LinkId;
 use xoff_units::{Span, Time};
-use xoff_workload::Flow;
 
 use crate::errors::LinkErrors;
 

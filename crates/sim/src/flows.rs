@@ -1,10 +1,10 @@
 //! The flows of a run: what they asked for and how they fared.
 
 use xoff_mech::detection::MarkCounts;
+use xoff_net::workload::Flow;
 use xoff_node::EventKey;
 use xoff_units::save::{Broken, Reader, Save, Value, Writer};
 use xoff_units::{Span, Time, flat, prefetch};
-use xoff_workload::Flow;
 
 use crate::clock::Clock;
 use crate::loops::Stage;

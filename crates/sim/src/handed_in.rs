@@ -8,9 +8,9 @@
 //! The run stops after the very event that is news, before anything else happens, so what is handed in then begins as if its host had
 //! decided so itself: the ranks of a job do the same.
 
+use xoff_net::workload::Flow;
 use xoff_node::EventKey;
 use xoff_units::Time;
-use xoff_workload::Flow;
 
 use crate::event::FLOWS_MAX;
 use crate::flows::FlowRecord;
@@ -57,7 +57,7 @@ impl Partition {
 impl World {
     /// A flow begins now. Flows of one queue pair, counted from 0 at their source, share their congestion state; `None`: it has its own.
     /// Returns its number. Only of a world whose flows may be handed in
-    /// ([`xoff_workload::Flows::handed_in`]), of a priority named there, between hosts that have a route.
+    /// ([`xoff_net::workload::Flows::handed_in`]), of a priority named there, between hosts that have a route.
     pub fn hand_in(&mut self, mut flow: Flow, facts: PathFacts, queue_pair: Option<u32>) -> u32 {
         flow.start = self.now();
         let only = &mut self.partitions[0];

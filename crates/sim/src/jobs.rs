@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
+use xoff_net::jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
 use xoff_node::{Call, Env};
 use xoff_units::Time;
 use xoff_units::paged::Items;

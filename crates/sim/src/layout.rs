@@ -1,10 +1,10 @@
 //! The network, shared by its partitions.
 
+use xoff_net::topology::PortNumbers;
+use xoff_net::topology::routing::{Choice, ExplicitPaths};
+use xoff_net::workload::Flow;
 use xoff_node::{ClassSet, Classes};
-use xoff_topology::PortNumbers;
-use xoff_topology::routing::{Choice, ExplicitPaths};
 use xoff_units::WireClock;
-use xoff_workload::Flow;
 
 use crate::probe::Probes;
 

@@ -1,7 +1,7 @@
 //! The lines of ports, and the frames on those that lead to another partition of the network.
 
+use xoff_net::topology::LinkId;
 use xoff_node::{EventKey, Frame, FrameId, Telemetry};
-use xoff_topology::LinkId;
 use xoff_units::Span;
 use xoff_units::save::Save;
 

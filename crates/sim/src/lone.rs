@@ -1,6 +1,6 @@
 //! The ideal completion time of a flow: that of a lone flow in an empty network, to the picosecond.
 
-use xoff_topology::Topology;
+use xoff_net::topology::Topology;
 use xoff_units::{Bytes, Rate, Span, WireClock};
 
 use crate::cut_through::head_time;
@@ -83,7 +83,7 @@ fn longest_path(stages: &[Stage], frames: u64) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_topology::NodeKind;
+    use xoff_net::topology::NodeKind;
 
     fn two_hops(gbps: [u64; 2]) -> Topology {
         let mut t = Topology::default();

@@ -1,9 +1,9 @@
 //! Closed loops: when the source of a flow starts the next one.
 
+use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
 use xoff_units::Span;
 use xoff_units::save::Value;
-use xoff_workload::generators::closed_loop::NextAfter;
 
 use crate::core::Core;
 use crate::event::{Event, Kind};
@@ -64,7 +64,7 @@ impl Partition {
         }
     }
 
-    /// The news is at the source as soon as news could be there, see [`xoff_workload::generators::closed_loop`].
+    /// The news is at the source as soon as news could be there, see [`xoff_net::workload::generators::closed_loop`].
     fn plan_news(&mut self, flow: u32) {
         let time = self.core.clock.now + self.propagation(flow);
         let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);

@@ -1,10 +1,10 @@
 //! How much memory a run needs, before it is built.
 
+use xoff_net::topology::routing::Routes;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::Flow;
 use xoff_node::{Frame, Nic, Switch};
-use xoff_topology::routing::Routes;
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::Bytes;
-use xoff_workload::Flow;
 
 use crate::event::Event;
 use crate::flows::FlowRecord;
@@ -77,9 +77,9 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
-    use xoff_topology::builders;
+    use xoff_net::topology::builders;
     use xoff_units::Rate;
+    use xoff_units::params::Defaults;
 
     /// The promises on memory: a frame in flight within a cache line, an idle port within a KiB.
     #[test]

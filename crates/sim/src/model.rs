@@ -6,10 +6,10 @@ use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_mech::watchdog;
+use xoff_net::topology::LinkId;
+use xoff_net::topology::routing::Routing;
 use xoff_node::{BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
-use xoff_params::ParamError;
-use xoff_topology::LinkId;
-use xoff_topology::routing::Routing;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Span, WireClock};
 
 use crate::calendar::Engine;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_net::workload::generators::closed_loop::ClosedLoop;
+use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::save::Save;
 use xoff_units::{Span, Time, prefetch};
-use xoff_workload::generators::closed_loop::ClosedLoop;
-use xoff_workload::{Flow, UNLIMITED};
 
 use crate::calendar::Calendar;
 use crate::core::{Core, of_flow_timer};

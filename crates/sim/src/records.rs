@@ -8,10 +8,10 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use xoff_jobs::Jobs;
+use xoff_net::jobs::Jobs;
+use xoff_net::workload::{Flow, message_flow};
 use xoff_units::Time;
 use xoff_units::paged::{Flat, Paged};
-use xoff_workload::{Flow, message_flow};
 
 use crate::flows::{FlowRecord, Seen};
 

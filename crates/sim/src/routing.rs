@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_node::{Frame, FrameKind};
-use xoff_topology::routing::{FlowKey, Routes};
 
 use crate::layout::Layout;
 use crate::records::Records;

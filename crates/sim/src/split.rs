@@ -4,7 +4,7 @@
 //! delay between them: the lookahead. Hosts stay with their switch; a switch goes where most of its neighbours below it
 //! went, as long as that partition has not had its share of the ports.
 
-use xoff_topology::{NodeKind, Topology};
+use xoff_net::topology::{NodeKind, Topology};
 use xoff_units::Span;
 
 /// A network in partitions.
@@ -74,8 +74,8 @@ impl Split {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
-    use xoff_topology::builders;
+    use xoff_net::topology::builders;
+    use xoff_units::params::Defaults;
 
     fn build(kind: &str, key: &str, value: &str) -> Topology {
         let builder = builders::find(kind).unwrap();

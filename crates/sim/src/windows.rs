@@ -19,8 +19,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use xoff_net::topology::Topology;
 use xoff_node::EventKey;
-use xoff_topology::Topology;
 use xoff_units::{Bytes, Span, Time, prefetch};
 
 use crate::event::Event;

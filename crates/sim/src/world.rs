@@ -12,17 +12,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use xoff_jobs::Jobs;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
+use xoff_net::jobs::Jobs;
+use xoff_net::topology::routing::Routing;
+use xoff_net::topology::{LinkId, NodeKind, PortNumbers, Topology};
+use xoff_net::workload::generators::closed_loop::ClosedLoop;
+use xoff_net::workload::{Flow, Flows};
 use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch, SwitchConfig, Transport};
-use xoff_params::ParamError;
-use xoff_topology::routing::Routing;
-use xoff_topology::{LinkId, NodeKind, PortNumbers, Topology};
+use xoff_units::params::ParamError;
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::generators::closed_loop::ClosedLoop;
-use xoff_workload::{Flow, Flows};
 
 use crate::calendar::{Calendar, Engine};
 use crate::checks::{Checks, ViolationKind};

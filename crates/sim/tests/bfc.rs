@@ -2,11 +2,11 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, QueueState, bfc};
-use xoff_params::Defaults;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_sim::{Ended, Engine, Model, World};
-use xoff_topology::{NodeKind, Topology};
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows, UNLIMITED};
 
 const C: Rate = Rate::from_gbps(10);
 const MTU: Bytes = Bytes(1_500);

@@ -1,10 +1,10 @@
 //! Virtual cut-through: exact times on paths through an empty network, and where it falls back to store and forward.
 
 use xoff_mech::flow_control::FlowControl;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows};
 use xoff_sim::{Model, Outcome, World};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows};
 
 /// A host, switches and a host in a row; the links by rate [Gb/s] and delay [ns].
 fn chain(links: &[(u64, u64)]) -> Topology {

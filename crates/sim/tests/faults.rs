@@ -1,12 +1,12 @@
 //! Links that fail and frames that get lost: what still arrives, and which promises hold.
 
 use xoff_mech::flow_control::{FlowControl, pfc};
+use xoff_net::topology::routing::Routing;
+use xoff_net::topology::{LinkId, NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, PausedWith, Transport};
 use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
-use xoff_topology::routing::Routing;
-use xoff_topology::{LinkId, NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows};
 
 /// Two hosts each on two edge switches, two spines; links 0 to 3 lead to the hosts, 4 and 5 from E1 to the spines, 6 and
 /// 7 from the spines to E2.

@@ -1,10 +1,10 @@
 //! The ideal completion time is that of a lone flow: equal to what the simulation measures, to the picosecond.
 
 use xoff_mech::flow_control::FlowControl;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows};
 use xoff_sim::{Engine, Lone, Model, World, ideal_time};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows};
 
 /// A host, switches and a host in a row.
 fn chain(links: &[(Rate, Span)]) -> Topology {

@@ -1,11 +1,11 @@
 //! Input queues that send one frame at a time: exact times, and the saturation throughput of Karol, Hluchyj and Morgan (1987).
 
 use xoff_mech::flow_control::FlowControl;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows, random};
 use xoff_node::DisciplineKind;
 use xoff_sim::{Model, World};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows, random};
 
 const C: Rate = Rate::from_gbps(10);
 

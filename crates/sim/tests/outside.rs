@@ -2,13 +2,13 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
+use xoff_net::topology::routing::ExplicitPaths;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, Frame, FrameKind};
-use xoff_params::Defaults;
 use xoff_sim::{Ended, Model, NO_PORT, Outcome, Row, UNKNOWN_SOURCE, World};
-use xoff_topology::routing::ExplicitPaths;
-use xoff_topology::{NodeKind, Topology};
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows};
 
 /// Three hosts on three switches in a ring; flow i goes over two ring links.
 fn ring() -> (Topology, Flows) {

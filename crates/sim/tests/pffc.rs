@@ -2,13 +2,13 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, REGISTRY};
+use xoff_net::topology::routing::ExplicitPaths;
+use xoff_net::topology::{LinkId, NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
-use xoff_params::{Defaults, ParamError};
 use xoff_sim::{Losses, Model, Outcome, World};
-use xoff_topology::routing::ExplicitPaths;
-use xoff_topology::{LinkId, NodeKind, Topology};
+use xoff_units::params::{Defaults, ParamError};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows, UNLIMITED};
 
 const C: Rate = Rate::from_gbps(10);
 

@@ -2,13 +2,13 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
+use xoff_net::topology::routing::ExplicitPaths;
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
-use xoff_params::Defaults;
 use xoff_sim::{Ended, FrameCount, Model, Outcome, ViolationKind, World};
-use xoff_topology::routing::ExplicitPaths;
-use xoff_topology::{NodeKind, Topology};
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows, UNLIMITED};
 
 /// H1..H3 on S1..S3 in a ring; flow i goes from host i over two ring links to the host behind switch i+2. With more hosts on each switch
 /// there are as many such rings of flows.

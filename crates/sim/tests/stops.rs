@@ -5,12 +5,12 @@ use xoff_mech::flow_control::cbfc::CreditLimit;
 use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::{Order, slot};
 use xoff_mech::flow_control::{Message, REGISTRY, StoppedBy};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows};
 use xoff_node::{ControlDelay, Delay, Frame};
-use xoff_params::Defaults;
 use xoff_sim::{Model, Outcome, Port, PortTotals, Row, Selection, World};
-use xoff_topology::{NodeKind, Topology};
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::{Flow, Flows};
 
 const C: Rate = Rate::from_gbps(10);
 const US: u64 = 1_000_000;

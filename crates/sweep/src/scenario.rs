@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use xoff_params::suggest;
 use xoff_record::{Manifest, MemoryTable, Sink};
 use xoff_report::Unit;
 use xoff_run::{RunError, Scenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Place, Problem, Problems, Source, read};
+use xoff_units::params::suggest;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::cell::Cell;

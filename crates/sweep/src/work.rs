@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use xoff_params::ParamError;
 use xoff_record::{Manifest, MemoryTable};
 use xoff_report::{Section, Unit};
 use xoff_scenario::Problems;
+use xoff_units::params::ParamError;
 
 use crate::cell::Cell;
 use crate::{Shard, Value};

@@ -12,9 +12,9 @@ use serde::Serialize;
 use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
 use xoff_output::{Folder, OutputError};
-use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
 use xoff_switchd::{Link, mac};
+use xoff_units::params::ParamError;
 
 use crate::drive::Next;
 use crate::shims::{NETWORK, STACK, Shim};

@@ -11,13 +11,13 @@ use std::io;
 use std::net::IpAddr;
 
 use xoff_mech::watchdog::Action;
+use xoff_net::topology::NodeKind;
 use xoff_netio::interface::Interface;
 use xoff_netio::{OpenError, PacketOptions, PacketPort, Port, sandbox};
-use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
 use xoff_switchd::Link;
-use xoff_topology::NodeKind;
 use xoff_units::Span;
+use xoff_units::params::ParamError;
 use xoff_wire::ethernet::Mac;
 
 use crate::hosts;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use xoff_mech::flow_control::FlowControl;
-use xoff_params::ParamError;
 use xoff_run::{NetworkScenario, RunError};
 use xoff_sim::{Outcome, Recorder, Row, World};
 use xoff_switchd::{Carrier, RunnerConfig, Tap, format_of};
+use xoff_units::params::ParamError;
 
 use crate::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
 use crate::packet_capture::{By, PacketCapture, Seen};

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_net::topology::NodeKind;
 use xoff_netio::sandbox;
 use xoff_record::Verdict;
 use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
 use xoff_run::NetworkScenario;
 use xoff_switchd::Link;
-use xoff_topology::NodeKind;
 use xoff_units::Span;
 
 use crate::PortReport;

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use xoff_net::topology::Topology;
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_sim::Outcome;
 use xoff_switchd::{Link, RunnerConfig};
-use xoff_topology::Topology;
 
 use crate::drive::{Drive, Look, Next, RealReport, drive};
 use crate::hosts::{IpHosts, Run, RunReport};

@@ -11,9 +11,9 @@
 
 use std::net::Ipv4Addr;
 
-use xoff_params::ParamError;
+use xoff_net::topology::{NodeKind, Port};
 use xoff_run::NetworkScenario;
-use xoff_topology::{NodeKind, Port};
+use xoff_units::params::ParamError;
 
 /// Port of a shim that leads into the network.
 pub const NETWORK: u16 = 0;

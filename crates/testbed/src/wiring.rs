@@ -1,11 +1,11 @@
 //! From a scenario to the ports and tables of a machine.
 
 use xoff_mech::flow_control::{FlowControl, Pauses};
-use xoff_params::ParamError;
+use xoff_net::topology::NodeKind;
 use xoff_run::NetworkScenario;
 use xoff_sim::World;
 use xoff_switchd::{Forwarding, Link, Machine, MachineConfig, format_of, mac};
-use xoff_topology::NodeKind;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 use xoff_wire::ethernet::Mac;
 

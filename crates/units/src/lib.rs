@@ -12,6 +12,7 @@ extern crate self as xoff_units;
 mod grouped;
 pub mod measured;
 pub mod paged;
+pub mod params;
 mod parse;
 mod prefetch;
 mod quantity;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use xoff_net::workload::UNLIMITED;
 use xoff_run::Waiter;
 use xoff_sim::FlowRecord;
 use xoff_units::{Span, Time};
-use xoff_workload::UNLIMITED;
 
 use crate::network::Seen;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::Serialize;
+use xoff_net::topology::PortNumbers;
 use xoff_run::{CAUSES, Finished, JobSummary, NetworkScenario, RankState, rank_states};
-use xoff_topology::PortNumbers;
 
 use crate::page::{Blob, Column};
 

@@ -9,7 +9,7 @@
 
 use std::f64::consts::TAU;
 
-use xoff_topology::{NodeKind, Topology};
+use xoff_net::topology::{NodeKind, Topology};
 
 /// Positions of all nodes; the page scales them to the room that it has.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,7 @@ fn tier_of(t: &Topology) -> Vec<usize> {
     let mut levels: Vec<u8> = t.switches().map(|s| t.nodes[s as usize].level).collect();
     levels.sort_unstable();
     levels.dedup();
-    let of = |n: &xoff_topology::Node| match n.kind {
+    let of = |n: &xoff_net::topology::Node| match n.kind {
         NodeKind::Host => 0,
         NodeKind::Switch => 1 + levels.binary_search(&n.level).unwrap_or(0),
     };
@@ -115,7 +115,7 @@ fn circle(t: &Topology) -> Layout {
     for (i, &s) in switches.iter().enumerate() {
         let turn = i as f64 / many;
         put(s, turn, RADIUS, &mut x, &mut y);
-        let is_own = |p: &&xoff_topology::Port| t.nodes[p.peer as usize].kind == NodeKind::Host;
+        let is_own = |p: &&xoff_net::topology::Port| t.nodes[p.peer as usize].kind == NodeKind::Host;
         let hosts: Vec<usize> = t.nodes[s].ports.iter().filter(is_own).map(|p| p.peer as usize).collect();
         for (k, &h) in hosts.iter().enumerate() {
             let off = (k as f64 - (hosts.len() - 1) as f64 / 2.0) / hosts.len() as f64;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use xoff_mech::detection::Mark;
+use xoff_net::topology::{NodeKind, PortNumbers, Topology};
 use xoff_record::Manifest;
 use xoff_record::verdict::Tone;
 use xoff_report::mechanism;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
 use xoff_sim::{Deadlock, FlowRecord, PortTotals};
-use xoff_topology::{NodeKind, PortNumbers, Topology};
 use xoff_units::{Span, Time, grouped};
 
 use crate::flows::{FlowsView, LISTED_MAX};
@@ -350,7 +350,7 @@ pub fn facts(f: &Finished) -> Vec<Fact> {
     let (m, o): (&Manifest, _) = (&f.manifest, &f.outcome);
     let plain = |label, value: String, note: String| Fact { label, value, note, tone: "neutral" };
     let mut facts = vec![plain("Simulated time", Span(o.now.0).to_string(), m.ended_because.clone())];
-    let unfinished = o.flows.iter().filter(|r| r.received.is_none() && r.flow.size != xoff_workload::UNLIMITED).count();
+    let unfinished = o.flows.iter().filter(|r| r.received.is_none() && r.flow.size != xoff_net::workload::UNLIMITED).count();
     facts.push(Fact {
         label: "Flows complete",
         value: format!("{} of {}", grouped(m.flows_completed), grouped(m.flows_total)),

@@ -1,7 +1,7 @@
 //! Buffers and which depends on which, as bits: one per buffer and egress port of its switch.
 
-use xoff_topology::failures::is_fabric_link;
-use xoff_topology::{LinkId, NodeId, Topology};
+use xoff_net::topology::failures::is_fabric_link;
+use xoff_net::topology::{LinkId, NodeId, Topology};
 
 use super::cycle::Graph;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use xoff_topology::{NodeId, trace_path};
+use xoff_net::topology::{NodeId, trace_path};
 
 use super::buffers::{Buffer, filled_by};
 use super::forwarding::Forwarding;

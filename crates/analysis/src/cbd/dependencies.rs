@@ -1,6 +1,6 @@
 //! From routes to dependencies, without walking every pair of hosts where that can be avoided.
 
-use xoff_topology::{NodeId, trace_path};
+use xoff_net::topology::{NodeId, trace_path};
 
 use super::buffers::{Dependencies, behind, words_for};
 use super::forwarding::Forwarding;
@@ -53,7 +53,7 @@ impl Forwarding<'_> {
     fn add_hops(&self, hops: &[(NodeId, u16)], found: &mut Dependencies<'_>) {
         for pair in hops.windows(2) {
             let ((u, into), (v, out)) = (pair[0], pair[1]);
-            let from_switch = self.t.nodes[u as usize].kind == xoff_topology::NodeKind::Switch;
+            let from_switch = self.t.nodes[u as usize].kind == xoff_net::topology::NodeKind::Switch;
             if from_switch && self.leads_to_switch(u, into) && self.leads_to_switch(v, out) {
                 found.add_port(behind(self.t, u, into), out);
             }
@@ -117,7 +117,7 @@ impl Sweep {
 
     /// Notes a switch to be visited; the last node of a path is a host and needs no visit.
     fn visit(&mut self, f: &Forwarding<'_>, node: NodeId) {
-        if self.visited[node as usize] != self.walk && f.t.nodes[node as usize].kind == xoff_topology::NodeKind::Switch {
+        if self.visited[node as usize] != self.walk && f.t.nodes[node as usize].kind == xoff_net::topology::NodeKind::Switch {
             self.visited[node as usize] = self.walk;
             self.order.push(node);
         }

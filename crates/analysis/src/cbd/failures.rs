@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_topology::failures::{is_connected_hosts, is_fabric_link};
+use xoff_net::topology::failures::{is_connected_hosts, is_fabric_link};
 
 use super::incremental::{Effect, Incremental};
 use super::{Cycle, LinkId, Rule, Topology, Traffic, check, is_cyclic, link_name};

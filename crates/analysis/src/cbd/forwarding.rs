@@ -1,6 +1,6 @@
 //! The routes under analysis, seen as "where may a frame at this node, for this destination, go next".
 
-use xoff_topology::{Choice, ExplicitPaths, FlowKey, NodeId, NodeKind, Routes, Topology, trace_path};
+use xoff_net::topology::{Choice, ExplicitPaths, FlowKey, NodeId, NodeKind, Routes, Topology, trace_path};
 
 use super::{Flow, Rule, Spread, Traffic};
 

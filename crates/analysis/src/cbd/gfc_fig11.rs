@@ -15,10 +15,10 @@
 //!   C1->A3: F1 F4    A3->C2: F1 F2    C2->A7: F2 F3    A7->C1: F3 F4      two flows on every link of the cycle
 //! ```
 
-use xoff_params::Defaults;
-use xoff_topology::builders::fat_tree;
-use xoff_topology::failures::fail_links;
-use xoff_topology::{ExplicitPaths, FlowKey, Topology};
+use xoff_net::topology::builders::fat_tree;
+use xoff_net::topology::failures::fail_links;
+use xoff_net::topology::{ExplicitPaths, FlowKey, Topology};
+use xoff_units::params::Defaults;
 
 use super::Flow;
 

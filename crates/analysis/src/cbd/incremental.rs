@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use xoff_topology::{LinkId, NodeId, NodeKind, Paths, Topology};
+use xoff_net::topology::{LinkId, NodeId, NodeKind, Paths, Topology};
 
 use super::buffers::{Buffer, behind};
 use super::forwarding::Forwarding;
@@ -91,7 +91,8 @@ impl<'a> Incremental<'a> {
         let (mut first, mut edges) = (vec![0], Vec::new());
         for node in &t.nodes {
             if node.kind == NodeKind::Switch {
-                let fabric = |p: &xoff_topology::Port| t.links[p.link as usize].up && t.nodes[p.peer as usize].kind == NodeKind::Switch;
+                let fabric =
+                    |p: &xoff_net::topology::Port| t.links[p.link as usize].up && t.nodes[p.peer as usize].kind == NodeKind::Switch;
                 edges.extend(node.ports.iter().enumerate().filter(|(_, p)| fabric(p)).map(|(i, p)| (p.peer, i as u16, p.link)));
             }
             first.push(edges.len() as u32);
@@ -276,9 +277,9 @@ fn topological(graph: &super::cycle::Graph) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
     use crate::cbd::is_cyclic;
-    use xoff_params::Defaults;
-    use xoff_topology::builders;
-    use xoff_topology::failures::{is_connected_hosts, is_fabric_link};
+    use xoff_net::topology::builders;
+    use xoff_net::topology::failures::{is_connected_hosts, is_fabric_link};
+    use xoff_units::params::Defaults;
 
     fn build(name: &str, keys: &[(&'static str, &str)]) -> Topology {
         let builder = builders::find(name).unwrap();

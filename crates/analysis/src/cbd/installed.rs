@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_topology::routing::{Lanes, Tables};
-use xoff_topology::{NodeId, Topology};
+use xoff_net::topology::routing::{Lanes, Tables};
+use xoff_net::topology::{NodeId, Topology};
 
 use super::cycle::{self, Graph};
 use super::remedy::{Remedy, turns, up_down};
@@ -75,7 +75,7 @@ pub fn check_installed(t: &Topology, tables: &Tables) -> Installed {
     let graph = walk.graph();
     let components = cycle::components(&graph);
     let found = cycle::shortest(&graph, &components).map(|states| walk.explain(&states));
-    let fabric = |l: &xoff_topology::Link| l.up && walk.is_switch(l.a) && walk.is_switch(l.b);
+    let fabric = |l: &xoff_net::topology::Link| l.up && walk.is_switch(l.a) && walk.is_switch(l.b);
     let report = Report {
         verdict: if found.is_some() { Verdict::Cyclic } else { Verdict::CycleFree },
         buffers: t.links.iter().filter(|l| fabric(l)).count() * 2 * walk.lanes as usize,
@@ -207,9 +207,9 @@ const _: () = assert!(Lanes::LOCAL == u16::MAX);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
-    use xoff_topology::builders::ring;
-    use xoff_topology::routing::Destination;
+    use xoff_net::topology::builders::ring;
+    use xoff_net::topology::routing::Destination;
+    use xoff_units::params::Defaults;
 
     /// A ring of three switches with a host each, and every table clockwise.
     fn clockwise() -> (Topology, Tables) {

@@ -24,9 +24,9 @@ mod tests;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_params::ParamError;
-use xoff_topology::failures::link_name;
-use xoff_topology::{Choice, EcmpHash, ExplicitPaths, FlowKey, LinkId, Order, Paths, Topology};
+use xoff_net::topology::failures::link_name;
+use xoff_net::topology::{Choice, EcmpHash, ExplicitPaths, FlowKey, LinkId, Order, Paths, Topology};
+use xoff_units::params::ParamError;
 
 use forwarding::Forwarding;
 
@@ -95,7 +95,7 @@ impl Rule {
     }
 
     /// The rule under which a run would route.
-    pub fn of(routing: &xoff_topology::Routing) -> Rule {
+    pub fn of(routing: &xoff_net::topology::Routing) -> Rule {
         Rule { paths: routing.paths, order: routing.order, spread: Spread::Chosen(routing.choice) }
     }
 }
@@ -106,7 +106,7 @@ pub struct Flow {
     /// Ends and ports.
     pub key: FlowKey,
     /// Its path, when it has one of its own.
-    pub path: Option<xoff_topology::routing::PathId>,
+    pub path: Option<xoff_net::topology::routing::PathId>,
 }
 
 /// Whose routes count.
@@ -185,7 +185,7 @@ pub fn check(topology: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Report {
     Report {
         verdict: if cycle.is_some() { Verdict::Cyclic } else { Verdict::CycleFree },
         buffers: (0..topology.links.len() as LinkId)
-            .filter(|&l| topology.links[l as usize].up && xoff_topology::failures::is_fabric_link(topology, l))
+            .filter(|&l| topology.links[l as usize].up && xoff_net::topology::failures::is_fabric_link(topology, l))
             .count()
             * 2,
         dependencies: graph.edge_count(),

@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_topology::failures::{fail_links, is_connected_hosts, link_name};
-use xoff_topology::{LinkId, NodeKind, Topology};
+use xoff_net::topology::failures::{fail_links, is_connected_hosts, link_name};
+use xoff_net::topology::{LinkId, NodeKind, Topology};
 
 use super::buffers::{Buffer, behind, filled_by, switch_of};
 use super::cycle::{self, Graph};
@@ -226,7 +226,7 @@ fn bounces(t: &Topology, rule: &Rule, traffic: Traffic<'_>) -> Option<(Vec<Turn>
             }
             let Spread::Chosen(choice) = &f.spread else { return None };
             for (src, dst) in t.hosts().flat_map(|a| t.hosts().map(move |b| (a, b))).filter(|(a, b)| a != b) {
-                let hops = xoff_topology::trace_path(t, &f.routes, choice, &Forwarding::key(src, dst)).unwrap_or_default();
+                let hops = xoff_net::topology::trace_path(t, &f.routes, choice, &Forwarding::key(src, dst)).unwrap_or_default();
                 let buffers: Vec<Buffer> = hops.iter().map(|&(node, port)| behind(t, node, port)).collect();
                 most = most.max(buffers.windows(2).filter(|w| cut.contains(&(w[0], w[1]))).count() as u32);
             }

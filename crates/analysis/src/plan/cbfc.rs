@@ -8,7 +8,7 @@
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::cbfc::buffer_for_full_rate;
 use xoff_mech::flow_control::on_off::Stop;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::conditions::{Configured, Parameters, shared};

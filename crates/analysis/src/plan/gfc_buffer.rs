@@ -10,7 +10,7 @@
 use xoff_mech::ControlLoop;
 use xoff_mech::flow_control::gfc_buffer::{entry_range, entry_stages};
 use xoff_mech::flow_control::{FlowControl, standstill};
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn entry_ports_take_room_below_b_1() {
         let plan = |ports: &str, more: &[(&str, &str)]| {
-            let mut v = xoff_params::Defaults::of(super::super::PARAMS).with("flow_control", "gfc-buffer").with("tau", "90us");
+            let mut v = xoff_units::params::Defaults::of(super::super::PARAMS).with("flow_control", "gfc-buffer").with("tau", "90us");
             for (k, x) in more.iter().chain(&[("entry_ports", ports)]) {
                 v = v.with(k, x);
             }

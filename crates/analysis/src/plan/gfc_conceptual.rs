@@ -4,7 +4,7 @@ use xoff_mech::ControlLoop;
 use xoff_mech::flow_control::FlowControl;
 pub use xoff_mech::flow_control::gfc_conceptual::packet_slack;
 use xoff_mech::flow_control::standstill::{self, Standstill};
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};

@@ -2,7 +2,7 @@
 
 use xoff_mech::ControlLoop;
 use xoff_mech::flow_control::{FlowControl, standstill};
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::cbfc::{of_period, period_bytes};

@@ -1,6 +1,6 @@
 //! What a plan starts from.
 
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::registry::{self, DETECTIONS, FLOW_CONTROLS, OWN_KEYS, PARAMS, PLANNED, refused};
@@ -258,7 +258,7 @@ pub(super) fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, lea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
 
     #[test]
     fn defaults_read_and_every_key_is_declared() {

@@ -34,7 +34,7 @@ pub use registry::{
     DETECTION_PLANS, DETECTIONS, Entry, FLOW_CONTROL_PLANS, FLOW_CONTROLS, OnOff, PARAMS, derived, that_stop_ports, unplanned,
 };
 
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 
 /// Plans one link direction and priority. An input for which no plan exists (a buffer below the minimum, XON above
 /// XOFF) is an error that names the key and the value needed.

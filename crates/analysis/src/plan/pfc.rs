@@ -7,7 +7,7 @@
 //! Thresholds and the headroom of the worst case are those of a run, [`xoff_mech::flow_control::pfc`].
 
 use xoff_mech::flow_control::{FlowControl, pfc};
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, pause_lasts, shared};

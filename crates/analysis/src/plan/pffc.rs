@@ -9,7 +9,7 @@
 
 use xoff_mech::flow_control::pffc::{QUEUES_MAX, SLOTS_MAX, headroom, thresholds};
 use xoff_mech::flow_control::{FlowControl, pfc, pffc};
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, pause_lasts, shared};

@@ -10,7 +10,7 @@
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::on_off::Stop;
 use xoff_mech::{detection, flow_control, rate_control};
-use xoff_params::{ParamError, ParamSpec};
+use xoff_units::params::{ParamError, ParamSpec};
 
 use super::conditions::{Configured, Parameters};
 use super::input::PlanInput;

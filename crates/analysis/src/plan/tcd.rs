@@ -11,7 +11,7 @@
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
 use xoff_mech::flow_control::on_off::{Stop, max_ton_by_queue};
-use xoff_params::{Defaults, Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Defaults, Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::input::{PlanInput, within};

@@ -12,9 +12,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use xoff_analysis::cbd::Flow;
+use xoff_net::topology::{ExplicitPaths, FlowKey, NodeId, NodeKind, Topology};
 use xoff_scenario::hpcc::HpccFlows;
 use xoff_scenario::{Problem, Problems, Source};
-use xoff_topology::{ExplicitPaths, FlowKey, NodeId, NodeKind, Topology};
 
 /// The source port of a pair's first flow; HPCC counts up from it.
 const SRC_PORT: u16 = 10_000;
@@ -28,8 +28,8 @@ pub struct Given {
 
 impl Given {
     /// Those of a scenario that flow control can hold: a frame of a lossy priority never waits for a buffer.
-    pub fn of(flows: xoff_workload::Flows, lossy: &[u8]) -> Given {
-        let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+    pub fn of(flows: xoff_net::workload::Flows, lossy: &[u8]) -> Given {
+        let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
         let held = flows.flows.iter().filter(|f| !lossy.contains(&f.priority));
         let list = held.map(|f| Flow { key: key(f), path: f.path }).collect();
         Given { flows: list, paths: flows.paths }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
 use xoff_analysis::cbd::{self, FailureStudy, Report, Rule, Traffic, Verdict};
+use xoff_net::topology::failures::{fail_links, is_fabric_link};
+use xoff_net::topology::routing::Tables;
+use xoff_net::topology::{LinkId, Topology};
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::failures::{fail_links, is_fabric_link};
-use xoff_topology::routing::Tables;
-use xoff_topology::{LinkId, Topology};
 
 use crate::answer::{Answer, refused};
 use crate::progress::Bar;

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_analysis::cbd::{Cycle, FailureStudy, Hole, HoleStudy, HolesOfSize, Installed, Loop, OfSize, Remedy, Report, Verdict};
+use xoff_net::topology::Topology;
+use xoff_net::topology::failures::link_name;
 use xoff_record::verdict::{Conclusion, Tone};
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::Topology;
-use xoff_topology::failures::link_name;
 
 use crate::terminal::{self, counted};
 use xoff_units::grouped;

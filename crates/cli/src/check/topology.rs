@@ -11,14 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use xoff_analysis::cbd::Rule;
-use xoff_params::suggest::nearest;
-use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_net::topology::Topology;
+use xoff_net::topology::builders::{self, BUILDERS, Builder};
+use xoff_net::topology::routing::Tables;
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Document;
 use xoff_scenario::{Problem, Problems, Source};
-use xoff_topology::Topology;
-use xoff_topology::builders::{self, BUILDERS, Builder};
-use xoff_topology::routing::Tables;
+use xoff_units::params::suggest::nearest;
+use xoff_units::params::{ParamError, ParamSpec, Values};
 
 use super::flows::Given;
 

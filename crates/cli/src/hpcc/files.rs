@@ -5,11 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use xoff_hpcc::{Pfc, pfc_line};
+use xoff_net::topology::PortNumbers;
 use xoff_record::{Folder, RecordError, ResultFile, TableHasher};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Recorder, Row};
-use xoff_topology::PortNumbers;
 
 use crate::answer::unwritten;
 

@@ -8,11 +8,11 @@ use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
+use xoff_net::topology::PortNumbers;
 use xoff_record::{RecordError, ResultHash, Verdict};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome, World};
-use xoff_topology::PortNumbers;
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
 use crate::out::{self, Out};

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_net::topology::Topology;
 use xoff_record::verdict::{Allow, Parts, Promises, Work};
 use xoff_record::{FastForward, Manifest, Parameter, Verdict};
 use xoff_scenario::hpcc::{CcMode, HpccCase};
 use xoff_sim::{Ended, Outcome, PortTotals};
-use xoff_topology::Topology;
 use xoff_units::{Rate, grouped};
 
 use super::Run;

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 use xoff_analysis::plan::{PARAMS, unplanned};
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_scenario::Problem;
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 
 use crate::terminal;
 

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use xoff_analysis::plan::{Answer as PlanAnswer, Plan, PlanInput, plan};
 use xoff_import::{End, Network, Profile, Wire};
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::Args;
@@ -258,7 +258,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
 }
 
 /// The plan of a port; what was given on the command line goes before what the files say of frames.
-fn planned(args: &Args, (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64)) -> Result<Plan, xoff_params::ParamError> {
+fn planned(args: &Args, (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64)) -> Result<Plan, xoff_units::params::ParamError> {
     let mut input = PlanInput::read(&mut &*args)?;
     (input.rate, input.t_w, input.priorities, input.buffer) = (rate, Some(delay), priorities, None);
     if !args.gives("mtu") {

@@ -5,8 +5,8 @@ pub mod fabric;
 mod sonic;
 
 use xoff_analysis::plan::{Column, Evidence, Exact, Plan, PlanInput, PlanRow, Table, plan};
-use xoff_params::ParamError;
 use xoff_scenario::{Problem, Problems};
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 pub use args::Args;

@@ -4,8 +4,8 @@ use rand_core::Rng as _;
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_mech::scheduled::Bits;
 use xoff_mech::scheduled::request_grant::Granter;
+use xoff_net::workload::random;
 use xoff_units::Bytes;
-use xoff_workload::random;
 
 use super::World;
 use super::hosts::HostSide;
@@ -21,7 +21,7 @@ use crate::segment::Segments;
 use crate::shape::{End, Place};
 use crate::traffic::Source;
 
-/// Purpose of a random stream; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_net::workload::random`.
 const FIRST_PATH: u64 = 2_001;
 const RANDOM_PATH: u64 = 2_002;
 const LIMITER_JITTER: u64 = 2_003;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use xoff_mech::detection::qcn::Cnm;
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes};
+use xoff_net::workload::random;
 use xoff_units::{Bytes, Time};
-use xoff_workload::random;
 
 use super::World;
 use crate::event::Kind;

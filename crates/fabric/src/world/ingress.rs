@@ -243,7 +243,7 @@ impl World {
             Core::Spine { .. } | Core::Ideal { .. } => return uplink,
         };
         if self.config.spray == Spray::Random {
-            return xoff_workload::random::below(&mut self.spray[port], paths.into()) as u32;
+            return xoff_net::workload::random::below(&mut self.spray[port], paths.into()) as u32;
         }
         let path = self.path_at_counter(port, destination, control);
         if self.config.spray != Spray::PerFlow {

@@ -1,7 +1,7 @@
 //! Attributes of nodes and links in graphs of any format: which names mean what, and in which unit.
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Place, Problem, suggest};
-use xoff_topology::NodeKind;
 use xoff_units::{Length, Rate, Span};
 
 use crate::tree::Item;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Problem, Problems, Source, suggest};
-use xoff_topology::NodeKind;
 
 use super::attributes::{self, Attribute};
 use crate::network::Names;

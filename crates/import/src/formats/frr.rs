@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use xoff_net::topology::NodeKind;
+use xoff_net::topology::routing::{Destination, Tables};
 use xoff_scenario::{Place, Problem, Problems, Source};
-use xoff_topology::NodeKind;
-use xoff_topology::routing::{Destination, Tables};
 
 use super::routes;
 use crate::network::{End, Names};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Place, Problem, Problems, Source};
-use xoff_topology::NodeKind;
 
 use super::attributes::{self, Attribute, LinkFacts};
 use crate::network::Names;

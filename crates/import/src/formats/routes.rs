@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
+use xoff_net::topology::NodeKind;
+use xoff_net::topology::routing::Tables;
 use xoff_scenario::{Place, Problem, Problems};
-use xoff_topology::NodeKind;
-use xoff_topology::routing::Tables;
 
 use crate::Network;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use xoff_topology::NodeKind;
+use xoff_net::topology::NodeKind;
 use xoff_units::Bytes;
 
 use super::{bytes, quote};

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Time};
 
@@ -204,7 +204,7 @@ impl CongestionPoint for AfQcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
 
     const LEN: Bytes = Bytes(1_500);
 

@@ -15,7 +15,7 @@
 //! has not waited for any. A reading by port ("it lacked credits lately") would not show that; this one does.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
@@ -238,7 +238,7 @@ mod tests {
 
     use crate::LinkFacts;
     use crate::flow_control::{FlowControl, cbfc};
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
     use xoff_units::{Rate, Span};
 
     const MEMORY: Bytes = Bytes(1_000_000);

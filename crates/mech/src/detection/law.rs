@@ -1,7 +1,7 @@
 //! Registry requirements of a detection: [`Law`] of its parameters, and [`DetectorLaw`] or [`CongestionPointLaw`].
 
-use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, ParamSpec, Values};
 
 use super::{CongestionPoint, Detection, Place, Side, red};
 use crate::flow_control::{FlowControl, Pauses};

@@ -9,7 +9,7 @@
 //! as many bytes leave without a mark; queues are first in, first out, so they are the same.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 
@@ -106,7 +106,7 @@ impl Detector for NpEcn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
 
     fn port(threshold: &str) -> NpEcn {
         NpEcn::new(&Params::read(&mut Defaults::of(PARAMS).with("threshold", threshold)).unwrap())

@@ -15,7 +15,7 @@
 //! Whether the buffer is an output queue or an input buffer is its owner's affair: the law is the same.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Time};
 

@@ -5,7 +5,7 @@
 //!     +--Kmin--Kmax--> queue behind the departing frame
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 

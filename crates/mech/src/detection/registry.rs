@@ -1,7 +1,7 @@
 //! The registry: one line per detection, and nothing else lists them. `glue.rs` says what a line becomes.
 
 use serde::Serialize;
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Time};
 
 use super::glue::detections;

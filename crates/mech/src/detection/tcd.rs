@@ -15,7 +15,7 @@
 //! shrinks or grows does, and that is asked once per period T until the answer is clear.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Span, Time};
 

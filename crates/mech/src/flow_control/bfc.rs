@@ -23,7 +23,7 @@ pub use filter::{FILTER_BITS, FRAME_LEN, FilterPart, HASHES};
 pub use receiver::BfcReceiver;
 pub use sender::BfcSender;
 
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span};
 
 use super::QueueState;

@@ -13,7 +13,7 @@
 //! sender is on the safe side: an FCCL that lies below FCTBS, or that grants more than the whole buffer, is no credit at all.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 

@@ -14,7 +14,7 @@
 //! With `entry_ports` the ports by which traffic enters the network slow down before the others ([`entry`]). That is ours.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -7,7 +7,7 @@
 //! too), so this is the ideal against which the two practical designs are measured.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -8,7 +8,7 @@
 //! the occupancy at the time of the message, or a very short loop. Both are offered.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 

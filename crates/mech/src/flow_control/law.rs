@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span};
 
 use super::on_off::Stop;

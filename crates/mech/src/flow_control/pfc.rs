@@ -8,7 +8,7 @@
 //! simulators do. With `repeat` the last message, pause or resume, is sent again each interval. Thresholds are fixed bytes or a dynamic share of the free pool (alpha = 2^n).
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 

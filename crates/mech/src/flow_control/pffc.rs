@@ -24,7 +24,7 @@ pub use receiver::PffcReceiver;
 pub use sender::PffcSender;
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Span};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -9,7 +9,7 @@
 //! of a message have `every` in it: they bear the loss of one.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Span, Time};
 
@@ -118,8 +118,8 @@ pub(super) fn after(now: Time, every: Span) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
     use xoff_units::Rate;
+    use xoff_units::params::Defaults;
 
     #[test]
     fn a_message_goes_again_after_its_time() {

@@ -21,7 +21,7 @@ mod sharing;
 pub use sharing::Sharing;
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 
 const C: Rate = Rate::from_gbps(100);
 const MTU: Bytes = Bytes(1000);

@@ -18,7 +18,7 @@
 //! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -586,7 +586,7 @@ mod tests {
             TcdCut::Alpha => "alpha",
             TcdCut::Factor => "factor",
         };
-        Params::read(&mut xoff_params::Defaults::of(PARAMS).with("tcd", "true").with("tcd_cut", cut)).unwrap()
+        Params::read(&mut xoff_units::params::Defaults::of(PARAMS).with("tcd", "true").with("tcd_cut", cut)).unwrap()
     }
 
     fn near(got: Rate, bps: u64) {
@@ -665,7 +665,7 @@ mod tests {
 
     #[test]
     fn alpha_above_one_is_tcds_alone() {
-        let read = |tcd, alpha| Params::read(&mut xoff_params::Defaults::of(PARAMS).with("tcd", tcd).with("alpha", alpha));
+        let read = |tcd, alpha| Params::read(&mut xoff_units::params::Defaults::of(PARAMS).with("tcd", tcd).with("alpha", alpha));
         assert_eq!(read("false", "1.2").unwrap_err().key, "alpha");
         assert_eq!(read("true", "1.5").unwrap().alpha, 1.5);
         assert_eq!(read("true", "2.1").unwrap_err().key, "alpha");

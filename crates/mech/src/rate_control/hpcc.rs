@@ -13,7 +13,7 @@
 //! Here the simulator's order is kept to the last bit, so that a replay is exact.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
@@ -437,7 +437,7 @@ impl RateControl for Hpcc {
 mod tests {
     use super::*;
     use crate::detection::Mark;
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
 
     const C: Rate = Rate::from_gbps(100);
     /// T = 10 us, so that the window at line rate is 125,000 bytes.

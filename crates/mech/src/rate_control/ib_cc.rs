@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -305,7 +305,7 @@ impl RateControl for IbCc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
 
     const C: Rate = Rate::from_gbps(40);
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::{Rate, Span};
 
 use super::{CnpMode, RateControl, RateControlKind, RecordFormat};

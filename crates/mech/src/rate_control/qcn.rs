@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 

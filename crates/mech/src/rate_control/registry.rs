@@ -81,7 +81,7 @@ mod tests {
     fn what_each_kind_needs() {
         let kind = |name: &str, given: &[(&str, &str)]| {
             let entry = REGISTRY.iter().find(|e| e.name == name).unwrap();
-            let mut v = given.iter().fold(xoff_params::Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
+            let mut v = given.iter().fold(xoff_units::params::Defaults::of(entry.params), |v, (k, x)| v.with(k, x));
             (entry.read)(&mut v).unwrap()
         };
         let needs = |k: RateControlKind| (k.wants_acks(), k.needs_acks(), k.telemetry().is_some(), k.cnp_mode(), k.reports_undetermined());

@@ -21,7 +21,7 @@
 //! rate by its gradient.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
@@ -378,7 +378,7 @@ impl RateControl for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
 
     const C: Rate = Rate::from_gbps(10);
 

@@ -12,7 +12,7 @@
 //! ("unscheduled") have an alpha of their own, 1024; frames here do not say which they are, so all have one alpha.
 
 use serde::Serialize;
-use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -6,8 +6,8 @@
 //! ```
 
 use serde::Serialize;
-use xoff_params::{ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 
 use super::{Alpha, Sharing, Supply};

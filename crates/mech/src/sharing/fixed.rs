@@ -1,8 +1,8 @@
 //! Static threshold: a member may hold a fixed number of bytes of the shared part. SONiC's `static_th`; 0: no limit but the pool.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 
 use super::{Sharing, Supply};

@@ -19,7 +19,7 @@ pub mod reverie;
 pub use registry::{AnySharing, Entry, REGISTRY};
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Time};
 

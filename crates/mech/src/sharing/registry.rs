@@ -1,7 +1,7 @@
 //! The registry: one line per policy, and nothing else lists them.
 
 use serde::Serialize;
-use xoff_params::{ParamError, Values};
+use xoff_units::params::{ParamError, Values};
 use xoff_units::save::Value;
 use xoff_units::{Bytes, Rate, Time};
 

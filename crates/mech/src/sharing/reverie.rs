@@ -13,9 +13,9 @@
 //! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`.
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::Bytes;
 use xoff_units::Time;
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Value;
 
 use super::{Alpha, Sharing, Supply};

@@ -19,7 +19,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Span};
 
 pub use sink::{Answer, Sink};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::sink::Answer;
 use super::*;
-use xoff_params::Defaults;
 use xoff_units::Time;
+use xoff_units::params::Defaults;
 
 const MSS: u64 = 1_000;
 const RTT: Span = Span::from_us(100);

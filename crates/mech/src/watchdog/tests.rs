@@ -1,4 +1,4 @@
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 
 use super::*;
 

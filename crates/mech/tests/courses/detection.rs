@@ -6,7 +6,7 @@ use xoff_mech::detection::{
     AnyCongestionPoint, AnyDetector, Cnm, CongestionPoint, Detection, Detector, Mark, MarkCounts, Place, REGISTRY, Side,
 };
 use xoff_mech::flow_control::{self, FlowControl};
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 use xoff_units::save::{Reader, Save, Writer};
 use xoff_units::{Bytes, Span, Time};
 

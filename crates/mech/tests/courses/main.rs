@@ -10,7 +10,7 @@ mod rest;
 use std::path::Path;
 
 use xoff_mech::LinkFacts;
-use xoff_params::{Defaults, Kind, ParamSpec};
+use xoff_units::params::{Defaults, Kind, ParamSpec};
 use xoff_units::state::{Meaning, Visitor};
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -144,7 +144,7 @@ fn a_refused_frame_changes_nothing() {
 
 fn reverie(gain: &str) -> AnySharing {
     let entry = xoff_mech::sharing::REGISTRY.iter().find(|e| e.name == "reverie").unwrap();
-    let mut values = xoff_params::Defaults::of(entry.params[0]).with("alpha", "1").with("gain", gain);
+    let mut values = xoff_units::params::Defaults::of(entry.params[0]).with("alpha", "1").with("gain", gain);
     AnySharing::read("reverie", &mut values).unwrap()
 }
 

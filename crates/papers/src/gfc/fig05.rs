@@ -1,9 +1,9 @@
 //! Fig. 5: PFC next to conceptual GFC at a 2-to-1 port, as a fluid and in packets.
 
 use xoff_analysis::theorems::fig5::{Fig5, Point};
+use xoff_net::topology::PortNumbers;
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_sim::{RateSource, Row};
-use xoff_topology::PortNumbers;
 use xoff_units::Time;
 
 use crate::lab::{self, Observed, Points};

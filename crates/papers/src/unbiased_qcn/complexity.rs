@@ -1,14 +1,14 @@
 //! Section VI: what occupancy sampling costs, counted in the implementation that all entries run.
 
 use xoff_mech::detection::culprit::{CulpritArray, Occupancy, ROW, TRIES, UNIT};
+use xoff_net::workload::random;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
 use xoff_units::Bytes;
-use xoff_workload::random;
 
 use crate::stats::Mean;
 use crate::{Check, Context, Findings, ReproduceError};
 
-/// Purpose of a random stream; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_net::workload::random`.
 const PICKS: u64 = 3_003;
 /// Buffer units of a port, each with a word (section VI: 12K).
 const WORDS: u64 = 12 << 10;

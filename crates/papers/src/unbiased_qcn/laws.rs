@@ -3,15 +3,15 @@
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{FEEDBACK_MAX, Params, Placement, Qcn, Sampler, quantise};
 use xoff_mech::rate_control::{Feedback, RateControl as _, Wakes, qcn as reaction};
+use xoff_net::workload::random;
 use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::random;
 
 use super::scenes::G10;
 use crate::lab::Points;
 use crate::{Check, Context, Findings, ReproduceError, lab};
 
-/// Purpose of a random stream; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_net::workload::random`.
 const SAMPLES: u64 = 3_002;
 /// Samples of a law.
 const DRAWS: u64 = 20_000;

@@ -4,8 +4,8 @@ use xoff_fabric::{Config, CongestionPoints, HostFlow, Hosts};
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{Params, Placement};
 use xoff_mech::rate_control::qcn as reaction;
+use xoff_net::workload::random;
 use xoff_units::{Rate, Span, Time};
-use xoff_workload::random;
 
 /// Assumptions of every simulation.
 pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at each input and output. It grants single frames round robin \
@@ -17,7 +17,7 @@ pub const SETTING: &str = "the fabric is one ideal VOQ switch with 150 KB at eac
 pub const RACK: &str = "the fabric of Fig. 1 with 8 leaf switches: 32 spines with 8 KiB at each input and output. Segments of 256 B travel on links at a quarter of the line rate. Each input and output has 150 KB, and single frames are granted round robin. Q_eq = 60 is 60 KB (see \
     setpoint); gain 1/128, floor 5 Mb/s, five cycles of fast recovery and shrinking, jittered sampling intervals as in 802.1Qau";
 
-/// Purpose of a random stream; see `xoff_workload::random`.
+/// Purpose of a random stream; see `xoff_net::workload::random`.
 const START: u64 = 3_001;
 
 /// Congestion signal: `None` is PAUSE only.

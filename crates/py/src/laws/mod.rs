@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use xoff_params::ParamError;
 use xoff_run::NetworkScenario;
+use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
 
 pub use flow_control::{Link, Occupancy, Pause};

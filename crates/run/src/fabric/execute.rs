@@ -48,7 +48,7 @@ impl FabricScenario {
         let world = World::new(self.config.clone()).map_err(|problems| {
             // The reader has refused what the model refuses.
             let p = problems.into_iter().next().expect("a refusal has a reason");
-            RunError::Build(xoff_params::ParamError::new(p.key, p.what, p.hint))
+            RunError::Build(xoff_units::params::ParamError::new(p.key, p.what, p.hint))
         })?;
         let until = self.config.until;
         let mut interrupted = false;

@@ -4,9 +4,9 @@ use xoff_fabric::{Blocked, Config, CongestionPoints, Control, ControlPath, Core,
 use xoff_mech::detection::{af_qcn, qcn};
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_mech::scheduled::request_grant::{Admission, Service};
-use xoff_params::{ParamError, Values};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems};
+use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{FabricScenario, sections};

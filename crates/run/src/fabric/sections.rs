@@ -1,7 +1,7 @@
 //! The sections of a scenario of a scheduled fabric and their keys.
 
-use xoff_params::{Kind, ParamSpec};
 use xoff_scenario::document::{KindSpec, SectionSpec};
+use xoff_units::params::{Kind, ParamSpec};
 
 const RG: &str = "Chrysos et al., request-grant report";
 

@@ -1,8 +1,8 @@
 //! A scenario among others: some of its nodes are of another process, and their frames are real.
 
-use xoff_topology::LinkId;
+use xoff_net::topology::LinkId;
+use xoff_net::workload::Flow;
 use xoff_units::Time;
-use xoff_workload::Flow;
 
 use crate::network::NetworkScenario;
 

@@ -7,13 +7,13 @@ use xoff_mech::detection::{self, Detection};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::{self, RateControlKind, RecordFormat};
 use xoff_mech::{LinkFacts, Unmet};
+use xoff_net::topology::{NodeId, Topology};
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{DisciplineKind, Transport};
-use xoff_params::{Defaults, ParamError};
 use xoff_scenario::document::Section;
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::{NodeId, Topology};
+use xoff_units::params::{Defaults, ParamError};
 use xoff_units::{Bytes, Span};
-use xoff_workload::{Flow, Flows, UNLIMITED};
 
 use super::host::Host;
 

@@ -4,8 +4,8 @@ use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Place};
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
-use xoff_params::ParamSpec;
 use xoff_record::Parameter;
+use xoff_units::params::ParamSpec;
 
 /// Values of one link, or of all.
 type Values = Vec<(&'static str, String)>;
@@ -59,7 +59,7 @@ mod tests {
     /// A key without a default that no mechanism resolves would be missing from the manifest.
     #[test]
     fn every_key_without_a_default_is_resolved() {
-        use xoff_params::Defaults;
+        use xoff_units::params::Defaults;
         use xoff_units::{Bytes, Rate, Span};
         let link = LinkFacts::plain(Rate(10_000_000_000), Span::from_us(1), Bytes(1500), Bytes::from_kb(300));
         // In place of another key; of a variant that is not the default (`entry_ports`, `sharing = "static"`).

@@ -11,14 +11,14 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::Path;
 
-use xoff_params::ParamError;
+use xoff_net::topology::NodeKind;
+use xoff_net::topology::routing::Routes;
+use xoff_net::workload::{DST_PORT, Flow, UNLIMITED, src_port};
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{PathFacts, SLICE, World};
-use xoff_topology::NodeKind;
-use xoff_topology::routing::Routes;
+use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
-use xoff_workload::{DST_PORT, Flow, UNLIMITED, src_port};
 
 use super::NetworkScenario;
 use super::execute::ALONE;

@@ -1,12 +1,12 @@
 //! Runs a scenario: world, tables, progress, interruption, manifest.
 
 use xoff_mech::rate_control::RateControlKind;
-use xoff_params::ParamError;
+use xoff_net::topology::PortNumbers;
 use xoff_record::verdict::Parts;
 use xoff_record::{Closed, FastForward, Manifest, Names, RecordError, Sink, Tables, Verdict};
 use xoff_sim::{Ended, Outcome, SLICE, Selection, Share, World};
-use xoff_topology::PortNumbers;
 use xoff_units::Span;
+use xoff_units::params::ParamError;
 
 use super::NetworkScenario;
 use super::checkpoint::{self, Checkpoints};

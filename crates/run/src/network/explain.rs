@@ -18,10 +18,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use xoff_params::ParamError;
+use xoff_net::topology::PortNumbers;
+use xoff_net::topology::names::{What, find_port};
 use xoff_sim::{CauseRow, Ended, FlowRecord, HoldChange, Outcome, RateRow, Recorder, Row, Selection, World};
-use xoff_topology::PortNumbers;
-use xoff_topology::names::{What, find_port};
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Time};
 
 use crate::network::NetworkScenario;

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
+use xoff_net::topology::Topology;
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::Topology;
 use xoff_units::{Bytes, Rate, Time};
-use xoff_workload::{Flow, Flows, UNLIMITED};
 
 /// The most that is under way at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use xoff_mech::{flow_control, rate_control};
 use xoff_node::Transport;
-use xoff_params::ParamError;
+use xoff_units::params::ParamError;
 
 use super::NetworkScenario;
 

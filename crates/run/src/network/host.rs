@@ -2,12 +2,12 @@
 
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;
+use xoff_net::workload::{Flows, UNLIMITED};
 use xoff_node::{LEN_MAX, Pacing, PausedWith, Recovery, Transport};
-use xoff_params::{ParamError, Values as _};
 use xoff_scenario::document::Section;
 use xoff_sim::classes_in_use;
+use xoff_units::params::{ParamError, Values as _};
 use xoff_units::{Bytes, Span};
-use xoff_workload::{Flows, UNLIMITED};
 
 /// `[host]`.
 pub(crate) struct Host {

@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 
+use xoff_net::topology::routing::Routes;
+use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_sim::{FlowRecord, Lone, ideal_time};
-use xoff_topology::routing::Routes;
 use xoff_units::{Span, Time};
-use xoff_workload::{Flow, UNLIMITED};
 
 use crate::network::NetworkScenario;
 

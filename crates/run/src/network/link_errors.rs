@@ -2,12 +2,12 @@
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::{LinkFacts, link_retry};
-use xoff_params::{Kind, ParamError, ParamSpec, Values as _};
+use xoff_net::topology::Topology;
+use xoff_net::topology::names::{What, find_port};
 use xoff_scenario::document::{KindSpec, Section};
 use xoff_sim::{Code, ErrorKind, HitFrames, LinkErrors};
-use xoff_topology::Topology;
-use xoff_topology::names::{What, find_port};
 use xoff_units::Bytes;
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 
 use super::host::Host;
 use super::switch::SwitchParts;

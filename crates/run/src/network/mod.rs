@@ -9,18 +9,18 @@ use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::{link_retry, watchdog};
+use xoff_net::topology::Topology;
+use xoff_net::topology::routing::{FlowKey, Routes, Routing, trace_path};
+use xoff_net::workload::{Flow, Flows};
 use xoff_node::{BufferPolicy, Compat, ControlDelay, PoolConfig, SharedPool, Transport};
-use xoff_params::ParamError;
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problems, Source};
 use xoff_sim::{
     Engine, Faults, LinkErrors, LinkFailure, Lone, Model, NicModel, PathFacts, PathFactsOf, PauseStorm, Probes, Selection, SlowReceiver,
     SwitchAt, ideal_time,
 };
-use xoff_topology::Topology;
-use xoff_topology::routing::{FlowKey, Routes, Routing, trace_path};
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Span, Time, WireClock};
-use xoff_workload::{Flow, Flows};
 
 pub(crate) mod boundary;
 pub(crate) mod buffers;

@@ -2,13 +2,13 @@
 
 use xoff_mech::flow_control::{FlowControl, Occupancy, Pauses, Sender as _};
 use xoff_mech::{LinkFacts, watchdog};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{Classes, DrainConfig};
-use xoff_params::{ParamError, Values as _};
 use xoff_scenario::document::Section;
 use xoff_sim::{PauseStorm, SlowReceiver};
-use xoff_topology::{NodeKind, Topology};
+use xoff_units::params::{ParamError, Values as _};
 use xoff_units::{Bytes, Span, Time};
-use xoff_workload::{Flow, Flows, UNLIMITED};
 
 use super::{NetworkScenario, pool};
 
@@ -312,7 +312,7 @@ fn read_stall(text: &str) -> Result<(Time, Time), ParamError> {
     let hint = "expected FROM+FOR, such as \"100us+20us\"";
     let refuse = || ParamError::new("stalls", format!("'{text}' is not a stall"), hint);
     let (from, lasting) = text.split_once('+').ok_or_else(refuse)?;
-    let span = |text: &str| text.trim().parse::<Span>().ok().filter(|s| *s <= xoff_params::SPAN_MAX).ok_or_else(refuse);
+    let span = |text: &str| text.trim().parse::<Span>().ok().filter(|s| *s <= xoff_units::params::SPAN_MAX).ok_or_else(refuse);
     let (from, lasting) = (span(from)?, span(lasting)?);
     if lasting.0 == 0 {
         return Err(ParamError::new("stalls", format!("'{text}' has a duration of 0"), hint));

@@ -1,20 +1,20 @@
 //! The sections of a scenario, each into what the model needs of it.
 
-use xoff_topology::names::{What, find_port};
+use xoff_net::topology::names::{What, find_port};
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
+use xoff_net::topology::{Topology, failures};
+use xoff_net::workload::{Context, Flows, Generated, Repeat, SizeCdf, generators};
 use xoff_node::{ControlDelay, DisciplineKind};
-use xoff_params::{ParamError, Values};
 use xoff_scenario::Problem;
 use xoff_scenario::document::{Document, Section};
 use xoff_sim::{PORT_PROBES, Probes, Selection};
-use xoff_topology::{Topology, failures};
 use xoff_units::Time;
-use xoff_workload::{Context, Flows, Generated, Repeat, SizeCdf, generators};
+use xoff_units::params::{ParamError, Values};
 
 use super::host::Host;
 use super::switch::{Memory, SwitchParts};

@@ -3,9 +3,9 @@
 use xoff_analysis::plan::Pool;
 use xoff_mech::flow_control::{FlowControl, MESSAGE_LEN, pfc};
 use xoff_mech::{ControlLoop, LinkFacts};
-use xoff_params::ParamError;
-use xoff_topology::Topology;
+use xoff_net::topology::Topology;
 use xoff_units::Bytes;
+use xoff_units::params::ParamError;
 
 use super::Memory;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checkpoint::RowLog;
 use super::jobs::Pauses;
-use xoff_jobs::{Jobs, Pages};
+use xoff_net::jobs::{Jobs, Pages};
 use xoff_record::{Late, PauseRow, Port, StoppedBy, Tables};
 use xoff_sim::{OnWire, PauseChange, Recorder, Row};
 use xoff_units::paged::Items;

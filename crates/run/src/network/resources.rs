@@ -1,10 +1,10 @@
 //! Resources of the machine for a run: threads and memory.
 
 use xoff_fabric::Config;
-use xoff_params::{ParamError, memory};
+use xoff_net::topology::Topology;
 use xoff_sim::{Memory, PAYS_WINDOW};
-use xoff_topology::Topology;
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, memory};
 
 use crate::fabric::FabricScenario;
 use crate::network::NetworkScenario;

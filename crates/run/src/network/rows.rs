@@ -1,12 +1,12 @@
 //! Rows that are known only at the end: flows, deadlocks and the counters of ports.
 
-use xoff_jobs::Pages;
 use xoff_mech::detection::Mark;
+use xoff_net::jobs::Pages;
+use xoff_net::topology::PortNumbers;
 use xoff_record::{
     Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow, Tables,
 };
 use xoff_sim::Outcome;
-use xoff_topology::PortNumbers;
 use xoff_units::{Span, Time};
 
 use super::NetworkScenario;

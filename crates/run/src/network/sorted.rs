@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use xoff_jobs::Pages;
+use xoff_net::jobs::Pages;
 use xoff_units::paged::Items;
 
 /// Numbers of a stretch.

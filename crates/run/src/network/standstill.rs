@@ -5,12 +5,12 @@ use xoff_analysis::cbd::{self, Rule, Traffic};
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::standstill::Standstill;
+use xoff_net::topology::routing::{FlowKey, Routing};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::Flows;
 use xoff_node::SchedulerKind;
 use xoff_scenario::{Problem, Problems};
-use xoff_topology::routing::{FlowKey, Routing};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Rate, Span};
-use xoff_workload::Flows;
 
 /// Flows and links up to which the routes are examined for a cycle before the run.
 const SMALL: usize = 2_000;
@@ -91,7 +91,7 @@ impl Drains<'_> {
         if self.flows.len() > SMALL as u64 || t.links.len() > SMALL {
             return None;
         }
-        let key = |f: &xoff_workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
+        let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
         let all = self.flows.flows.iter().cloned().chain(self.flows.streamed());
         let flows: Vec<cbd::Flow> = all.map(|f| cbd::Flow { key: key(&f), path: f.path }).collect();
         let given = Traffic::Flows { flows: &flows, paths: &self.flows.paths };

@@ -1,10 +1,10 @@
 //! The summary of a run: active and inactive mechanisms, why the run ended.
 
 use xoff_mech::detection::Mark;
+use xoff_net::topology::NodeKind;
 use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
-use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Span, grouped};
 
 use crate::network::NetworkScenario;

@@ -2,11 +2,11 @@
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
+use xoff_net::topology::Topology;
 use xoff_node::{Classes, DisciplineKind, SchedulerKind, VlArbitration, VlEntry};
-use xoff_params::{ParamError, Values as _};
 use xoff_scenario::document::Section;
-use xoff_topology::Topology;
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, Values as _};
 
 use super::host::Host;
 

@@ -1,11 +1,11 @@
 //! `[transport]`: flows that are connections.
 
 use xoff_mech::transport::{Config, REGISTRY};
-use xoff_params::ParamError;
+use xoff_net::topology::Topology;
+use xoff_net::workload::Flows;
 use xoff_scenario::document::Section;
-use xoff_topology::Topology;
 use xoff_units::Bytes;
-use xoff_workload::Flows;
+use xoff_units::params::ParamError;
 
 use super::host::Host;
 

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use xoff_mech::detection::{Mark, PortState};
-use xoff_params::ParamError;
+use xoff_net::topology::{NodeKind, PortNumbers};
 use xoff_sim::{Ended, FlowRecord, PortNow, Waiter, World};
-use xoff_topology::{NodeKind, PortNumbers};
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Time};
 
 use crate::network::NetworkScenario;

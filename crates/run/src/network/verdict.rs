@@ -1,10 +1,10 @@
 //! From what a world counted to what is reported of it.
 
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::UNLIMITED;
 use xoff_record::verdict::{Deadlock, Loss, Losses, Parts, Promises, Work};
 use xoff_sim::{Ended, LostFrames, Outcome};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::Time;
-use xoff_workload::UNLIMITED;
 
 use crate::network::NetworkScenario;
 

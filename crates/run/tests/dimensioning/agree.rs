@@ -2,7 +2,7 @@
 
 use xoff_analysis::plan::{FLOW_CONTROLS, derived, that_stop_ports};
 use xoff_mech::detection::{Place, tcd};
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 use xoff_units::{Rate, Span};
 
 use crate::harness::{Draw, all, load};

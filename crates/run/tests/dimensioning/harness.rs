@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use xoff_analysis::plan::{self, Plan, PlanInput};
-use xoff_params::Defaults;
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_sim::PortTotals;
+use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate};
 
 /// SplitMix64: enough to choose settings by.

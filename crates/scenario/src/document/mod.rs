@@ -1,7 +1,7 @@
 //! Scenario documents: TOML, checked against declared keys, every value traced to its origin.
 //!
 //! ```
-//! use xoff_params::{Kind, ParamSpec, Values};
+//! use xoff_units::params::{Kind, ParamSpec, Values};
 //! use xoff_scenario::document::{Document, KindSpec, Override, SectionSpec};
 //!
 //! const COMMON: &[ParamSpec] = &[ParamSpec::new("rate", Kind::Rate, "10Gbps", "rate of every link", "section 6.1")];

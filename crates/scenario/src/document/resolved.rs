@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use xoff_params::Kind;
+use xoff_units::params::Kind;
 
 use super::value::to_toml;
 

@@ -1,7 +1,7 @@
 //! The JSON Schema (draft 2020-12) of a document, from the same descriptions that the reader checks against.
 
 use serde_json::{Map, Value, json};
-use xoff_params::{Kind, ParamSpec};
+use xoff_units::params::{Kind, ParamSpec};
 
 use super::spec::{KindSpec, SectionSpec};
 

@@ -3,7 +3,7 @@
 //! Opening checks the whole section at once: unknown keys, wrong types, missing units, missing keys. Reading then
 //! records each value with its origin. An owner's own refusal (`XON above XOFF`) is located at the key.
 
-use xoff_params::{ParamError, ParamSpec, Values};
+use xoff_units::params::{ParamError, ParamSpec, Values};
 
 use super::resolved::{Origin, Row};
 use super::spec::SectionSpec;
@@ -62,7 +62,7 @@ impl<'d> Section<'d> {
     fn choose_kind(&mut self, spec: &SectionSpec) -> bool {
         let Some(kinds) = &spec.kinds else { return true };
         let (name, origin) = match self.entry(kinds.key) {
-            Some(e) => match text_of(xoff_params::Kind::Text, e) {
+            Some(e) => match text_of(xoff_units::params::Kind::Text, e) {
                 Ok(name) => (kinds.of(&name).to_owned(), origin_of(e)),
                 Err((what, hint)) => {
                     self.refuse_at(e.place.clone(), kinds.key, &what, &hint);
@@ -90,7 +90,7 @@ impl<'d> Section<'d> {
         };
         self.kind = Some(kind.name);
         self.specs.extend(kind.specs.iter().flat_map(|s| s.iter()));
-        self.record(kinds.key, xoff_params::Kind::Text, name, origin, "");
+        self.record(kinds.key, xoff_units::params::Kind::Text, name, origin, "");
         true
     }
 
@@ -293,7 +293,7 @@ impl<'d> Section<'d> {
         p.at(self.header.clone().unwrap_or_else(|| self.doc.start()))
     }
 
-    fn record(&self, key: &str, kind: xoff_params::Kind, value: String, origin: Origin, source: &str) {
+    fn record(&self, key: &str, kind: xoff_units::params::Kind, value: String, origin: Origin, source: &str) {
         self.doc.record(Row { section: self.path.clone(), key: key.to_owned(), value, origin, source: source.to_owned(), kind });
     }
 
@@ -405,7 +405,7 @@ impl<'d> Section<'d> {
 
     /// Records a value that the owner computed; `rule` names from what.
     pub fn derived(&self, key: &str, value: impl ToString, rule: &str) {
-        let kind = self.specs.iter().find(|s| s.key == key).map_or(xoff_params::Kind::Text, |s| s.kind);
+        let kind = self.specs.iter().find(|s| s.key == key).map_or(xoff_units::params::Kind::Text, |s| s.kind);
         self.record(key, kind, value.to_string(), Origin::Derived, rule);
     }
 

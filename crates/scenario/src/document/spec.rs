@@ -2,7 +2,7 @@
 //!
 //! The same description opens a section, rejects what is not in it, and becomes the JSON Schema.
 
-use xoff_params::ParamSpec;
+use xoff_units::params::ParamSpec;
 
 use crate::Problem;
 

@@ -1,6 +1,6 @@
 //! From a TOML value to the text form that a key's owner reads, refusing what the key's kind does not take.
 
-use xoff_params::Kind;
+use xoff_units::params::Kind;
 use xoff_units::{Bytes, Length, Rate, Span, UnitError};
 
 use super::tree::{Entry, Item};

@@ -9,9 +9,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use xoff_params::ParamError;
-use xoff_topology::builders::custom::{self, LinkSpec, NodeSpec};
-use xoff_topology::{NodeKind, Topology};
+use xoff_net::topology::builders::custom::{self, LinkSpec, NodeSpec};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_units::params::ParamError;
 use xoff_units::{Rate, Span};
 
 use super::ns3;
@@ -62,7 +62,7 @@ impl HpccTopology {
     /// not in the file; they are derived from the distance to the nearest host.
     ///
     /// # Errors
-    /// A network that no [`Topology`] can hold; see [`xoff_topology::builders::custom::graph`].
+    /// A network that no [`Topology`] can hold; see [`xoff_net::topology::builders::custom::graph`].
     pub fn graph(&self) -> Result<Topology, ParamError> {
         let name = |id: u32| if self.is_switch[id as usize] { format!("S{id}") } else { format!("H{id}") };
         let kind = |&is_switch: &bool| if is_switch { NodeKind::Switch } else { NodeKind::Host };

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use xoff_jobs::{Job, Jobs, Leap};
+use xoff_net::jobs::{Job, Jobs, Leap};
 use xoff_node::EventKey;
 use xoff_units::{Span, Time, state};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xoff_jobs::{Job, Jobs, Leap, Stood, unfold};
+use xoff_net::jobs::{Job, Jobs, Leap, Stood, unfold};
 use xoff_units::Span;
 use xoff_units::save::Value;
 

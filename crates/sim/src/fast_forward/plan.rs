@@ -7,10 +7,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use xoff_topology::Topology;
-use xoff_topology::routing::{Choice, FlowKey, Routes, trace_path};
+use xoff_net::topology::Topology;
+use xoff_net::topology::routing::{Choice, FlowKey, Routes, trace_path};
+use xoff_net::workload::Flow;
 use xoff_units::{Bytes, Rate, Span, Time};
-use xoff_workload::Flow;
 
 use crate::model::PathFacts;
 

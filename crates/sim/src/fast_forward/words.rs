@@ -8,7 +8,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 use serde::ser::{self, Serialize};
-use xoff_jobs::Jobs;
+use xoff_net::jobs::Jobs;
 use xoff_node::{Frame, FrameList, FrameStore};
 use xoff_units::Time;
 use xoff_units::state::{Meaning, Visitor};

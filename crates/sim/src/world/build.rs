@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
+use xoff_net::topology::routing::Routes;
 use xoff_node::{DisciplineKind, StormConfig};
-use xoff_topology::routing::Routes;
 
 use crate::windows::{Units, Windows};
 

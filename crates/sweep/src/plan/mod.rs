@@ -10,9 +10,9 @@ mod read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use xoff_params::suggest;
 use xoff_scenario::document::parse;
 use xoff_scenario::{Place, Problem, Problems, Source};
+use xoff_units::params::suggest;
 
 use self::read::Read;
 use crate::scenario::{ScenarioWork, hash};

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use xoff_params::suggest;
 use xoff_scenario::document::{Entry, Item, Table};
 use xoff_scenario::{Place, Problem, Problems, Source};
+use xoff_units::params::suggest;
 
 use super::Parameter;
 use crate::{Setting, Study, Value};

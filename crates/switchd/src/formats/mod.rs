@@ -78,7 +78,7 @@ const PS_PER_US: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests {
-    use xoff_params::Defaults;
+    use xoff_units::params::Defaults;
     use xoff_units::{Bytes, Rate};
 
     use super::*;

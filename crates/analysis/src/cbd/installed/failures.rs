@@ -9,9 +9,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_topology::failures::is_fabric_link;
-use xoff_topology::routing::Tables;
-use xoff_topology::{LinkId, Topology};
+use xoff_net::topology::failures::is_fabric_link;
+use xoff_net::topology::routing::Tables;
+use xoff_net::topology::{LinkId, Topology};
 
 use super::super::failures::{Sets, sets};
 use super::super::link_name;

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use xoff_topology::routing::Tables;
-use xoff_topology::{LinkId, NodeId, NodeKind, Topology};
+use xoff_net::topology::routing::Tables;
+use xoff_net::topology::{LinkId, NodeId, NodeKind, Topology};
 
 use super::{Hole, Loop, NAMED_MAX};
 

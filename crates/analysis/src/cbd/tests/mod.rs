@@ -5,10 +5,10 @@ mod shares;
 
 use super::*;
 use std::time::Instant;
-use xoff_params::Defaults;
-use xoff_topology::builders::find;
-use xoff_topology::failures::{fail_links, fail_random, is_connected_hosts};
-use xoff_topology::{NodeId, NodeKind};
+use xoff_net::topology::builders::find;
+use xoff_net::topology::failures::{fail_links, fail_random, is_connected_hosts};
+use xoff_net::topology::{NodeId, NodeKind};
+use xoff_units::params::Defaults;
 
 fn fabric(name: &str, given: &[(&str, &str)]) -> Topology {
     let b = find(name).unwrap();
@@ -100,7 +100,7 @@ fn gfc_fig_11_has_exactly_the_cycle_of_the_paper() {
     want.rotate_left(first);
     assert_eq!(cycle.links, want);
     // Every path is a shortest one, hop by hop; the victim's is the only one.
-    let routes = xoff_topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
+    let routes = xoff_net::topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
     let next = |from: NodeId, dst: NodeId| -> Vec<NodeId> {
         routes.candidates(from, dst).iter().map(|&p| t.nodes[from as usize].ports[p as usize].peer).collect()
     };
@@ -121,7 +121,7 @@ fn gfc_fig_11_has_exactly_the_cycle_of_the_paper() {
 }
 
 /// All shortest paths from one host to another, as names.
-fn all_shortest(t: &Topology, routes: &xoff_topology::Routes, from: NodeId, to: NodeId) -> Vec<Vec<NodeId>> {
+fn all_shortest(t: &Topology, routes: &xoff_net::topology::Routes, from: NodeId, to: NodeId) -> Vec<Vec<NodeId>> {
     if from == to {
         return vec![vec![to]];
     }
@@ -147,7 +147,7 @@ fn only_four_sets_of_three_failures_give_gfc_fig_11() {
         for (j, &b) in fabric_links.iter().enumerate().skip(i + 1) {
             for &c in &fabric_links[j + 1..] {
                 [a, b, c].iter().for_each(|&l| t.links[l as usize].up = false);
-                let routes = xoff_topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
+                let routes = xoff_net::topology::Routes::build(&t, Paths::Shortest, Order::AscendingPort);
                 let paths: Vec<_> = ends.iter().map(|&(s, d)| all_shortest(&t, &routes, s, d)).collect();
                 // Bits of the corners that a path turns; a combination of paths closes the cycle when all four are set.
                 let turned = |p: &Vec<NodeId>| (0..4).filter(|&i| p.windows(3).any(|w| w == corners[i])).fold(0u8, |m, i| m | 1 << i);

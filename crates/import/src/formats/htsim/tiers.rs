@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Place, Problem, Source, suggest};
-use xoff_topology::NodeKind;
 use xoff_units::{Rate, Span};
 
 use crate::network::{End, Names};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use xoff_net::topology::routing::{Lanes, Tables};
 use xoff_scenario::{Problem, Source};
-use xoff_topology::routing::{Lanes, Tables};
 
 use super::Fabric;
 use crate::text::{Line, lines};

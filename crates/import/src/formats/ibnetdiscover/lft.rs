@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use xoff_net::topology::NodeKind;
+use xoff_net::topology::routing::{Destination, Tables};
 use xoff_scenario::{Place, Problem, Problems, Source, suggest};
-use xoff_topology::NodeKind;
-use xoff_topology::routing::{Destination, Tables};
 
 use super::Fabric;
 use crate::formats::routes;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Problem, Source, suggest};
-use xoff_topology::NodeKind;
 use xoff_units::Rate;
 
 use super::Fabric;

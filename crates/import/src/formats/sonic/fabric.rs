@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use xoff_net::topology::NodeKind;
 use xoff_scenario::{Problem, Problems, suggest};
-use xoff_topology::NodeKind;
 use xoff_units::{Bytes, Length, Rate};
 
 use super::device::{Device, Port};

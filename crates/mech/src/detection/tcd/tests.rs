@@ -5,8 +5,8 @@ use PortState::*;
 
 use crate::LinkFacts;
 use crate::flow_control::{FlowControl, cbfc, gfc_buffer, gfc_conceptual, pfc};
-use xoff_params::Defaults;
 use xoff_units::Rate;
+use xoff_units::params::Defaults;
 
 const C: Rate = Rate::from_gbps(40);
 const MEMORY: Bytes = Bytes(10_000_000);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 use xoff_units::{Rate, Time};
 
 use super::super::law::Signal;

@@ -16,8 +16,8 @@
 //! queue far above B_1, and an entry port must not starve behind them.
 
 use serde::Serialize;
-use xoff_params::{ParamError, Values};
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, Values};
 use xoff_units::save::Save;
 
 use super::{Params, StageTable};

@@ -113,7 +113,7 @@ fn the_shorter_of_both_times_counts() {
 fn the_derived_xoff_bears_a_lost_pause() {
     let link = LinkFacts::plain(Rate::from_gbps(100), Span::from_us(1), Bytes(1500), Bytes(300_000));
     let xoff = |repeat: &str| {
-        let p = Params::read(&mut xoff_params::Defaults::of(PARAMS).with("repeat", repeat), &link).unwrap();
+        let p = Params::read(&mut xoff_units::params::Defaults::of(PARAMS).with("repeat", repeat), &link).unwrap();
         assert_eq!(p.control_loop(&link).tau, repeat::with_one_lost(link.control_loop(MESSAGE_LEN), p.repeat).tau);
         let Threshold::Static { xoff, .. } = p.threshold else { panic!("static") };
         xoff.0

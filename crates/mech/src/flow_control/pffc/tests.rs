@@ -326,7 +326,7 @@ fn what_arrives_after_a_pause() {
 #[test]
 fn defaults_follow_the_link_and_what_cannot_work_is_refused() {
     let read = |link: &LinkFacts, set: &[(&'static str, &'static str)]| {
-        let mut v = xoff_params::Defaults::of(PARAMS);
+        let mut v = xoff_units::params::Defaults::of(PARAMS);
         for (key, value) in set {
             v = v.with(key, value);
         }

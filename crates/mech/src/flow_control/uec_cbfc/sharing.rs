@@ -6,7 +6,7 @@
 //! ```
 
 use serde::Serialize;
-use xoff_params::{Kind, ParamError, ParamSpec, Values};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::save::Save;
 
 use super::PARAMS;

@@ -1,5 +1,5 @@
 use super::*;
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 
 const C: Rate = Rate::from_gbps(100);
 

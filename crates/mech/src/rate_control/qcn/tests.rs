@@ -1,7 +1,7 @@
 //! The reaction point as traces, with steps computed by hand.
 
 use super::*;
-use xoff_params::Defaults;
+use xoff_units::params::Defaults;
 
 const C: Rate = Rate::from_gbps(10);
 const LEN: Bytes = Bytes(1_500);

@@ -1,8 +1,8 @@
 //! Fig. 15: the flow sizes.
 
+use xoff_net::workload::SizeCdf;
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_scenario::cdf;
-use xoff_workload::SizeCdf;
 
 use super::sizes::SIZE_MAX;
 use crate::{Check, Context, Findings, ReproduceError};

@@ -1,9 +1,9 @@
 //! One job: a network under a flow control, one or several times.
 
 use serde::{Deserialize, Serialize};
+use xoff_net::topology::{FlowKey, Topology, trace_path};
 use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, FlowRecord, Lone, Outcome, Probes, Selection, World, ideal_time};
-use xoff_topology::{FlowKey, Topology, trace_path};
 use xoff_units::{Span, Time};
 
 use crate::gfc::schemes::WITH_REPAIR;

@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use serde::{Deserialize, Serialize};
+use xoff_net::topology::{NodeKind, Topology};
 use xoff_sim::{ControlRow, Direction, QueueRow, RateRow, RateSource, Recorder, Row, Side};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::{Rate, Span, Time};
 
 /// Window of throughput (GFC section 6.2.3: "counting sent bytes every 100 us").

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use xoff_analysis::cbd::{Rule, Traffic, is_cyclic};
-use xoff_params::{Defaults, ParamError};
-use xoff_topology::builders::fat_tree;
-use xoff_topology::failures::{fail_random, is_connected_hosts};
-use xoff_topology::{Routing, Topology};
+use xoff_net::topology::builders::fat_tree;
+use xoff_net::topology::failures::{fail_random, is_connected_hosts};
+use xoff_net::topology::{Routing, Topology};
+use xoff_units::params::{Defaults, ParamError};
 
 /// Probability with which a link between switches is down (GFC section 6.2.3).
 pub const FAILURE_PROBABILITY: f64 = 0.05;

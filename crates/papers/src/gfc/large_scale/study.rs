@@ -359,7 +359,7 @@ fn free_networks(filtered: &[(u32, Filtered)], k: u32) -> impl Iterator<Item = N
         let cyclic = f.cyclic(RoutingRule::Ecmp);
         let numbers = (0..f.networks).filter(|n| !cyclic.contains(n));
         let networks = numbers.map(move |number| Network { k, number });
-        networks.filter(|n| n.build().is_ok_and(|t| xoff_topology::failures::is_connected_hosts(&t)))
+        networks.filter(|n| n.build().is_ok_and(|t| xoff_net::topology::failures::is_connected_hosts(&t)))
     })
 }
 

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use xoff_params::{ParamError, suggest};
 use xoff_report::{Section, Unit};
 use xoff_sweep::{Cell, Column, Done, Kind, Measured, Ran, Shard, Study, Value, Work};
+use xoff_units::params::{ParamError, suggest};
 
 use super::job::{Egress, NextAfter, Runs, Scheme};
 use super::network::{Filtered, Network, RoutingRule};

@@ -1,11 +1,11 @@
 //! Minimum sizes of pools: their reserves and headrooms, a frame, and the bytes that arrive after a pause.
 
 use xoff_mech::sharing::{Sharing as _, Supply};
+use xoff_net::topology::Topology;
 use xoff_node::MemberConfig;
-use xoff_params::ParamError;
 use xoff_sim::Side;
-use xoff_topology::Topology;
 use xoff_units::Bytes;
+use xoff_units::params::ParamError;
 
 use super::{Buffers, Of, Refused, SwitchLinks, SwitchPools};
 

@@ -1,8 +1,8 @@
 //! Keys of pools and profiles.
 
 use xoff_mech::sharing;
-use xoff_params::{Kind, ParamSpec};
 use xoff_scenario::document::{KindSpec, SectionSpec};
+use xoff_units::params::{Kind, ParamSpec};
 
 const SWITCHES: ParamSpec = ParamSpec::optional("switches", Kind::Texts, "its switches, by name; default: all", "");
 

@@ -18,10 +18,10 @@ pub(super) use unread::unread;
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::sharing::AnySharing;
+use xoff_net::topology::Topology;
 use xoff_node::{Classes, MemberConfig, PoolConfig, PoolsConfig};
-use xoff_params::ParamError;
 use xoff_sim::Side;
-use xoff_topology::Topology;
+use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate};
 
 use super::pool;

@@ -1,13 +1,13 @@
 //! Reads pools and profiles, each by itself.
 
 use xoff_mech::sharing::AnySharing;
-use xoff_params::{ParamError, Values as _};
+use xoff_net::topology::names::{What, find_port};
+use xoff_net::topology::{NodeKind, Topology};
 use xoff_scenario::document::Section;
 use xoff_scenario::suggest;
 use xoff_sim::Side;
-use xoff_topology::names::{What, find_port};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, Values as _};
 
 use super::{Buffers, PoolKeys, ProfileKeys};
 use crate::network::read::priorities;

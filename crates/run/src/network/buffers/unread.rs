@@ -1,9 +1,9 @@
 //! Pools and profiles, and keys of theirs, that no group or queue of any switch reads.
 
 use xoff_mech::sharing::AnySharing;
-use xoff_params::ParamError;
 use xoff_sim::Side;
 use xoff_units::Bytes;
+use xoff_units::params::ParamError;
 
 use super::{Buffers, Of, PRIORITIES, Refused, SwitchPools};
 

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use xoff_net::workload::Flow;
 use xoff_record::{Folder, Format, Manifest, Sink};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::classes_in_use;
 use xoff_units::Time;
-use xoff_workload::Flow;
 
 use super::go_on::{Saved, newest};
 use super::{FOLDER, is_finished};

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use xoff_params::ParamError;
 use xoff_record::{Folder, Format, Manifest, OutputError, RecordError};
 use xoff_sim::{Engine, World};
 use xoff_units::Time;
+use xoff_units::params::ParamError;
 use xoff_units::save::{Value, Writer};
 
 use super::{Course, NetworkScenario};

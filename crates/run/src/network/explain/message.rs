@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use xoff_params::ParamError;
 use xoff_sim::FlowRecord;
+use xoff_units::params::ParamError;
 use xoff_units::{Rate, Span, Time};
 
 use super::{Explanation, How, Log, PortId, follow, simulate};

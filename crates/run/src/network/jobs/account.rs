@@ -14,10 +14,10 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use xoff_jobs::{Job, NONE, Op, OpTimes, Work};
+use xoff_net::jobs::{Job, NONE, Op, OpTimes, Work};
+use xoff_net::topology::PortNumbers;
 use xoff_record::Cause;
 use xoff_sim::{FlowRecord, Lone, Outcome, ideal_time};
-use xoff_topology::PortNumbers;
 use xoff_units::paged::{Flat, Items};
 use xoff_units::{Bytes, Time};
 

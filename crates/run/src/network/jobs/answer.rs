@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use xoff_jobs::{Job, Work};
+use xoff_net::jobs::{Job, Work};
+use xoff_net::topology::PortNumbers;
 use xoff_record::{
     Cause, CollectiveRow, IterationAnswer, JobAnswer, Label, MismatchAnswer, Node, Operation, OperationRow, PathAnswer, PathRow, RankRow,
     RecordError, StuckAnswer, Tables,
 };
 use xoff_sim::Outcome;
-use xoff_topology::PortNumbers;
 use xoff_units::Span;
 use xoff_units::paged::Items;
 
@@ -286,13 +286,13 @@ fn write_operations(a: &Accounts, (at, job): (usize, &Job), iteration: u32, tabl
             let ended = x.ended.0 < u64::MAX;
             let flow = |from: u32, op: u32| {
                 let message = job.graph.programs[from as usize].message(op);
-                (message != xoff_jobs::NONE).then(|| job.flow(iteration, message) as u64)
+                (message != xoff_net::jobs::NONE).then(|| job.flow(iteration, message) as u64)
             };
             let (work, peer, bytes, flow) = match o.work {
                 Work::Compute(Span::ZERO) => continue, // a mark
                 Work::Compute(_) => (Operation::Compute, None, None, None),
                 Work::Send { to, bytes, .. } => (Operation::Send, Some(to), Some(bytes), flow(rank, op)),
-                Work::Receive { from, bytes, .. } if x.from == xoff_jobs::NONE => (Operation::Receive, from, Some(bytes), None),
+                Work::Receive { from, bytes, .. } if x.from == xoff_net::jobs::NONE => (Operation::Receive, from, Some(bytes), None),
                 Work::Receive { bytes, .. } => (Operation::Receive, Some(x.from), Some(bytes), flow(x.from, x.from_op)),
             };
             if x.begun.0 == u64::MAX {

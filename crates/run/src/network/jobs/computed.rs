@@ -1,6 +1,6 @@
 //! Computing times of a stream, in order, in pages where the operations of its rank are.
 
-use xoff_jobs::Pages;
+use xoff_net::jobs::Pages;
 use xoff_units::paged::Items;
 
 use crate::network::sorted::Sorted;

@@ -1,7 +1,7 @@
 //! The keys of `[[job]]` and `[[collective]]`.
 
-use xoff_params::{Kind, ParamSpec};
 use xoff_scenario::document::SectionSpec;
+use xoff_units::params::{Kind, ParamSpec};
 
 pub(super) const KINDS: &[&str] = &["all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all", "barrier"];
 pub(super) const ALGORITHMS: &[&str] =

@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use xoff_jobs::collectives::{ALGORITHMS, KINDS, Kind};
-use xoff_jobs::{Collective, Graph, Inner, Job, NONE, Op, Overheads, Work};
-use xoff_params::suggest::nearest;
-use xoff_params::{ParamError, Values};
+use xoff_net::jobs::collectives::{ALGORITHMS, KINDS, Kind};
+use xoff_net::jobs::{Collective, Graph, Inner, Job, NONE, Op, Overheads, Work};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::Flows;
+use xoff_net::workload::flow::PAIRS_MAX;
+use xoff_net::workload::random::{Purpose, below, entity, stream};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems, Source};
-use xoff_topology::{NodeKind, Topology};
 use xoff_units::paged::{Items, PageFile};
+use xoff_units::params::suggest::nearest;
+use xoff_units::params::{ParamError, Values};
 use xoff_units::{Rate, Span, Time};
-use xoff_workload::Flows;
-use xoff_workload::flow::PAIRS_MAX;
-use xoff_workload::random::{Purpose, below, entity, stream};
 
 use super::traces::{graph, read_trace};
 use super::{keys, room};

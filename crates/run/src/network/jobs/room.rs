@@ -1,9 +1,9 @@
 //! Memory for a job. Its size is known before its operations and messages are listed.
 
-use xoff_jobs::{Graph, Job, OPS_MAX};
-use xoff_params::{ParamError, memory};
+use xoff_net::jobs::{Graph, Job, OPS_MAX};
 use xoff_sim::Memory;
 use xoff_units::Bytes;
+use xoff_units::params::{ParamError, memory};
 
 /// Operations of a streamed job: some hundred bytes of its file each.
 const STREAMED_OPS_MAX: u64 = 1 << 31;

@@ -1,6 +1,6 @@
 //! States of a rank over an iteration: it computes, messages are under way for it, both, or neither.
 
-use xoff_jobs::{Job, Log, Work};
+use xoff_net::jobs::{Job, Log, Work};
 use xoff_units::Time;
 
 use super::account::joined;
@@ -57,7 +57,7 @@ pub fn rank_states(job: &Job, log: &Log, rank: u32, iteration: u32, now: Time) -
 
 #[cfg(test)]
 mod tests {
-    use xoff_jobs::{Graph, OpTimes};
+    use xoff_net::jobs::{Graph, OpTimes};
     use xoff_units::Span;
 
     use super::*;
@@ -79,14 +79,14 @@ mod tests {
             start: Time::ZERO,
             queue_pairs: 1,
             priority: 0,
-            overheads: xoff_jobs::Overheads::default(),
+            overheads: xoff_net::jobs::Overheads::default(),
             inner: None,
             messages: Default::default(),
             sends: vec![],
             first_flow: 0,
             pace: vec![],
         };
-        let none = xoff_jobs::NONE;
+        let none = xoff_net::jobs::NONE;
         let times =
             |&(a, b): &(u64, u64)| OpTimes { begun: Time(a), handed: Time(a), ended: Time(b), cause: none, from: none, from_op: none };
         let log = Log { ops: xoff_units::paged::Items::Kept(spans.iter().map(times).collect()), iterations: vec![(Time::ZERO, None)] };

@@ -1,11 +1,11 @@
 //! The straggler of an iteration: the message of its critical path that lost most time, and what it met on its path.
 
-use xoff_jobs::Job;
+use xoff_net::jobs::Job;
+use xoff_net::topology::PortNumbers;
+use xoff_net::workload::UNLIMITED;
 use xoff_record::{Cause, StragglerAnswer};
 use xoff_sim::{FlowRecord, Outcome};
-use xoff_topology::PortNumbers;
 use xoff_units::Span;
-use xoff_workload::UNLIMITED;
 
 use super::account::{Accounts, Stretch};
 use crate::network::NetworkScenario;

@@ -1,6 +1,6 @@
 //! Errors of an application that only its run shows: ranks that wait for each other, and receives that take a message of another size.
 
-use xoff_jobs::{Job, NONE, OpTimes, Work};
+use xoff_net::jobs::{Job, NONE, OpTimes, Work};
 use xoff_record::{MismatchAnswer, StuckAnswer};
 use xoff_sim::Outcome;
 use xoff_units::Time;

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use xoff_jobs::{Algorithm, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
+use xoff_net::jobs::{Algorithm, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, read};
 use xoff_units::paged::{Items, PageFile};
 use xoff_units::{Bytes, Span, flat};
@@ -469,5 +469,5 @@ impl Trace<'_> {
 }
 
 fn name_of(kind: Kind) -> &'static str {
-    xoff_jobs::collectives::KINDS.iter().find(|k| k.1 == kind).map_or("", |k| k.0)
+    xoff_net::jobs::collectives::KINDS.iter().find(|k| k.1 == kind).map_or("", |k| k.0)
 }

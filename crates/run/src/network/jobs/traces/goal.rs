@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use xoff_jobs::{BYTES_MAX, SPAN_MAX, Work};
+use xoff_net::jobs::{BYTES_MAX, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
 use xoff_units::paged::PageFile;

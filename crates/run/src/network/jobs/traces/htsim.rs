@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use xoff_import::StartUnit;
 use xoff_import::formats::htsim::{Connections, TriggerKind, connections};
-use xoff_jobs::{Op, SPAN_MAX, Work};
+use xoff_net::jobs::{Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
 use xoff_units::paged::PageFile;

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use xoff_import::StartUnit;
-use xoff_jobs::collectives::ALGORITHMS;
-use xoff_jobs::{Collective, Graph, Kind, Pages};
-use xoff_params::{ParamError, Values};
+use xoff_net::jobs::collectives::ALGORITHMS;
+use xoff_net::jobs::{Collective, Graph, Kind, Pages};
 use xoff_scenario::document::Section;
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::paged::{Items, PageFile};
+use xoff_units::params::{ParamError, Values};
 
 /// Ranks of a file at most: it says how many there are before it says anything of them.
 const RANKS_MAX: u64 = 1 << 24;
@@ -61,12 +61,12 @@ impl Trace {
     }
 
     /// Adds an operation that stands there.
-    pub fn add(&mut self, rank: u32, work: xoff_jobs::Work, stream: u16, place: Range<usize>) -> u32 {
+    pub fn add(&mut self, rank: u32, work: xoff_net::jobs::Work, stream: u16, place: Range<usize>) -> u32 {
         self.add_on(rank, work, stream, (place, 0))
     }
 
     /// Adds an operation that stands there, on the line of this number.
-    pub fn add_on(&mut self, rank: u32, work: xoff_jobs::Work, stream: u16, (place, line): (Range<usize>, u64)) -> u32 {
+    pub fn add_on(&mut self, rank: u32, work: xoff_net::jobs::Work, stream: u16, (place, line): (Range<usize>, u64)) -> u32 {
         match &mut self.places {
             Places::Text(_, all) => all[rank as usize].push(place),
             Places::Lines(_, all) => all[rank as usize].push(line),

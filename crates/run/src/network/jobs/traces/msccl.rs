@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use roxmltree::{Document, Node};
-use xoff_jobs::{BYTES_MAX, NONE, Op, Work};
+use xoff_net::jobs::{BYTES_MAX, NONE, Op, Work};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
 use xoff_units::paged::PageFile;

@@ -14,7 +14,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use xoff_jobs::{BYTES_MAX, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
+use xoff_net::jobs::{BYTES_MAX, Collective, Graph, Kind, NONE, Op, SPAN_MAX, Work};
 use xoff_scenario::{Problem, Problems, Source, suggest};
 use xoff_units::Span;
 use xoff_units::paged::PageFile;

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use prost::Message;
-use xoff_jobs::{BYTES_MAX, Kind};
+use xoff_net::jobs::{BYTES_MAX, Kind};
 
 /// A message of a file holds no more [bytes].
 const MESSAGE_MAX: u64 = 1 << 30;
