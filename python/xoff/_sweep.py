@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 import tempfile
 import time
@@ -132,7 +134,7 @@ def sweep(
     ``out``: folder of the results, as that of ``xoff sweep``. Every finished run is kept there at once, and the same call goes on where
     a killed one stopped. Without it the results are only in what is returned. ``force``: use a folder that holds something else.
 
-    ``measure``: further columns, ``measure=lambda run: {"queue": run.queues["bytes"].mean()}``; where other processes execute the runs it
+    ``measure``: further columns, ``measure=lambda run: {"queue": run.queues["bytes"].mean()}``; a Polars frame is kept with the run. Where other processes execute the runs it
     must be a function that they can import.
 
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
@@ -165,34 +167,17 @@ def _sweep(
     core.claim(folder, force)
     line = Line()
     report = progress if callable(progress) else line.step("sweep") if progress and line.shown else None
-    lost: dict[int, BaseException] = {}
     try:
-        if executor is None and measure is None:
-            aside(lambda: core.run(workers), core.stop, None if report is None else lambda: report(_step(core)))
-        elif executor is None:
-            # A measure is Python; the runs beside it are not, and hold no lock.
-            with ThreadPoolExecutor(workers or _cores()) as threads:
-                try:
-                    lost = _drive(core, threads, measure, report)
-                except BaseException:
-                    threads.shutdown(wait=False, cancel_futures=True)
-                    raise
-        else:
-            # Dask's client is no executor itself.
-            lost = _drive(core, executor.get_executor() if hasattr(executor, "get_executor") else executor, measure, report)
+        lost = drive(core, executor, measure, workers, report)
         line.clear()
         result = _collected(core, folder, stays)
     finally:
         line.clear()
         core.release()
     if lost:
-        index, why = min(lost.items(), key=lambda item: item[0])
-        error = RunError(
-            f"{len(lost)} of {len(core)} runs did not come back; run {index} ({core.words(index)}): {type(why).__name__}: {why}"
-            + (f" (what did is kept in {folder}; the same call goes on)" if stays else "")
-        )
+        error = not_returned(core, lost, f" (what did is kept in {folder}; the same call goes on)" if stays else "")
         error.partial = result  # type: ignore[attr-defined]
-        raise error from why
+        raise error from min(lost.items(), key=lambda item: item[0])[1]
     if result.failed:
         first = result.failed[0]
         what = f"{len(result.failed)} of {len(core)} runs failed; run {first['run']} ({first['values']}): {first['error']}"
@@ -200,34 +185,78 @@ def _sweep(
     return result
 
 
+def drive(core: Any, executor: Executor | None, measure: Measure | None, workers: int | None, report: StepCallback | None) -> dict[int, BaseException]:
+    """Executes the runs without a result, each kept as soon as it is finished; returns the runs that failed to return, with reasons."""
+    if executor is None and measure is None and isinstance(core, _core.Sweep):
+        aside(lambda: core.run(workers), core.stop, None if report is None else lambda: report(_step(core)))
+        return {}
+    if executor is not None:
+        # Dask's client is no executor itself.
+        return _drive(core, executor.get_executor() if hasattr(executor, "get_executor") else executor, measure, report)
+    # A measure is Python; the runs are not, and hold no lock.
+    with ThreadPoolExecutor(workers or _cores()) as threads:
+        try:
+            return _drive(core, threads, measure, report)
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def not_returned(core: Any, lost: Mapping[int, BaseException], more: str = "") -> RunError:
+    """The error about runs that did not return."""
+    index, why = min(lost.items(), key=lambda item: item[0])
+    return RunError(f"{len(lost)} of {len(core)} runs did not come back; run {index} ({core.words(index)}): {type(why).__name__}: {why}{more}")
+
+
 def _step(core: _core.Sweep) -> Step:
     done, what, left = core.step()
     return Step(done, what if left is None else f"{what}, {left:.0f} s left")
 
 
-def cell(plan: str, index: int, measure: Measure | None) -> Returned:
-    """Task of a worker: one run of a frozen plan."""
-    kept, tables, ended = _core.sweep_cell(plan, index, measure is not None)
+def cell(plan: str | _core.Sweep, index: int, measure: Measure | None) -> Returned:
+    """Task of a worker: one run of a plan, which is frozen in another process."""
+    run = functools.partial(_core.sweep_cell, plan) if isinstance(plan, str) else plan.cell
+    kept, tables, ended = run(index, measure is not None)
     if measure is None or ended is None:
         return kept, tables
     shard = json.loads(kept)
     # Its words are the parameters: ``flow_control=pfc, seed=3``.
     taken = {"run", "status", "error"} | {name for name, _ in shard["values"]} | {w.partition("=")[0] for w in shard["cell"].split(", ")}
     try:
-        measured = dict(measure(Run(json.loads(ended.manifest), dict(ended.tables()), None)))
-        values = [[str(name), _plain(name, value)] for name, value in measured.items()]
+        values, frames = split(measure(Run(json.loads(ended.manifest), dict(ended.tables()), None)))
         for name, _ in values:
             if name in taken:
                 raise ValueError(f"'{name}' is a column of the results already; choose another name")
         shard["values"] += values
+        tables = [*tables, *frames]
     except Exception as e:  # noqa: BLE001 - it is the run's
         shard |= {"status": "failed", "error": f"measure: {type(e).__name__}: {e}", "values": []}
     return json.dumps(shard) + "\n", tables
 
 
-def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, report: StepCallback | None) -> dict[int, BaseException]:
+def split(measured: Mapping[str, Any]) -> tuple[list[list[Any]], list[tuple[str, bytes]]]:
+    """What was measured: columns, and frames as Parquet."""
+    import polars as pl
+
+    values, frames = [], []
+    for name, value in dict(measured).items():
+        if isinstance(value, pl.DataFrame):
+            buffer = io.BytesIO()
+            value.write_parquet(buffer)
+            frames.append((str(name), buffer.getvalue()))
+        else:
+            values.append([str(name), _plain(name, value)])
+    return values, frames
+
+
+def _drive(core: Any, executor: Executor, measure: Measure | None, report: StepCallback | None) -> dict[int, BaseException]:
     """Submits the runs without a result to an executor; returns the runs that failed to return, with reasons."""
-    plan, todo = core.freeze(), core.unfinished()
+    todo = core.unfinished()
+    if isinstance(core, _core.Sweep):
+        plan = core if isinstance(executor, ThreadPoolExecutor) else core.freeze()
+        task: Callable[[int], tuple[Any, ...]] = lambda index: (cell, plan, index, measure)
+    else:
+        task = core.task
     kept, ended, failed, begun = len(core) - len(todo), 0, 0, time.monotonic()
     tries: dict[int, int] = dict.fromkeys(todo, 1)
     lost: dict[int, BaseException] = {}
@@ -235,7 +264,7 @@ def _drive(core: _core.Sweep, executor: Executor, measure: Measure | None, repor
 
     def submit(index: int) -> None:
         try:
-            pending[executor.submit(cell, plan, index, measure)] = index
+            pending[executor.submit(*task(index))] = index
         except Exception as e:  # noqa: BLE001 - an executor that is shut down, or broken
             lost[index] = e
 

@@ -13,6 +13,7 @@ mod laws;
 mod run;
 mod sweep;
 mod table;
+mod theory;
 
 use std::ffi::OsString;
 
@@ -57,6 +58,8 @@ mod core_module {
     use crate::sweep::{Sweep, sweep_cell};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::theory::{gfc_onset, gfc_overshoot, gfc_smallest_gap};
     #[pymodule_export]
     const VERSION: &str = xoff_run::VERSION;
 

@@ -136,6 +136,23 @@ impl Sweep {
         Ok(shard.status == xoff_sweep::Status::Done)
     }
 
+    /// Executes a run in this process: as [`sweep_cell`].
+    fn cell<'py>(&self, py: Python<'py>, index: usize, wants_run: bool) -> PyResult<Returned<'py>> {
+        cell_of(py, &self.plan, index, wants_run)
+    }
+
+    /// What is kept of a run, as JSON; `None`: nothing.
+    fn kept(&self, py: Python<'_>, index: usize) -> PyResult<Option<String>> {
+        let store = self.store()?;
+        Ok(py.detach(|| store.get(&self.plan.cell(index))).map(|shard| shard.text()))
+    }
+
+    /// A kept table of a finished run, as Parquet.
+    fn kept_table<'py>(&self, py: Python<'py>, index: usize, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let store = self.store()?;
+        Ok(py.detach(|| store.table(&self.plan.cell(index), name)).map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
     /// Writes the results: the answer as JSON, and the runs.
     fn collect(&self, py: Python<'_>) -> PyResult<(String, Table)> {
         let store = self.store()?;
@@ -156,6 +173,10 @@ pub fn sweep_cell<'py>(py: Python<'py>, plan: &str, index: usize, wants_run: boo
     if index >= plan.len() {
         return Err(PyValueError::new_err(format!("there is no run {index}: the plan has {}", plan.len())));
     }
+    cell_of(py, &plan, index, wants_run)
+}
+
+fn cell_of<'py>(py: Python<'py>, plan: &Plan, index: usize, wants_run: bool) -> PyResult<Returned<'py>> {
     let mut ran = None;
     let ended = py.detach(|| plan.run(&plan.cell(index), &|| false, wants_run.then_some(&mut ran)));
     let (shard, tables) = ended.ok_or_else(|| PyValueError::new_err("the run was stopped"))?;

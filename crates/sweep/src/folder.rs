@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// A table of a finished run.
-    pub(crate) fn table(&self, cell: &Cell, name: &str) -> Option<Vec<u8>> {
+    pub fn table(&self, cell: &Cell, name: &str) -> Option<Vec<u8>> {
         fs::read(self.file(cell, &format!("{name}.parquet"))).ok()
     }
 

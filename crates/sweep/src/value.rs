@@ -87,6 +87,11 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// As a seed; `None`: it is not a whole number, or negative.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        if let Value::Whole(n) = self.value { u64::try_from(n).ok() } else { None }
+    }
+
     /// From a document; `None`: a section, a date, or a list with one of these in it.
     pub(crate) fn of(entry: &Entry) -> Option<Setting> {
         let toml = toml(&entry.item)?;

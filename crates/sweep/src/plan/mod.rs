@@ -24,6 +24,9 @@ pub(crate) const OWN_COLUMNS: [&str; 4] = ["run", "seed", "status", "error"];
 /// What a plan has at least.
 const LEAST: &str = "a plan has at least scenario = \"FILE\" and [grid] or seeds; scenarios/sweeps/ring.toml is a small one";
 
+/// The parameter of a listed point that gives it a seed of its own.
+pub(crate) const SEED: &str = "run.seed";
+
 /// A parameter or a fixed value of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -164,14 +167,19 @@ impl Plan {
 
     /// A run; its number is below [`Plan::len`].
     pub fn cell(&self, index: usize) -> Cell {
-        let (mut rest, seed) = (index / self.seeds.len(), self.seeds[index % self.seeds.len()]);
+        let (mut rest, mut seed) = (index / self.seeds.len(), self.seeds[index % self.seeds.len()]);
         let mut own: Vec<Option<Setting>> = Vec::new();
         for values in self.grid.iter().rev() {
             own.push(Some(values[rest % values.len()].clone()));
             rest /= values.len();
         }
         let settings = self.points[rest].iter().cloned().chain(own.into_iter().rev());
-        Cell::of(self, index, self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect(), seed)
+        let mut settings: Vec<(String, Option<Setting>)> = self.parameters.iter().map(|p| p.name.clone()).zip(settings).collect();
+        // The same run as one that has the seed from the plan.
+        if let Some(own) = settings.iter_mut().find(|(name, _)| name == SEED).and_then(|(_, s)| s.take()) {
+            seed = own.seed().expect("a plan that was read");
+        }
+        Cell::of(self, index, settings, seed)
     }
 
     /// The values of a parameter, in the order of the plan.

@@ -7,7 +7,7 @@ use xoff_scenario::document::{Entry, Item, Table};
 use xoff_scenario::{Place, Problem, Problems, Source};
 use xoff_units::params::suggest;
 
-use super::Parameter;
+use super::{Parameter, SEED};
 use crate::{Setting, Study, Value};
 
 /// Most runs of a plan: each is a file.
@@ -137,8 +137,13 @@ impl Reader {
         self.points(root, &mut read);
         self.grid(root, &mut read);
         let mut seen: Vec<&Parameter> = Vec::new();
-        for p in &read.parameters {
-            self.own_seed(p);
+        let listed = read.points.first().map_or(0, Vec::len);
+        for (at, p) in read.parameters.iter().enumerate() {
+            // A listed point may have a seed of its own, if the plan has none.
+            match at < listed && p.name == SEED && root.get("seeds").is_none() {
+                true => self.seeds_of_points(&read.points, at, &p.place),
+                false => self.own_seed(p),
+            }
             if seen.iter().any(|s| s.name == p.name) {
                 self.refuse(format!("'{}' is in [grid] and in [[point]]", p.name), "keep it in one of the two", &p.place);
             }
@@ -156,8 +161,15 @@ impl Reader {
         read
     }
 
+    fn seeds_of_points(&mut self, points: &[Vec<Option<Setting>>], at: usize, place: &Place) {
+        let is_seed = |p: &Vec<Option<Setting>>| p[at].as_ref().is_none_or(|s| s.seed().is_some());
+        if !points.iter().all(is_seed) {
+            self.refuse(format!("{SEED} of a point"), "expected a whole number, 0 or more", place);
+        }
+    }
+
     fn own_seed(&mut self, p: &Parameter) {
-        if matches!(p.name.as_str(), "seed" | "run.seed" | "seeds") {
+        if matches!(p.name.as_str(), "seed" | SEED | "seeds") {
             self.refuse(
                 format!("'{}' is no parameter: every combination has the same seeds", p.name),
                 "write seeds = 10 or seeds = [1, 2, 3] at the top",

@@ -1,0 +1,133 @@
+"""Metrics of GFC's claims: what is measured of a run, and what the checks and sentences take from it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+from xoff import Run
+from xoff.lab import Results, Row, observe
+from xoff.lab.observe import MS
+
+PORT = "H1->S1"
+"""The port whose queue and input rate Figs. 9 and 10 show."""
+PARKED = 750e3 + 5e9 / 8.0 * 90e-6
+"""B_1 + (C - R_d) tau with tau = 90 us: where the queue of a port parks [bytes]."""
+NAMES = {"pfc": "PFC", "cbfc": "CBFC", "gfc-buffer": "Buffer-based GFC", "gfc-time": "Time-based GFC"}
+
+
+# ---- of every run -------------------------------------------------------------------------------------------------------------
+
+
+def outcome(run: Run) -> dict[str, Any]:
+    """Deadlock, rates at the end, loss."""
+    rates = observe.rates_at_end(run, 10 * MS)
+    return {
+        "deadlocks": observe.deadlocks(run),
+        "deadlock_ps": observe.deadlock_ps(run),
+        "cycle": observe.deadlock_ports(run),
+        "stopped": observe.standing_still(run),
+        "lost": observe.lost(run),
+        "messages": observe.total(run, "messages"),
+        "highest": max(run.ports["ingress_bytes_max"]),
+        "fastest": max([0.0, *rates]),
+        "slowest_2ms": _slowest_window(run, 2 * MS),
+        "mean_rate": sum(rates) / len(rates),
+        **{f"rate_{n}": rate for n, rate in enumerate(rates, 1)},
+        "queue": observe.queue(run, PORT),
+        "rate_of_flow_1": observe.flow_rate(run, 0),
+    }
+
+
+def _slowest_window(run: Run, window: float) -> float:
+    """Rate of the slowest flow in the slowest window."""
+    of_flows = run.rates.filter(pl.col("flow").is_not_null() & (pl.col("source").cast(pl.String) == "measured"))
+    whole = of_flows.filter(pl.col("time_ps") <= observe.end(run) // window * window)
+    nth = ((pl.col("time_ps") - 1) // int(window)).alias("window")
+    return whole.group_by("flow", nth).agg(pl.col("rate_bps").cast(pl.Float64).mean())["rate_bps"].min()
+
+
+def port_of_h1(run: Run) -> dict[str, Any]:
+    """The same, and the port of S1 behind H1: its highest, mean and swing of the fill over the last 10 ms, its smallest allowed rate."""
+    queue, stop = observe.queue(run, PORT), observe.end(run)
+    settled = observe.between(queue, stop - 10 * MS, stop)
+    return {
+        **outcome(run),
+        "peak": observe.of_port(run, PORT, "ingress_bytes_max"),
+        "rest": observe.mean(queue, stop - 10 * MS, stop),
+        "swing": settled.max() - settled.min(),
+        "slowest": observe.of_port(run, PORT, "allowed_bps_min"),
+        "rate": observe.port_rate(run, PORT),
+    }
+
+
+# ---- the ring -----------------------------------------------------------------------------------------------------------------
+
+
+def ring(r: Results) -> Mapping[str, Row]:
+    return {f"{row['case']} {row['switch.discipline']}": row for row in r.runs}
+
+
+def long(r: Results) -> Mapping[str, Row]:
+    return {row["case"]: row for row in r["long"]}
+
+
+def lost_in_all(r: Results) -> int:
+    return sum(sum(runs.column("lost")) for runs in r.named.values())
+
+
+def deadlocks_in_words(r: Results) -> dict[str, str]:
+    return {name: f"{row['deadlocks']} deadlocks" if row["deadlocks"] else "no deadlock" for name, row in ring(r).items()}
+
+
+def ring_table(r: Results) -> list[dict[str, Any]]:
+    return [
+        {
+            "Flow control": NAMES[row["flow_control"]],
+            "Egress": row["switch.discipline"],
+            "Deadlock": "deadlock" if row["deadlocks"] else "none",
+            "Closed at": row["deadlock_ps"],
+            "Through": row["cycle"],
+            **{f"Flow {n}": row[f"rate_{n}"] for n in (1, 2, 3)},
+            "Peak ingress queue": row["highest"],
+            "Messages": row["messages"],
+            "Frames lost": row["lost"],
+        }
+        for discipline in ("fifo", "round-robin")
+        for row in r.runs.where(switch__discipline=discipline)
+    ]
+
+
+# ---- Figs. 9 and 10 -------------------------------------------------------------------------------------------------------------
+
+
+def port(r: Results) -> Mapping[str, Row]:
+    return {row["case"]: row for row in r.runs}
+
+
+def mean_rate(r: Results) -> float:
+    return r.runs["sync"]["mean_rate"]
+
+
+def stopped_gently(r: Results) -> int:
+    return sum(row["stopped"] for row in r.runs if row["flow_control"].startswith("gfc"))
+
+
+def lost(r: Results) -> int:
+    return sum(r.runs.column("lost"))
+
+
+def disturbed(r: Results) -> Mapping[str, Row]:
+    return {row["case"]: row for row in r["disturbed"]}
+
+
+def disturbances(r: Results) -> int:
+    return len(r["disturbed"])
+
+
+def disturbances_table(r: Results) -> pl.DataFrame:
+    return r["disturbed"].frame().select(
+        pl.col("case").alias("Disturbance"),
+        pl.col("peak").alias("Highest queue"),
+        pl.col("rest").alias("Steady-state queue"),
+        pl.col("slowest").alias("Smallest rate of H1"),
+    )

@@ -1,0 +1,372 @@
+"""A claim of a paper: its file, and its result."""
+
+from __future__ import annotations
+
+import _string
+import itertools
+import json
+import math
+import re
+import string
+import tomllib
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from .._errors import RunError
+from . import judge, units
+from .code import module
+from .judge import Check
+from .runs import Runner, Runs, cases
+from .stats import Mean, Share
+
+Mode = Literal["quick", "full"]
+
+_CLAIM = {"title", "paper", "band", "kind", "assumptions", "changes", "measured", "why", "notes", "module", "run", "check", "table", "figure"}
+_RUN = {"name", "scenario", "function", "measure", "set", "grid", "case", "cases", "seeds", "workers", "only", "quick", "full"}
+_CHECK = {
+    "what", "value", "unit", "low", "high", "near", "within", "off", "exactly", "none", "some", "possible", "paper", "beside", "claimed", "source",
+    "assuming", "each", "when",
+}  # fmt: skip
+_TABLE = {"rows", "caption", "units", "when"}
+_FIGURE = {"draw", "title", "caption", "when"}
+_SENTENCE = {"text", "each", "when"}
+
+
+class ClaimError(ValueError):
+    """Something is wrong with a file of a paper's folder."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A folder with claims."""
+
+    folder: Path
+    title: str
+    """Authors, title, place."""
+    claims: list[str]
+    """Its claims in the order of the paper."""
+    assumptions: dict[str, str]
+    """Assumptions that several checks name."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Paper:
+        """From ``paper.toml``."""
+        file = folder / "paper.toml"
+        if not file.is_file():
+            raise ClaimError(f"{folder} is not the folder of a paper: there is no {file.name} (it has title and claims)")
+        given = _toml(file, {"title", "claims", "assumptions"})
+        return cls(folder, given["title"], list(given["claims"]), dict(given.get("assumptions", {})))
+
+    @property
+    def name(self) -> str:
+        """Short name: that of the folder."""
+        return self.folder.resolve().name
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its result."""
+
+    id: str
+    title: str
+    paper: str
+    band: str
+    verdict: judge.Verdict
+    measured: str
+    assumptions: list[str]
+    changes: list[str]
+    checks: list[Check]
+    why: list[str]
+    notes: list[str]
+    figures: list[dict[str, str]] = field(default_factory=list)
+    """``file``, ``title`` and ``caption`` of each, the main one first."""
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    """``caption``, ``columns`` and ``rows`` of each; the cells are texts. ``right``: columns of numbers."""
+
+
+class Results:
+    """What the metrics of a claim get: its finished runs, and the values of other metrics."""
+
+    def __init__(self, mode: Mode, seed: int, functions: types.ModuleType) -> None:
+        self.mode, self.seed, self._functions = mode, seed, functions
+        self.named: dict[str, Runs] = {}
+        self._values: dict[str, Any] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether this is a full run."""
+        return self.mode == "full"
+
+    @property
+    def runs(self) -> Runs:
+        """The runs of the first ``[[run]]``."""
+        return next(iter(self.named.values()))
+
+    def __getitem__(self, name: str) -> Runs:
+        """The runs of a ``[[run]]`` by its name."""
+        if name not in self.named:
+            raise KeyError(f"there is no run '{name}' (expected one of {', '.join(self.named)})")
+        return self.named[name]
+
+    def value(self, name: str) -> Any:
+        """The value of a metric: a function of the module, which is called once with these results, or a constant."""
+        if name not in self._values:
+            if not hasattr(self._functions, name):
+                raise ClaimError(f"{self._functions.__name__.partition('.')[2]}.py has no metric '{name}'")
+            found = getattr(self._functions, name)
+            self._values[name] = found(self) if isinstance(found, types.FunctionType) else found
+        return self._values[name]
+
+
+class _Sentences(string.Formatter):
+    """Format strings over metrics: ``{settled[late]:bytes}``."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def get_value(self, key: int | str, _args: Any, _named: Any) -> Any:
+        if isinstance(key, int):
+            raise ClaimError("a field of a sentence has a name: {metric}")
+        return self.results.value(key)
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        first, rest = _string.formatter_field_name_split(field_name)
+        found = self.get_value(first, args, kwargs)
+        for is_attribute, key in rest:
+            try:
+                # A digit may be the key of a mapping, or the place in a list.
+                found = getattr(found, key) if is_attribute else found[str(key) if isinstance(found, Mapping) and key not in found else key]
+            except (AttributeError, KeyError, IndexError) as e:
+                raise ClaimError(f"'{field_name}': there is no '{key}' ({type(e).__name__}: {e})") from None
+        return found, first
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if spec in units.SPECS:
+            unit = units.SPECS[spec]
+            if isinstance(value, Mean):
+                return value.words(lambda v: units.words(v, unit))
+            if isinstance(value, (list, tuple)):
+                return ", ".join(units.words(v, unit) for v in value)
+            return units.words(None if value is None else float(value), unit)
+        return str(format(value, spec))
+
+    def path(self, path: str) -> Any:
+        """The value of ``settled[late]``."""
+        return self.get_field(path, (), {})[0]
+
+
+class Claim:
+    """A claim, read from its file."""
+
+    def __init__(self, paper: Paper, id: str) -> None:
+        self.paper, self.id = paper, id
+        self.file = paper.folder / f"{id}.toml"
+        if not self.file.is_file():
+            raise ClaimError(f"{paper.folder} has no claim '{id}' (expected one of {', '.join(paper.claims)})")
+        self.given = _toml(self.file, _CLAIM)
+        for key in ("title", "paper", "band", "measured"):
+            if not isinstance(self.given.get(key), str):
+                raise ClaimError(f"{self.file}: missing text '{key}'")
+        for section, known in (("run", _RUN), ("check", _CHECK), ("table", _TABLE), ("figure", _FIGURE)):
+            for one in self.given.get(section, []):
+                _known(self.file, f"[[{section}]]", one, known)
+        self.is_extension = self.given.get("kind", "claim") == "extension"
+        self.module = self.given.get("module", "metrics")
+
+    def measure(self, runner: Runner, mode: Mode, seed: int) -> Results:
+        """Executes its runs."""
+        results = Results(mode, seed, module(self.paper.folder, self.module))
+        for nth, given in enumerate(self.given.get("run", [])):
+            if given.get("only", mode) != mode:
+                continue
+            spec = {k: v for k, v in given.items() if k not in ("quick", "full")} | given.get(mode, {})
+            name = spec.get("name", "" if nth == 0 else str(nth))
+            if "cases" in spec:
+                results.named[name] = self._searched(runner, spec, results, name)
+            else:
+                results.named[name] = runner.run(spec, self.module, cases(spec, seed))
+        return results
+
+    def _searched(self, runner: Runner, spec: dict[str, Any], results: Results, name: str) -> Runs:
+        """Runs whose cases a function gives, again with every result until there are no new ones."""
+        function: Callable[[Results], Mapping[str, Any]] = getattr(module(self.paper.folder, self.module), spec["cases"])
+        results.named[name] = Runs([])
+        todo: list[tuple[str, dict[str, Any]]] = []
+        while True:
+            new = [c for c in cases({**spec, "case": function(results)}, results.seed) if c not in todo]
+            if not new:
+                return results.named[name]
+            todo += new
+            results.named[name] = Runs([*results.named[name], *runner.run(spec, self.module, new)])
+
+    def judge(self, results: Results, draw: Callable[[dict[str, Any], int], str] | None = None) -> Judged:
+        """Its checks, sentences, tables and figures. ``draw`` draws a figure and returns its file."""
+        say = _Sentences(results)
+        checks = [self._check(say, c, args) for c in self.given.get("check", []) for args in self._each(say, c)]
+        assumptions = list(self.given.get("assumptions", []))
+        figures = [f for f in self.given.get("figure", []) if self._when(say, f, {})]
+        return Judged(
+            id=self.id,
+            title=self.given["title"],
+            paper=self.given["paper"],
+            band=self.given["band"],
+            verdict=judge.verdict(checks, self.is_extension),
+            measured=say.format(self.given["measured"]),
+            assumptions=assumptions + [a for a in judge.assumed(checks) if a not in assumptions],
+            changes=list(self.given.get("changes", [])),
+            checks=checks,
+            why=judge.reasons(checks) + self._sentences(say, "why"),
+            notes=self._sentences(say, "notes"),
+            figures=[
+                {"file": draw(f, n), "title": say.format(f.get("title", "")), "caption": say.format(f.get("caption", ""))}
+                for n, f in enumerate(figures)
+                if draw is not None
+            ],
+            tables=[self._table(say, t) for t in self.given.get("table", []) if self._when(say, t, {})],
+        )
+
+    def _sentences(self, say: _Sentences, key: str) -> list[str]:
+        found = []
+        for one in self.given.get(key, []):
+            given = {"text": one} if isinstance(one, str) else one
+            _known(self.file, key, given, _SENTENCE)
+            found += [say.format(_filled(given["text"], args)) for args in self._each(say, given)]
+        return found
+
+    def _each(self, say: _Sentences, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The arguments of a repeated check or sentence."""
+        each: Mapping[str, Any] = given.get("each", {})
+        values = [say.path(v) if isinstance(v, str) else v for v in each.values()]
+        for chosen in itertools.product(*values):
+            args = dict(zip(each, chosen, strict=True))
+            if self._when(say, given, args):
+                yield args
+
+    def _when(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
+        return bool(say.path(_filled(given["when"], args))) if "when" in given else True
+
+    def _check(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> Check:
+        def number(value: Any) -> float:
+            if isinstance(value, str):
+                value = _filled(value, args)
+                value = float(value) if _NUMBER.fullmatch(value) else say.path(value)
+            return math.nan if value is None else float(value)
+
+        found = say.path(_filled(given["value"], args))
+        interval = None
+        if isinstance(found, Share):
+            found = found.mean()
+        elif isinstance(found, tuple):
+            found = Mean(*found)
+        if isinstance(found, Mean):
+            interval = (found.low, found.high) if found.n > 1 else None
+            found = found.mean
+        low, high, source = self._band(given, number)
+        check = Check(
+            what=say.format(_filled(given["what"], args)),
+            value=math.nan if found is None else float(found),
+            low=low,
+            high=high,
+            unit=given.get("unit", ""),
+            interval=interval,
+            source=source,
+            assumption=self._assumption(given.get("assuming", "")),
+        )
+        if "possible" in given:
+            bottom, top = given["possible"]
+            check = replace(check, possible=(number(bottom), number(top)))
+        if given.get("claimed"):
+            check = judge.claimed(check)
+        if "paper" in given:
+            check = judge.around(check, number(given["paper"]))
+        if "beside" in given:
+            check = replace(check, paper=number(given["beside"]))
+        if "source" in given:
+            if given["source"] not in judge.SOURCES:
+                raise ClaimError(f"{self.file}: source '{given['source']}' (expected one of {', '.join(judge.SOURCES)})")
+            check = replace(check, source=given["source"])
+        return check
+
+    def _band(self, given: Mapping[str, Any], number: Callable[[Any], float]) -> tuple[float, float, str]:
+        if given.get("none"):
+            return 0.0, 0.0, "chosen"
+        if given.get("some"):
+            return 1.0, math.inf, "chosen"
+        if "exactly" in given:
+            value = number(given["exactly"])
+            return value, value, "recomputed"
+        if "near" in given:
+            middle = number(given["near"])
+            off = number(given["off"]) if "off" in given else abs(middle * number(given["within"]))
+            return middle - off, middle + off, "recomputed"
+        if "low" not in given and "high" not in given:
+            raise ClaimError(f"{self.file}: the check '{given['what']}' has no band (none, some, exactly, near with within or off, low, high)")
+        return number(given.get("low", -math.inf)), number(given.get("high", math.inf)), "chosen"
+
+    def _assumption(self, name: str) -> str:
+        return self.paper.assumptions.get(name, name)
+
+    def _table(self, say: _Sentences, given: Mapping[str, Any]) -> dict[str, Any]:
+        rows = say.path(given["rows"])
+        rows = rows.to_dicts() if hasattr(rows, "to_dicts") else [dict(r) for r in rows]
+        own: Mapping[str, str] = given.get("units", {})
+        columns = list(rows[0]) if rows else []
+
+        def cell(name: str, value: Any) -> str:
+            if value is None or isinstance(value, (str, bool)):
+                return "" if value is None else str(value)
+            return units.words(value, own.get(name, ""))
+
+        right = [c for c in columns if c in own or all(isinstance(r[c], (int, float)) for r in rows)]
+        texts = [[cell(c, r.get(c)) for c in columns] for r in rows]
+        return {"caption": say.format(given.get("caption", "")), "columns": columns, "right": right, "rows": texts}
+
+
+_NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
+
+
+def _filled(text: str, args: Mapping[str, Any]) -> str:
+    """``{flow}`` and ``{flow.title}`` of the arguments, other fields untouched."""
+
+    def value(match: re.Match[str]) -> str:
+        name, _, key = match[1].partition(".")
+        if name not in args:
+            return match[0]
+        return str(args[name][key] if key else args[name])
+
+    return re.sub(r"\{(\w+(?:\.\w+)?)\}", value, text) if args else text
+
+
+def _toml(file: Path, known: set[str]) -> dict[str, Any]:
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as e:
+        raise ClaimError(f"{file}: {e}") from None
+    _known(file, "the file", given, known)
+    return given
+
+
+def _known(file: Path, where: str, given: Mapping[str, Any], known: set[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise ClaimError(f"{file}: {where} has an unknown key '{key}' (expected one of {', '.join(sorted(known))})")
+
+
+def as_json(judged: Judged) -> dict[str, Any]:
+    """The claim as ``claims.json`` has it; numbers that are not finite are null."""
+
+    def number(v: float | None) -> float | None:
+        return v if v is not None and math.isfinite(v) else None
+
+    checks = [
+        {**vars(c.judged()), "value": number(c.value), "low": number(c.low), "high": number(c.high), "interval": None if c.interval is None else list(c.interval), "unit": c.unit}
+        for c in judged.checks
+    ]
+    figure = judged.figures[0]["file"] if judged.figures else None
+    return json.loads(json.dumps({**vars(judged), "checks": checks, "figure": figure}))  # type: ignore[no-any-return]
+
+
+__all__ = ["Claim", "ClaimError", "Judged", "Mode", "Paper", "Results", "RunError", "as_json"]

@@ -1,0 +1,227 @@
+"""Runs of a claim: which there are, executing them with everything finished kept, and what the metrics get of them."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import _core, _sweep
+from .._identity import identity
+from .._progress import StepCallback
+from .code import Function
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Settings = dict[str, Any]
+
+
+def cases(spec: Mapping[str, Any], seed: int) -> list[tuple[str, Settings]]:
+    """Name and settings of every run: cases x grid x seeds. Each has its seed in ``run.seed``."""
+    grid: Mapping[str, Any] = spec.get("grid", {})
+    named: Mapping[str, Settings] = spec.get("case") or {"": {}}
+    given = spec.get("seeds", 1)
+    seeds = list(given) if isinstance(given, (list, tuple, range)) else [seed + i for i in range(int(given))]
+    fixed: Settings = dict(spec.get("set", {}))
+    all_: list[tuple[str, Settings]] = []
+    for name, own in named.items():
+        for values in itertools.product(*grid.values()):
+            settings = fixed | own | dict(zip(grid, values, strict=True))
+            own_seed = settings.pop("run.seed", None)
+            all_ += [(name, settings | {"run.seed": s}) for s in (seeds if own_seed is None else [own_seed])]
+    return all_
+
+
+class Row(Mapping[str, Any]):
+    """A finished run: ``case``, its settings, ``seed``, the columns of a sweep and what the claim measured, by name; frames are read when
+    they are asked for."""
+
+    def __init__(self, values: dict[str, Any], frames: Mapping[str, Callable[[], pl.DataFrame]]) -> None:
+        self.values_, self.frames = values, frames
+        self.read: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.values_:
+            return self.values_[name]
+        if name not in self.read:
+            if name not in self.frames:
+                raise KeyError(f"the run has no '{name}' (it has {', '.join([*self.values_, *self.frames])})")
+            self.read[name] = self.frames[name]()
+        return self.read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self.values_, *self.frames])
+
+    def __len__(self) -> int:
+        return len(self.values_) + len(self.frames)
+
+
+class Runs(Sequence[Row]):
+    """Finished runs of a ``[[run]]``, in its order."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = list(rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        """``runs["late"]``: the run of a case; ``runs[0]``: by number."""
+        return self.row(case=at) if isinstance(at, str) else self._rows[at]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def where(self, settings: Mapping[str, Any] | None = None, /, **named: Any) -> Runs:
+        """The runs with these settings; ``__`` in a name stands for a dot: ``runs.where(switch__discipline="fifo")``."""
+        wanted = {**(settings or {}), **{k.replace("__", "."): v for k, v in named.items()}}
+        return Runs([r for r in self._rows if all(r.get(k) == v for k, v in wanted.items())])
+
+    def row(self, settings: Mapping[str, Any] | None = None, /, **named: Any) -> Row:
+        """The only run with these settings."""
+        found = self.where(settings, **named)
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} runs have {dict(settings or {}) | named}, not one")
+        return found._rows[0]
+
+    def column(self, name: str) -> list[Any]:
+        """A value of every run."""
+        return [r[name] for r in self._rows]
+
+    def frame(self, name: str | None = None) -> pl.DataFrame:
+        """A row for each run; with a name, the measured frames of all runs, each with the columns of its case, settings and seed."""
+        import polars as pl
+
+        if name is None:
+            return pl.DataFrame([r.values_ for r in self._rows], infer_schema_length=None)
+        keys = [{k: v for k, v in r.values_.items() if k in r.values_["keys"]} for r in self._rows]
+        frames = [r[name].with_columns(**{k: pl.lit(v) for k, v in own.items()}) for r, own in zip(self._rows, keys, strict=True)]
+        return pl.concat(frames, how="diagonal_relaxed")
+
+
+class Runner:
+    """Executes the runs of a paper's claims; what is finished is kept in its folder."""
+
+    def __init__(self, folder: Path, out: Path, executor: Any, workers: int | None, force: bool, report: StepCallback | None) -> None:
+        self.folder, self.out, self.executor, self.workers, self.force, self.report = folder, out, executor, workers, force, report
+
+    def run(self, spec: Mapping[str, Any], module: str, todo: Sequence[tuple[str, Settings]]) -> Runs:
+        """Executes these; equal ones once."""
+        unique = list({json.dumps(s, sort_keys=True): s for _, s in todo}.values())
+        if not unique:
+            return Runs([])
+        measure = Function(self.folder, module, spec["measure"]) if "measure" in spec else None
+        if "function" in spec:
+            core: Any = Calls(Function(self.folder, module, spec["function"]), unique)
+        else:
+            core = _core.Sweep("", _plan(self.folder / spec["scenario"], unique), "" if measure is None else f"measure {identity(measure.function)}")
+        core.claim(self.out / "runs", self.force)
+        try:
+            lost = _sweep.drive(core, self.executor, measure, spec.get("workers", self.workers), self.report)
+            if lost:
+                raise _sweep.not_returned(core, lost, f" (finished runs are kept in {self.out}; the same call continues)")
+            found = [self._row(core, i, s) for i, s in enumerate(unique)]
+        finally:
+            core.release()
+        at = {json.dumps(s, sort_keys=True): row for s, row in zip(unique, found, strict=True)}
+        rows = [(name, at[json.dumps(s, sort_keys=True)]) for name, s in todo]
+        return Runs([Row({"case": name, **r.values_, "keys": ["case", *r.values_["keys"]]}, r.frames) for name, r in rows])
+
+    def _row(self, core: Any, index: int, settings: Settings) -> Row:
+        kept = core.kept(index)
+        if kept is None:
+            raise RuntimeError(f"a run has no result: {core.words(index)}")
+        shard = json.loads(kept)
+        if shard["status"] != "done":
+            raise RuntimeError(f"a run failed ({core.words(index)}): {shard['error']}")
+        own = {k: v for k, v in settings.items() if k != "run.seed"}
+        values = {**dict(shard["values"]), **own, "seed": settings["run.seed"]}
+        files = {name: core.kept_table(index, name) for name, _ in shard.get("tables", [])}
+        frames = {name: (lambda data=data: _frame(data)) for name, data in files.items()}
+        return Row({**values, "keys": [*own, "seed"]}, frames)
+
+
+def _frame(parquet: bytes) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_parquet(io.BytesIO(parquet))
+
+
+def _plan(scenario: Path, todo: Sequence[Settings]) -> str:
+    points = [dict(sorted(s.items())) for s in todo]
+    return _sweep._given({"scenario": str(scenario), "point": points})[1] or ""
+
+
+class Calls:
+    """Calls of a function with settings as keywords, in place of runs of a scenario: what :class:`_core.Sweep` is for these."""
+
+    def __init__(self, function: Function, settings: Sequence[Settings]) -> None:
+        takes_seed = "seed" in inspect.signature(function.function).parameters
+        self.function = function
+        self.settings = [{k: v for k, v in s.items() if takes_seed or k != "run.seed"} for s in settings]
+        basis = [identity(function.function), _core.VERSION, _program()]
+        self.keys = [hashlib.sha256(json.dumps([basis, s], sort_keys=True).encode()).hexdigest()[:32] for s in self.settings]
+        self.folder = Path()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def claim(self, folder: Path, _force: bool) -> None:
+        self.folder = folder / "functions"
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def release(self) -> None:
+        pass
+
+    def words(self, index: int) -> str:
+        return ", ".join(f"{k}={v}" for k, v in self.settings[index].items())
+
+    def unfinished(self) -> list[int]:
+        return [i for i in range(len(self)) if not (kept := self.kept(i)) or json.loads(kept)["status"] != "done"]
+
+    def task(self, index: int) -> tuple[Any, ...]:
+        return _call, self.function, self.settings[index]
+
+    def put(self, index: int, shard: str, tables: list[tuple[str, bytes]]) -> bool:
+        kept = json.loads(shard)
+        for name, data in tables:
+            _write(self.folder / f"{self.keys[index]}.{name}.parquet", data)
+        _write(self.folder / f"{self.keys[index]}.json", json.dumps(kept | {"tables": [[name, ""] for name, _ in tables]}).encode())
+        return bool(kept["status"] == "done")
+
+    def kept(self, index: int) -> str | None:
+        try:
+            return (self.folder / f"{self.keys[index]}.json").read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+    def kept_table(self, index: int, name: str) -> bytes | None:
+        return (self.folder / f"{self.keys[index]}.{name}.parquet").read_bytes()
+
+
+def _call(function: Function, settings: Settings) -> _sweep.Returned:
+    named = {("seed" if k == "run.seed" else k.replace(".", "__")): v for k, v in settings.items()}
+    shard: dict[str, Any] = {"status": "done", "values": []}
+    tables: list[tuple[str, bytes]] = []
+    try:
+        shard["values"], tables = _sweep.split(function(**named))
+    except Exception as e:  # noqa: BLE001 - it is the call's
+        shard |= {"status": "failed", "error": f"{type(e).__name__}: {e}"}
+    return json.dumps(shard), tables
+
+
+def _write(path: Path, data: bytes) -> None:
+    """All of it or nothing."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_bytes(data)
+    part.replace(path)
+
+
+def _program() -> str:
+    """Identity of a build: size and time of the extension module."""
+    of = os.stat(_core.__file__)
+    return f"{of.st_size}-{of.st_mtime_ns}"
