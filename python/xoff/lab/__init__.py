@@ -14,6 +14,7 @@ the same call continues where a stopped one ended, and changed metrics run nothi
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from dataclasses import fields
@@ -75,14 +76,14 @@ def reproduce(
 
             runner = Runner(paper.folder, place, executor, workers, force, report)
             found = claim.measure(runner, mode, seed)
-            judged.append(as_json(claim.judge(found, lambda f, n, c=claim, r=found: _drawn(c, f, n, r, place))))
+            judged.append(as_json(claim.judge(found, functools.partial(_drawn, place))))
             _write(paper, mode, seed, judged, place, complete=nth + 1 == len(chosen))
     finally:
         line.clear()
     return _answer(paper, mode, seed, judged, place)
 
 
-def _drawn(claim: Claim, figure: dict[str, Any], nth: int, results: Results, place: Path) -> str:
+def _drawn(place: Path, claim: Claim, results: Results, figure: dict[str, Any], nth: int) -> str:
     import matplotlib as mpl
 
     file = f"figures/{claim.id}.svg" if nth == 0 else f"figures/{claim.id}-{nth + 1}.svg"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _string
 import itertools
 import json
 import math
@@ -127,19 +126,17 @@ class _Sentences(string.Formatter):
     def __init__(self, results: Results) -> None:
         self.results = results
 
-    def get_value(self, key: int | str, _args: Any, _named: Any) -> Any:
-        if isinstance(key, int):
-            raise ClaimError("a field of a sentence has a name: {metric}")
-        return self.results.value(key)
-
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        first, rest = _string.formatter_field_name_split(field_name)
-        found = self.get_value(first, args, kwargs)
-        for is_attribute, key in rest:
+        path = _PATH.fullmatch(field_name)
+        if path is None:
+            raise ClaimError(f"'{field_name}': expected the name of a metric, with keys in brackets")
+        first, rest = path.groups()
+        found = self.results.value(first)
+        for key in re.findall(r"\[([^]]*)\]", rest):
             try:
-                # A digit may be the key of a mapping, or the place in a list.
-                found = getattr(found, key) if is_attribute else found[str(key) if isinstance(found, Mapping) and key not in found else key]
-            except (AttributeError, KeyError, IndexError) as e:
+                # A number is the place in a list, or a key.
+                found = found[int(key) if key.isdigit() and (not isinstance(found, Mapping) or int(key) in found) else key]
+            except (KeyError, IndexError, TypeError) as e:
                 raise ClaimError(f"'{field_name}': there is no '{key}' ({type(e).__name__}: {e})") from None
         return found, first
 
@@ -202,7 +199,7 @@ class Claim:
             todo += new
             results.named[name] = Runs([*results.named[name], *runner.run(spec, self.module, new)])
 
-    def judge(self, results: Results, draw: Callable[[dict[str, Any], int], str] | None = None) -> Judged:
+    def judge(self, results: Results, draw: Callable[[Claim, Results, dict[str, Any], int], str] | None = None) -> Judged:
         """Its checks, sentences, tables and figures. ``draw`` draws a figure and returns its file."""
         say = _Sentences(results)
         checks = [self._check(say, c, args) for c in self.given.get("check", []) for args in self._each(say, c)]
@@ -221,7 +218,7 @@ class Claim:
             why=judge.reasons(checks) + self._sentences(say, "why"),
             notes=self._sentences(say, "notes"),
             figures=[
-                {"file": draw(f, n), "title": say.format(f.get("title", "")), "caption": say.format(f.get("caption", ""))}
+                {"file": draw(self, results, f, n), "title": say.format(f.get("title", "")), "caption": say.format(f.get("caption", ""))}
                 for n, f in enumerate(figures)
                 if draw is not None
             ],
@@ -325,6 +322,7 @@ class Claim:
         return {"caption": say.format(given.get("caption", "")), "columns": columns, "right": right, "rows": texts}
 
 
+_PATH = re.compile(r"(\w+)((?:\[[^]]*\])*)")
 _NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?")
 
 

@@ -15,7 +15,7 @@ from .._figure import STYLE
 from .._palette import COLORS, DEADLOCK, color
 from .._plot import RunFigure
 
-STYLE_OF_CLAIMS: dict[str, Any] = {**STYLE, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "0.9", "legend.frameon": False}
+STYLE_OF_CLAIMS: Any = {**STYLE, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "0.9", "legend.frameon": False}
 
 
 def panels(rows: int = 1, columns: int = 1, *, width: float = 7.0, height: float = 2.4) -> tuple[Figure, Any]:

@@ -99,8 +99,9 @@ class Runs(Sequence[Row]):
         if name is None:
             return pl.DataFrame([r.values_ for r in self._rows], infer_schema_length=None)
         keys = [{k: v for k, v in r.values_.items() if k in r.values_["keys"]} for r in self._rows]
-        frames = [r[name].with_columns(**{k: pl.lit(v) for k, v in own.items()}) for r, own in zip(self._rows, keys, strict=True)]
-        return pl.concat(frames, how="diagonal_relaxed")
+        frames: list[pl.DataFrame] = [r[name].with_columns(**{k: pl.lit(v) for k, v in own.items()}) for r, own in zip(self._rows, keys, strict=True)]
+        joined: pl.DataFrame = pl.concat(frames, how="diagonal_relaxed")
+        return joined
 
 
 class Runner:
@@ -148,7 +149,8 @@ class Runner:
 def _frame(parquet: bytes) -> pl.DataFrame:
     import polars as pl
 
-    return pl.read_parquet(io.BytesIO(parquet))
+    frame: pl.DataFrame = pl.read_parquet(io.BytesIO(parquet))
+    return frame
 
 
 def _plan(scenario: Path, todo: Sequence[Settings]) -> str:
