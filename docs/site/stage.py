@@ -6,6 +6,8 @@
   a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/wire/src/cbfc.rs, scenarios/tutorial/ring.toml
   a folder that a page names <folder>/index.md, a list of what is in it
   XOFF COMMAND --help        OUT/docs-source/cli.md
+  <!-- xoff ARGUMENTS -->     what XOFF prints with these arguments, in the place of this line
+  XOFF schema                OUT/docs-source/*.schema.json, with a link below what `xoff schema --markdown` prints
   docs/site/mkdocs.yml       OUT/docs.yml, its `*` replaced by the pages of the folder
 ```
 
@@ -29,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 LINK = re.compile(r"(?<=\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
 FENCE = re.compile(r"^ *(```|~~~)")
+PRINTED = re.compile(r"^<!-- xoff (?P<arguments>.+) -->$", re.MULTILINE)
 LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".json": "json", ".lua": "lua", ".yml": "yaml"}
 
 
@@ -38,6 +41,7 @@ def main(out: Path, xoff: Path) -> None:
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.sh", "*.py", "*.txt", "mkdocs.yml", "__pycache__"))
     pages = {str(p.relative_to(ROOT)): p.read_text() for p in sorted((ROOT / "docs").rglob("*.md"))}
     pages |= {name: (ROOT / name).read_text() for name in PROJECT}
+    pages = {page: _printed(xoff, docs, text) for page, text in pages.items()}
     folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
     named = {path for page, text in pages.items() for path in _named(page, text)}
     for path in sorted(named | folders):
@@ -141,18 +145,33 @@ def _title(path: Path) -> str:
     return found[1] if found else path.stem
 
 
+def _output(xoff: Path, *args: str) -> str:
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    return subprocess.run([xoff, *args], capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def _printed(xoff: Path, docs: Path, text: str) -> str:
+    """A page with what the program prints in the place of each line that names a command."""
+
+    def printed(match: re.Match[str]) -> str:
+        command, of, *options = match["arguments"].split()
+        output = _output(xoff, command, of, *options)
+        if (command, options) != ("schema", ["--markdown"]):
+            return output
+        name = f"{'scenario' if of == 'network' else of}.schema.json"
+        _write(docs / name, _output(xoff, command, of))
+        return f"For programs: [{name}]({name}).\n\n{output}"
+
+    return PRINTED.sub(printed, text)
+
+
 def _commands(xoff: Path) -> str:
     """The long help of every command, in the order of their names."""
-
-    def told(*args: str) -> str:
-        environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-        return subprocess.run([xoff, *args], capture_output=True, text=True, check=True, env=environment).stdout
-
     with tempfile.TemporaryDirectory() as folder:
-        told("man", "--out", folder)
+        _output(xoff, "man", "--out", folder)
         names = sorted(p.stem.removeprefix("xoff-") for p in Path(folder).glob("xoff-*.1"))
-    parts = ["# Command line\n\nThe help of every command, as `xoff COMMAND --help` prints it.\n", f"```text\n{told('--help')}```\n"]
-    parts += [f"## xoff {name}\n\n```text\n{told(name, '--help')}```\n" for name in names]
+    parts = ["# Command line\n\nThe help of every command, as `xoff COMMAND --help` prints it.\n", f"```text\n{_output(xoff, '--help')}```\n"]
+    parts += [f"## xoff {name}\n\n```text\n{_output(xoff, name, '--help')}```\n" for name in names]
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Every JSON answer is what docs/answers.schema.json says: each kind of answer, as the command prints it, with no field that the schema lacks."""
+"""Every JSON answer is what `xoff schema answers` says: each kind of answer, as the command prints it, with no field that the schema lacks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def closed(schema: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    whole: dict[str, Any] = json.loads((ROOT / "docs" / "answers.schema.json").read_text())
+    whole: dict[str, Any] = ask("schema", "answers", folder=ROOT)
     return whole
 
 

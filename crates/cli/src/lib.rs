@@ -44,7 +44,6 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use xoff_scenario::{Problem, Problems};
 
 pub use answer::Given;
-pub use answers::page as answers_page;
 pub use caller::{Caller, Step};
 pub use processes::main_among;
 pub use sweep::studies;

@@ -271,11 +271,3 @@ fn a_run_that_does_not_fit_into_memory_is_refused() {
     assert_eq!(ran.code, 2);
     ran.complains(&["the run needs at least", "are available", "shorter links"]);
 }
-
-/// The published schema is the one of this version.
-#[test]
-fn the_published_schema_is_current() {
-    for (of, file) in [("network", "scenario.schema.json"), ("fabric", "fabric.schema.json")] {
-        xoff_testing::published(file, &xoff(&["schema", of]).out);
-    }
-}

@@ -1,11 +1,6 @@
-//! `docs/tables.md` says what the declarations of the tables say.
+//! Every table and column has its text and its unit.
 
 use xoff_record::rows::{Kind, tables};
-
-#[test]
-fn the_page_about_the_tables_is_what_the_declarations_contain() {
-    xoff_testing::published("tables.md", &xoff_record::page::page());
-}
 
 /// What compiles without a text, or with a unit that its name contradicts, is found here.
 #[test]

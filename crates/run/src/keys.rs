@@ -1,58 +1,13 @@
-//! The pages about the keys of scenarios, `docs/scenario-keys.md` and `docs/fabric-keys.md`, from their declarations.
+//! The keys of scenarios in Markdown, from their declarations: what `xoff schema --markdown` prints.
 
 use std::fmt::Write;
 
 use xoff_scenario::document::{KindSpec, SectionSpec};
 use xoff_units::params::{Kind, ParamSpec};
 
-/// The page about the scenarios of networks, as it has to stand in `docs/scenario-keys.md`.
-pub fn network() -> String {
-    let about = "\
-# Scenario keys
-
-This page lists every section and every key of a file with `[topology]`, with its default, its unit and the source of the default. The keys of
-scheduled fabrics are on [another page](fabric-keys.md). Editors use [scenario.schema.json](scenario.schema.json).
-";
-    page(about, &crate::sections())
-}
-
-/// The page about the scenarios of scheduled fabrics, as it has to stand in `docs/fabric-keys.md`.
-pub fn fabric() -> String {
-    let about = "\
-# Keys of scheduled fabrics
-
-This page lists every section and every key of a file with `[scheduled_fabric]`, with its default, its unit and the source of the default.
-[request-grant](mechanisms/request-grant.md) and [rack-fabric](mechanisms/rack-fabric.md) describe the fabrics. The keys of networks are on
-[another page](scenario-keys.md). Editors use [fabric.schema.json](fabric.schema.json).
-";
-    page(about, &crate::fabric_sections())
-}
-
-const RULES: &str = "
-This page is generated from the declared parameters; `crates/run/tests/page.rs` compares and renews it.
-
-- xoff rejects an unknown key, and suggests the nearest known one.
-- **required**: xoff rejects a file without the key. optional: the description says what happens if the key is absent.
-- A section with kinds takes the keys of one kind. A section of the kind's name (`[flow_control.pfc]`) may also contain its keys, so one
-  file can hold several kinds; `kind`, or `--set flow_control=gfc-buffer`, chooses.
-- xoff warns about a key that has no effect, such as `switch.quantum` without `discipline = \"drr\"`, unless it has its default value. It rejects a
-  key that is in a section and in the section of its kind.
-- On the command line `--set switch.buffer=1MB`, in Python `switch__buffer=\"1MB\"`, replaces a key.
-
-| a key takes | written as | units |
-|---|---|---|
-| rate | `\"10Gbps\"` | `bps`, `kbps`, `Mbps`, `Gbps`, `Tbps`; `b/s`, `bit` or `bit/s` for `bps`; `10G` |
-| bytes | `\"300KB\"` | `B`, `KB` (1000 B), `MB`, `GB`, `TB`, `KiB` (1024 B), `MiB`, `GiB`, `TiB` |
-| time | `\"1us\"` | `ps`, `ns`, `us`, `ms`, `s` |
-| length | `\"100m\"` | `mm`, `cm`, `m`, `km` |
-| count | `8` | a whole number, 0 or more |
-| number | `0.5` | a decimal number |
-| text | `\"H1\"` | |
-| list | `[\"H1->S1\"]` | texts |
-";
-
-fn page(about: &str, sections: &[SectionSpec]) -> String {
-    let mut p = format!("{about}{RULES}\n| section | contents |\n|---|---|\n");
+/// Tables of all sections, kinds and keys.
+pub fn page(sections: &[SectionSpec]) -> String {
+    let mut p = String::from("| section | contents |\n|---|---|\n");
     for s in sections {
         let _ = writeln!(p, "| [`{}`](#{}) | {} |", s.header(), anchor(&heading(s)), text(s.doc));
     }

@@ -8,7 +8,7 @@
 //! | `XOFF_TEST_MAY_SKIP=a,b` | what may be missing all the same, by the name that [`skip`] is given |
 //! | `XOFF_TEST_INSTALL=0` | `make test` installs no program |
 //! | `XOFF_TEST_SKIPS=FILE` | each skip is appended to this file as a line (`make test` prints it at its end) |
-//! | `XOFF_TEST_BLESS=1` | goldens and published schemas are written instead of compared |
+//! | `XOFF_TEST_BLESS=1` | goldens are written instead of compared |
 //! | `XOFF_TEST_HPCC_CASES=FOLDER` | further reference cases of the HPCC simulator are compared |
 //! | `XOFF_TEST_SAMPLES=FOLDER` | where samples of other programs' files are; `../shared/data/formats` beside the project without it |
 //! | `XOFF_TEST_SWARM_CASE=N`, `XOFF_TEST_DIM_CASE=NAME:N` | one random case alone |
@@ -82,20 +82,55 @@ pub fn golden(path: &Path, got: &str) {
     assert_eq!(want, got, "{name} differs; if the change is right, run this test with XOFF_TEST_BLESS=1 and read the difference");
 }
 
-/// Compares what is generated with the file below `docs` that holds it; with `XOFF_TEST_BLESS` writes the file. Names the first line that
-/// differs, not both documents.
+/// The same for a long text in sections that begin with `## `: the file holds a hash for each section. A difference names the sections, and
+/// the folder `goldens` of the build folder has the text as it is now next to that of the last test that passed.
 ///
 /// # Panics
-/// The file is stale.
+/// A section differs, is missing or is new.
 #[track_caller]
-pub fn published(file: &str, now: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
+pub fn golden_sections(path: &Path, got: &str) {
+    let hashes: String = sections(got).map(|(name, text)| format!("{:016x} {name}\n", hash(text))).collect();
+    let kept = target().join("goldens").join(path.file_name().unwrap_or_default());
+    let now = kept.with_extension("now.txt");
+    let write = |to: &Path, text: &str| {
+        std::fs::create_dir_all(to.parent().unwrap_or(to))
+            .and_then(|()| std::fs::write(to, text))
+            .unwrap_or_else(|e| panic!("{}: {e}", to.display()));
+    };
     if bless() {
-        std::fs::write(&path, now).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        write(path, &hashes);
     }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    let line = found.lines().zip(now.lines()).take_while(|(a, b)| a == b).count() + 1;
-    assert!(found == now, "docs/{file} is stale from line {line} on; run this test with XOFF_TEST_BLESS=1");
+    let want = std::fs::read_to_string(path).unwrap_or_default();
+    if want == hashes {
+        return write(&kept, got);
+    }
+    write(&now, got);
+    let differ: Vec<&str> = hashes.lines().filter(|l| !want.lines().any(|w| w == *l)).map(|l| &l[17..]).collect();
+    let names: Vec<&str> = hashes.lines().map(|l| &l[17..]).collect();
+    let gone: Vec<&str> = want.lines().filter_map(|l| l.get(17..)).filter(|n| !names.contains(n)).collect();
+    panic!(
+        "{} differs in {differ:?}, and lacks {gone:?}.\nThe text is in {}; {} has that of the last test that passed here, to compare.\n\
+         If the change is right, run this test with XOFF_TEST_BLESS=1.",
+        path.display(),
+        now.display(),
+        kept.display()
+    );
+}
+
+/// Sections with their names. Text before the first one is no section.
+fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("\n## ").skip(1).map(|s| (s.lines().next().unwrap_or_default(), s))
+}
+
+/// FNV-1a of 64 bits.
+pub fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// The build folder.
+fn target() -> PathBuf {
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(own, PathBuf::from)
 }
 
 /// A file or folder among the samples of other programs' files, which are no part of the project; where it is absent, a skip is recorded.
@@ -171,6 +206,25 @@ mod tests {
         let (passed, lines, _) = recorded("named", &[no, ("XOFF_TEST_MAY_SKIP", "sun, moon")]);
         assert!(passed && lines.contains("moon"), "{lines}");
         assert!(recorded("off", &[("XOFF_TEST_NO_SKIPS", "0")]).0);
+    }
+
+    #[test]
+    fn a_golden_names_the_section_that_differs() {
+        let path = std::env::temp_dir().join(format!("xoff-testing-sections-{}.txt", std::process::id()));
+        let text = "about\n\n## a\n1\n\n## b on c\n2\n";
+        let lines: String = sections(text).map(|(name, s)| format!("{:016x} {name}\n", hash(s))).collect();
+        assert!(lines.ends_with(" b on c\n") && lines.lines().count() == 2, "{lines}");
+        std::fs::write(&path, &lines).unwrap();
+        golden_sections(&path, text);
+        let why = |text: &str| {
+            let failed = std::panic::catch_unwind(|| golden_sections(&path, text)).unwrap_err();
+            failed.downcast_ref::<String>().unwrap().clone()
+        };
+        let other = why("about\n\n## a\n1\n\n## b on c\n3\n");
+        assert!(other.contains(r#"differs in ["b on c"], and lacks []"#), "{other}");
+        let fewer = why("about\n\n## b on c\n2\n");
+        assert!(fewer.contains(r#"differs in [], and lacks ["a"]"#), "{fewer}");
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The JSON answers of all subcommands: their schemas, made of the very types that are serialized, texts and all.
 //!
 //! ```text
-//!   types of the answers -- schemars --> schema (docs/answers.schema.json) --> page (docs/json-answers.md)
+//!   types of the answers -- schemars --> schema (`xoff schema answers`) --> page (`xoff schema answers --markdown`)
 //! ```
 
 mod page;

@@ -1,30 +1,13 @@
-//! The page about the JSON answers, `docs/json-answers.md`, from their schema.
+//! The JSON answers in Markdown, from their schema: what `xoff schema answers --markdown` prints.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-const INTRO: &str = "\
-# JSON answers
-
-For programs that call `xoff`: the output of each subcommand with `--json`, field by field. The same as a JSON Schema is
-[answers.schema.json](answers.schema.json); `xoff schema answers` prints it.
-
-This page is generated from the types that are serialized; `crates/cli/tests/answers.rs` compares it and renews it, and
-`python/tests/test_answers.py` checks real answers against it, field by field.
-
-- Bad input has no JSON answer: the exit code is 2, and the problems go to standard error.
-- Every field is present unless its description has *absent*. A field may be *null* only if its type has *null*.
-- Releases may add fields. The changelog lists every renamed or removed field.
-- Names end with their unit: `_ps` picoseconds, `_bytes`, `_seconds`.
-- `xoff schema` prints a JSON Schema in any case.
-";
-
-/// The whole page.
-pub fn page() -> String {
-    let all = super::schema();
+/// A row for each command, a section for each type.
+pub fn page(all: &Value) -> String {
     let (defs, answers) = (&all["$defs"], &all["answers"]);
-    let mut p = format!("{INTRO}\n| command | answer |\n|---|---|\n");
+    let mut p = String::from("| command | answer |\n|---|---|\n");
     for a in super::ANSWERS {
         let answer = &answers[a.name];
         let about = name_of(answer).and_then(|name| defs[name]["description"].as_str()).unwrap_or("Claims that can be run.");
