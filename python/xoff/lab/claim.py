@@ -92,6 +92,8 @@ class Results:
     def __init__(self, mode: Mode, seed: int, functions: types.ModuleType) -> None:
         self.mode, self.seed, self._functions = mode, seed, functions
         self.named: dict[str, Runs] = {}
+        self.check: Callable[[Results], list[Check]] | None = None
+        """The checks of the claim on other results, once there are any."""
         self._values: dict[str, Any] = {}
 
     @property
@@ -109,6 +111,12 @@ class Results:
         if name not in self.named:
             raise KeyError(f"there is no run '{name}' (expected one of {', '.join(self.named)})")
         return self.named[name]
+
+    def checks(self, runs: str = "") -> list[Check]:
+        """The checks of the claim; with the name of a ``[[run]]``, on its runs in place of those of the first: the same under another reading."""
+        other = Results(self.mode, self.seed, self._functions)
+        other.named = self.named | ({next(iter(self.named)): self[runs]} if runs else {})
+        return self.check(other) if self.check is not None else []
 
     def value(self, name: str) -> Any:
         """The value of a metric: a function of the module, which is called once with these results, or a constant."""
@@ -202,7 +210,8 @@ class Claim:
     def judge(self, results: Results, draw: Callable[[Claim, Results, dict[str, Any], int], str] | None = None) -> Judged:
         """Its checks, sentences, tables and figures. ``draw`` draws a figure and returns its file."""
         say = _Sentences(results)
-        checks = [self._check(say, c, args) for c in self.given.get("check", []) for args in self._each(say, c)]
+        results.check = lambda other: self._checks(_Sentences(other))
+        checks = self._checks(say)
         assumptions = list(self.given.get("assumptions", []))
         figures = [f for f in self.given.get("figure", []) if self._when(say, f, {})]
         return Judged(
@@ -245,6 +254,9 @@ class Claim:
     def _when(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
         return bool(say.path(_filled(given["when"], args))) if "when" in given else True
 
+    def _checks(self, say: _Sentences) -> list[Check]:
+        return [self._check(say, c, args) for c in self.given.get("check", []) for args in self._each(say, c)]
+
     def _check(self, say: _Sentences, given: Mapping[str, Any], args: Mapping[str, Any]) -> Check:
         def number(value: Any) -> float:
             if isinstance(value, str):
@@ -270,7 +282,7 @@ class Claim:
             unit=given.get("unit", ""),
             interval=interval,
             source=source,
-            assumption=self._assumption(given.get("assuming", "")),
+            assumption=self._assumption(_filled(given.get("assuming", ""), args)),
         )
         if "possible" in given:
             bottom, top = given["possible"]

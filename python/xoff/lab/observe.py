@@ -41,6 +41,23 @@ def _rate(run: Run, which: pl.Expr, source: str) -> pl.DataFrame:
     return of.select("time_ps", y=pl.col("rate_bps").cast(pl.Float64))
 
 
+def states(run: Run, port: str) -> pl.DataFrame:
+    """States of a port: ``time_ps`` since when, ``state`` which. All begin without congestion. It needs the probe ``states``."""
+    of = run.states.filter(pl.col("port").cast(pl.String) == port).select("time_ps", pl.col("state").cast(pl.String))
+    return pl.concat([pl.DataFrame({"time_ps": [0], "state": ["non_congestion"]}, schema=of.schema), of])
+
+
+def pauses(run: Run, port: str) -> pl.DataFrame:
+    """Pauses of a port: ``start_ps``, ``end_ps``; one that lasts ends with the run. It needs the probe ``pauses``."""
+    of = run.pauses.filter(pl.col("port").cast(pl.String) == port).sort("start_ps")
+    return of.select(pl.col("start_ps").cast(pl.Float64), pl.col("end_ps").cast(pl.Float64).fill_null(end(run)))
+
+
+def first_of(run: Run, host: str) -> int:
+    """Number of the first flow that a host sends."""
+    return int(run.flows.filter(pl.col("src").cast(pl.String) == host)["flow"][0])
+
+
 def between(points: pl.DataFrame, start: float, stop: float) -> pl.Series:
     """The values after ``start`` up to ``stop``."""
     return points.filter((pl.col("time_ps") > start) & (pl.col("time_ps") <= stop))["y"]
