@@ -32,7 +32,7 @@ def seen(run: Run) -> dict[str, Any]:
     marks = _marks(run, flows)
     states = pl.concat([observe.states(run, port).with_columns(port=pl.lit(name)) for name, port in PORTS.items()])
     queues = pl.concat([observe.queue(run, port, "egress").with_columns(port=pl.lit(name)) for name, port in PORTS.items()])
-    pauses = pl.concat([observe.pauses(run, port).with_columns(port=pl.lit(name)) for name, port in PORTS.items()])
+    offs = pl.concat([observe.pauses(run, port).with_columns(port=pl.lit(name)) for name, port in PORTS.items()])
     control = observe.flow_rate(run, flows["F1"], "rate_control")
     measured = {
         "end": observe.end(run),
@@ -40,7 +40,7 @@ def seen(run: Run) -> dict[str, Any]:
         "queue": queues,
         "states": states,
         "marks": marks,
-        "pauses": pauses,
+        "offs": offs,
         "rate": observe.port_rate(run, PORTS["P2"]),
         "control": control,
         "first_cut": _first(control.filter(pl.col("y") < LINE)["y"]),
@@ -86,7 +86,7 @@ def _root_marked(run: Run, marks: pl.DataFrame, flows: dict[str, int]) -> float:
 def _after(run: Run, measured: dict[str, Any], flows: dict[str, int]) -> dict[str, Any]:
     """What follows P2's last pause."""
     queue = measured["queue"].filter(port="P2")
-    off = _last(measured["pauses"].filter(port="P2")["end_ps"])
+    off = _last(measured["offs"].filter(port="P2")["end_ps"])
     since = math.nan if off is None else off
     # The queue has drained at the first sample below 5 KB; if there is none, at the pause's end.
     drained = _first(queue.filter((pl.col("time_ps") > since) & (pl.col("y") < 5e3))["time_ps"]) if off is not None else None

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from xoff.lab import Results, Row, draw
 from xoff.lab.observe import MS
 
@@ -70,4 +71,82 @@ def same_evolution(r: Results) -> Figure:
         _queue(one, r.runs[f"{w['name']} one"], "P2", "one congestion point")
         _queue(one, r.runs[f"{w['name']} two"], "P2", "two congestion points")
         draw.label(one, "Time [ms]", "Queue of P2 [KB]", w["name"])
+    return figure
+
+
+def ternary(r: Results) -> Figure:
+    """Queues of P2 and P1, states and marks of all ports, a column a fabric."""
+    figure, axes = draw.panels(3, 2)
+    for fabric, (queue, states, marks) in zip(r.value("FABRICS"), axes.T, strict=True):
+        row = r.runs[fabric["name"]]
+        _queue(queue, row, "P2", "P2")
+        _queue(queue, row, "P1", "P1")
+        draw.level(queue, fabric["threshold"] / 1e3, f"threshold {fabric['threshold'] / 1e3:g} KB")
+        draw.label(queue, "", "Queue [KB]", fabric["name"])
+        _states(states, row)
+        _marks(marks, row, "port", PORTS, "Marks of the port")
+    return figure
+
+
+def covered_tree(r: Results) -> Figure:
+    """States of the ports and marks over time, with the times at which P2 is released and emerges."""
+    (row,) = r.runs
+    figure, axes = draw.panels(4, 1, height=1.8)
+    states, marks, flows, queues = axes.flat
+    _states(states, row)
+    _marks(marks, row, "port", PORTS, "Marks of the port")
+    _marks(flows, row, "flow", FLOWS, "Marks on each flow, at any port")
+    for port in ("P2", "P3"):
+        _queue(queues, row, port, port)
+    for one in axes.flat:
+        draw.instant(one, row["last_off"] / MS, "P2 is released")
+        if row["first_ce"] is not None:
+            draw.instant(one, row["first_ce"] / MS, "P2 emerges")
+    queues.set_xlim(0, row["end"] / MS)
+    draw.label(queues, "Time [ms]", "Queue [KB]", "Queues")
+    return figure
+
+
+TONES = {"root": "#f4b8a0", "leaf": "#fbe3a6", "not in a tree": "#b6e2cf", "changing": "0.9"}
+"""Colours of a port's roles in a tree."""
+
+
+def roles(r: Results) -> Figure:
+    """The ports in the order in which frames meet them, a row a tree: role, and marks by flow."""
+    (row,) = r.runs
+    figure, axes = draw.panels(height=2.2)
+    names = ["P0 = T0 to L0", "P1 = T1 to L0", "P2 = L0 to T2", "P3 = T2 to R1"]
+    trees = r.value("roles")
+    for y, (tree, (start, stop)) in enumerate(r.value("stands").items()):
+        inside = row["marks"].filter(pl.col("time_ps") >= (start or row["end"]), pl.col("time_ps") < (stop or 0), pl.col("flow") != "bursts")
+        for x, port in enumerate(PORTS):
+            role, share = trees[tree][port]
+            axes.add_patch(Rectangle((x, y), 0.97, 0.94, color=TONES[role]))
+            lines = [f"{role} {share * 100:.3g} %"]
+            for mark in ("ce", "ue"):
+                on = sorted(inside.filter(port=port, mark=mark)["flow"].unique())
+                lines += [f"{mark.upper()} on {', '.join(on)}"] if on else []
+            axes.text(x + 0.48, y + 0.47, "\n".join(lines), ha="center", va="center", fontsize=7)
+    axes.set(xlim=(0, 4), ylim=(2, 0), xticks=[x + 0.5 for x in range(4)], xticklabels=names, yticks=[0.5, 1.5], yticklabels=[f"tree of {t}" for t in trees])
+    axes.grid(visible=False)
+    return figure
+
+
+def covered_root(r: Results) -> Figure:
+    """P2's queue around its release, and the delay by the period T."""
+    figure, (above, below) = draw.panels(2, 1)
+    above, below = above[0], below[0]
+    row, period = r.runs["CEE"], r.value("swing")["period"]
+    queue = row["queue"].filter(port="P2").filter(pl.col("time_ps").is_between(row["last_off"] - 0.1 * MS, row["first_ce"] + 0.15 * MS))
+    draw.line(above, queue, "queue of P2", y=1e3)
+    times = [row["last_off"] + n * period for n in range(1, 99) if row["last_off"] + n * period < row["first_ce"] + 0.15 * MS]
+    at = [queue.filter(pl.col("time_ps") >= t)["y"][0] / 1e3 for t in times]
+    above.plot([t / MS for t in times], at, "o", markersize=3, label="looks")
+    draw.instant(above, row["last_off"] / MS, "last OFF")
+    draw.instant(above, row["first_ce"] / MS, "first CE")
+    draw.label(above, "Time [ms]", "Queue of P2 [KB]", "CEE: P2's queue around its release")
+    delays = r.value("delays")
+    below.plot([t / 1e6 for t in delays], [d / MS for d in delays.values()], "o", markersize=3, label="measured")
+    below.plot([t / 1e6 for t in delays], [(period + 2 * t) / MS for t in delays], label="max(T_on) + 2 T")
+    draw.label(below, "Period T [us]", "Delay [ms]", "CEE: first CE after the last OFF")
     return figure
