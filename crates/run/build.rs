@@ -1,5 +1,6 @@
 //! A fingerprint of what decides results: the sources of this crate and of every crate of the workspace that it is built on, with the data
-//! that they include, such as distributions of flow sizes. Results that are kept carry it, so that a changed mechanism never goes on with those of before.
+//! that they include, such as distributions of flow sizes. Results that are kept carry it, so that a changed mechanism never reuses
+//! previous results.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 """Makes the built site self-contained: `finish.py SITE`.
 
 A page that is opened as a file may not start a worker from another file, which the search does. The theme would load a substitute for workers
-from a server; here the worker's own text goes into a script beside it, and a worker is started from that text. No page asks a server for anything.
+from a server; here the worker's own text goes into a script next to it, and a worker is started from that text. No page asks a server for anything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     for page in pages:
         text = page.read_text()
-        # The page for what is not found is served from any folder.
+        # The page for a missing address is served from any folder.
         place = "/assets/javascripts/offline.js" if page.name == "404.html" else os.path.relpath(script, page.parent)
         text, count = SUBSTITUTE.subn(f'<script src="{place}"></script>', text)
         if count != 1:

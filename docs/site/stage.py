@@ -4,7 +4,7 @@
   docs/**                    as it is                                       OUT/docs-source/...
   README.md, ...             OUT/docs-source/project/*.md
   a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/wire/src/cbfc.rs, scenarios/tutorial/ring.toml
-  a folder that a page names <folder>/index.md, a list of what is in it
+  a folder that a page names <folder>/index.md, a list of its files
   XOFF COMMAND --help        OUT/docs-source/cli.md
   <!-- xoff ARGUMENTS -->     what XOFF prints with these arguments, in the place of this line
   XOFF schema                OUT/docs-source/*.schema.json, with a link below what `xoff schema --markdown` prints
@@ -120,7 +120,7 @@ def _named(page: str, text: str) -> set[str]:
 
 
 def _resolved(page: str, target: str) -> str | None:
-    """Path in the repository of what a page names."""
+    """Path in the repository of a target that a page names."""
     if "://" in target or target.startswith(("mailto:", "/")):
         return None
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))

@@ -159,7 +159,7 @@ class Dcqcn(xoff.RateControl):
 
     def on_wake(self, now_ps: int, timer: int, timers: xoff.Timers) -> None:
         if self.due.get(timer) != now_ps:
-            return  # armed anew since
+            return  # armed again since
         self._arm(timer, now_ps, timers)
         if timer == self.ALPHA:
             self.alpha *= 1 - self.G

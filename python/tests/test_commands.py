@@ -322,7 +322,7 @@ def test_an_interrupt_stops_an_answer(what: str, ring: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("nth", range(1, 31))
 def test_an_interrupt_at_any_line_is_an_interrupt(nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the wait for the work, and of what is written in Python below it: one in a line of threading.Event came out as
+    """An interrupt in the wait for the work, or in Python code below it. An interrupt in a line of threading.Event came out as
     RuntimeError("release unlocked lock")."""
     from xoff import _ask
 
@@ -365,15 +365,15 @@ def test_a_second_interrupt_does_not_wait() -> None:
 
 
 def test_answers_beside_each_other() -> None:
-    """Two at a time, one of which is stopped: the other is not."""
+    """Two at a time: one is stopped, the other is not."""
     done: list[xoff.Check] = []
-    beside = threading.Thread(target=lambda: done.append(xoff.check("fat-tree:k=8", fail_any=1)))
-    beside.start()
+    other = threading.Thread(target=lambda: done.append(xoff.check("fat-tree:k=8", fail_any=1)))
+    other.start()
 
     def enough(_: xoff.Step) -> None:
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
         xoff.check("fat-tree:k=16", fail_any=3, sets_max=10**9, routing="per-edge", progress=enough)
-    beside.join()
+    other.join()
     assert done[0].answer == "yes" and done[0].failures is not None and not done[0].failures.interrupted

@@ -1,4 +1,4 @@
-"""docs/python.md: every example runs and prints what stands below it; every public name is there."""
+"""docs/python.md: every example runs and prints the output below it; the page has every public name."""
 
 from __future__ import annotations
 

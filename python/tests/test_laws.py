@@ -100,7 +100,7 @@ class Breaks(Exception):
 
 
 def breaking(half: str, hook: str, result: Any = Breaks) -> Any:
-    """PFC of which one hook raises or returns something wrong after a millisecond."""
+    """PFC where one hook raises or returns something wrong after a millisecond."""
     base = laws.PfcReceiver if half == "receiver" else laws.PfcSender
     before = getattr(base, hook, None) or getattr(xoff.Sender, hook)
 

@@ -91,7 +91,7 @@ size = "500KB"
 
 
 class Opened:
-    """A page with what went wrong on it and what it asked for."""
+    """A page with its errors and its requests."""
 
     def __init__(self, browser: Any, url: str, width: int = 1400, scheme: str = "light") -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
@@ -532,7 +532,7 @@ def test_view_serves_a_run_piece_by_piece(browser: Any, ring_page: Path) -> None
                 assert "Deadlock: " in o.page.inner_text("#explained")
                 assert all(r.startswith(address) for r in o.requests)
                 assert o.context.request.get(address + "manifest.json").status == 404
-                # A name of another site that leads here is refused.
+                # A host name of another site that leads here is rejected.
                 assert o.context.request.get(address, headers={"Host": "example.org"}).status == 403
         finally:
             view.terminate()

@@ -1,6 +1,6 @@
 """Common base of all answers: the numbers and words of ``--json`` as an object, with types.
 
-Sizes are bytes, times picoseconds (``*_ps``), rates bit/s (``*_bps``, ``rate_bps``), unless a field has a unit beside it.
+Sizes are bytes, times picoseconds (``*_ps``), rates bit/s (``*_bps``, ``rate_bps``), unless a field has a unit next to it.
 """
 
 from __future__ import annotations

@@ -19,13 +19,13 @@ LOOK = 0.05
 
 
 def aside(work: Callable[[], T], stop: Callable[[], object], look: Callable[[], object] | None = None, results: list[T] | None = None) -> T:
-    """Does ``work`` on another thread. An exception here, such as :class:`KeyboardInterrupt`, stops the work, waits for it, and goes on;
-    what the work then returned is in ``results``."""
+    """Run ``work`` on another thread. An exception here, such as :class:`KeyboardInterrupt`, stops the work, waits for it, and
+    propagates. The value that the work then returned is in ``results``."""
     results = [] if results is None else results
     failures: list[BaseException] = []
     # Not Thread.join: an interrupt in it makes a running thread pass for one that has ended (Python 3.11). Nor an Event, which is written in
-    # Python: an interrupt between two of its lines leaves it as RuntimeError("release unlocked lock"). The lock is held while the work goes on
-    # and only waited for; what counts is in the list, because an interrupt may come between getting the lock and the next line.
+    # Python: an interrupt between two of its lines leaves it as RuntimeError("release unlocked lock"). The lock is held during the work
+    # and only waited for; the state is in the list, because an interrupt may come between getting the lock and the next line.
     ended: list[bool] = []
     over = threading.Lock()
     over.acquire()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Frame(pl.DataFrame):
-    """A frame of which ``frame["old"]`` and ``frame.get_column("old")`` give the renamed column, with a warning.
+    """A frame with renamed columns: ``frame["old"]`` and ``frame.get_column("old")`` give the new one, with a warning.
 
     Expressions (``pl.col``) have the new names only.
     """

@@ -233,10 +233,10 @@ class Run:
 
         ``end_ps`` is the delivery: the last byte arrived at the destination. ``acked_ps`` is the sender's completion: the last
         acknowledgement came back (null without acknowledgements). ``fct_ps`` and ``slowdown`` count to the delivery.
-        ``ideal_fct_ps`` is the completion time of the same flow alone in the network, with frames of ``host.frame_max`` of which
-        ``host.header`` bytes are not payload, at the rate of its application; ``slowdown`` is never below 1.
-        ``bytes_delivered`` is what arrived in order, without a gap from the first byte on; ``bytes_arrived`` is what arrived in
-        any order, repetitions included. They differ where frames were lost.
+        ``ideal_fct_ps`` is the completion time of the same flow alone in the network, with frames of ``host.frame_max`` minus
+        ``host.header`` bytes of payload, at the rate of its application; ``slowdown`` is never below 1.
+        ``bytes_delivered`` counts bytes in order, without a gap from the first byte on; ``bytes_arrived`` counts bytes in any order,
+        repetitions included. They differ where frames were lost.
 
         Unfinished flows have no end, completion time and slowdown: percentiles over the column leave them out. :meth:`slowdown` counts them apart.
         """
@@ -534,15 +534,15 @@ def run(
 
     ``out``: folder for the tables and ``manifest.json``; else the tables stay in memory. ``format``: of the tables in that folder,
     ``"parquet"`` or another that ``xoff run --help`` names. A folder may hold results of
-    an earlier run, which are replaced when the new ones are complete. What holds anything else is refused, unless ``force`` is
-    given; files that xoff did not write are never replaced.
+    an earlier run, which are replaced when the new ones are complete. xoff rejects a folder with other files, unless ``force`` is given;
+    files that xoff did not write are never replaced.
     ``seed``: of every random stream. ``threads``: by default as many as the machine has and the network keeps busy; they
     never change a result. ``engine``: ``"auto"``, node after node and window by window where that is possible and pays (the manifest's
     ``engine`` and ``engine_because`` say what was done, and why not); ``"windows"``, wherever it is possible; or ``"events"``, the
     reference: all events in one order. The result is the same.
     ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Progress`.
     ``flow_control``, ``rate_control``: the name of a built-in mechanism, a mapping with ``kind`` and its keys, or a class written in Python
-    (:class:`xoff.FlowControl`, :class:`xoff.RateControl`), which takes the place of what the file has. Such a run has one thread and is slow; an exception of a
+    (:class:`xoff.FlowControl`, :class:`xoff.RateControl`), which replaces that of the file. Such a run has one thread and is slow; an exception of a
     hook ends it and is raised here, with its traceback and the simulated time, and there is no result.
 
     Raises :class:`xoff.ScenarioError` if something is wrong with the scenario, :class:`xoff.RunError` if tables cannot be

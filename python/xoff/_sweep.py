@@ -131,8 +131,8 @@ def sweep(
     scenario, and returns its row; only files that the scenario names itself must be there too. A run whose worker died is submitted
     again, twice at most.
 
-    ``out``: folder of the results, as that of ``xoff sweep``. Every finished run is kept there at once, and the same call goes on where
-    a killed one stopped. Without it the results are only in what is returned. ``force``: use a folder that holds something else.
+    ``out``: folder of the results, as that of ``xoff sweep``. Every finished run is kept there at once, and the same call continues where
+    a killed one stopped. Without ``out`` the results are only in the returned value. ``force``: use a folder that holds something else.
 
     ``measure``: further columns, ``measure=lambda run: {"queue": run.queues["bytes"].mean()}``; a Polars frame is kept with the run. Where other processes execute the runs it
     must be a function that they can import.
@@ -175,7 +175,7 @@ def _sweep(
         line.clear()
         core.release()
     if lost:
-        error = not_returned(core, lost, f" (what did is kept in {folder}; the same call goes on)" if stays else "")
+        error = not_returned(core, lost, f" (finished runs are kept in {folder}; the same call continues)" if stays else "")
         error.partial = result  # type: ignore[attr-defined]
         raise error from min(lost.items(), key=lambda item: item[0])[1]
     if result.failed:

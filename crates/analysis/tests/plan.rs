@@ -1,4 +1,4 @@
-//! Plans end to end: what a user asks, what comes back, and what is refused.
+//! Plans end to end: requests, answers and rejected input.
 
 use xoff_analysis::plan::{self, PlanInput};
 use xoff_units::Bytes;
@@ -58,7 +58,7 @@ fn plans_of_the_paper() {
     assert_eq!((p.integer("B blocks"), p.integer("B_full")), (Some(15_625), Some(50 * 1_536)));
 }
 
-/// What cannot be planned is refused by key, never planned around.
+/// A mechanism or value without a plan is rejected by its key.
 #[test]
 fn refusals() {
     let refuse = |fc: &str, extra: &[(&str, &str)]| {
@@ -166,7 +166,7 @@ fn the_default_headroom_is_safe() {
     assert!(by_standard > 100 && by_exact > 100 && warned > 100, "{by_standard} {by_exact} {warned}");
 }
 
-/// The link that was reported: 93,432 B were picked, below rows of 111,992 and 119,968 B that stood beside them.
+/// The link that was reported: 93,432 B were picked, next to rows of 111,992 and 119,968 B.
 #[test]
 fn the_reported_link_gets_the_standards_headroom() {
     let link = [("rate", "100Gbps"), ("t_w", "1500ns"), ("mtu", "9216B")].map(|(k, v)| (k, v.to_owned()));
@@ -305,7 +305,7 @@ fn tcd_on_a_link() {
     assert_eq!(conditions(&plan(&[("epsilon", "0.1")])), ["epsilon < 0.1"]);
 }
 
-/// `plan tcd` with credits (TCD section 4.4), and beside GFC.
+/// `plan tcd` with credits (TCD section 4.4), and with GFC.
 #[test]
 fn tcd_on_credits_and_rates() {
     let plan = |fc, extra: &[(&str, &str)]| plan::plan(&input(fc, &[&[("detection", "tcd"), ("t_r", "0us")], extra].concat())).unwrap();
@@ -357,7 +357,7 @@ fn corners() {
     }
 }
 
-/// A drain that stops: the last stage goes on. Before: no row and no line, and 4 frames were lost in 200 ms of standstill on this link.
+/// If a drain stops, the last stage keeps sending. Before: no row and no line, and 4 frames were lost in 200 ms of standstill on this link.
 #[test]
 fn a_standstill_of_the_drain_is_in_the_plan() {
     let p = plan::plan(&input("gfc-buffer", &[])).unwrap();
@@ -383,7 +383,7 @@ fn a_standstill_of_the_drain_is_in_the_plan() {
     }
 }
 
-/// What counters of 12 bits cannot announce is refused, as a run does. Before: an answer of 238,080 B beside "131072B or less".
+/// A size that counters of 12 bits cannot announce is rejected, as in a run. Before: an answer of 238,080 B next to "131072B or less".
 #[test]
 fn twelve_bits_that_do_not_suffice_are_refused() {
     let with = |extra: &[(&str, &str)]| {

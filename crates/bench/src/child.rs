@@ -16,7 +16,7 @@ use crate::Failed;
 
 /// The program to measure.
 pub struct Xoff {
-    /// Its file.
+    /// File.
     pub binary: PathBuf,
 }
 
@@ -27,19 +27,19 @@ pub struct Answer {
     pub frame_hops: u64,
     /// Time on the processors from the start of the simulation to its closed tables [s].
     pub cpu_seconds: f64,
-    /// The same on the clock [s].
+    /// Wall-clock time [s].
     pub wall_seconds: f64,
     /// Hash of the results.
     pub result_hash: String,
     /// Events of the run, those of skipped periods among them.
     #[serde(default)]
     pub events: u64,
-    /// What fast-forward has done.
+    /// Result of fast-forward.
     #[serde(default)]
     pub fast_forward: FastForward,
 }
 
-/// What fast-forward has done.
+/// Result of fast-forward.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct FastForward {
     /// Events that were not handled.
@@ -49,7 +49,7 @@ pub struct FastForward {
 /// A run that has ended well.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What it answered.
+    /// Answer of the command.
     pub answer: Answer,
     /// From start to exit [s].
     pub process_seconds: f64,
@@ -74,14 +74,14 @@ impl Run {
         self.answer.events as f64 / handled.max(1) as f64
     }
 
-    /// What the process took besides the simulation itself: reading, building, routing, and leaving [s].
+    /// Time of the process in addition to the simulation itself: reading, building, routing, and leaving [s].
     pub fn setup_seconds(&self) -> f64 {
         (self.process_seconds - self.answer.wall_seconds).max(0.0)
     }
 }
 
 impl Xoff {
-    /// The given program, or the one beside this program.
+    /// The given program, or the one next to this program.
     pub fn find(given: Option<&Path>) -> Result<Xoff, Failed> {
         let beside = || Some(std::env::current_exe().ok()?.with_file_name("xoff"));
         let binary = given.map(Path::to_owned).or_else(beside).unwrap_or_default();

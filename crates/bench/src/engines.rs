@@ -1,4 +1,4 @@
-//! What it gains that nodes act window by window.
+//! Gain of nodes that act window by window.
 
 use crate::Failed;
 use crate::results::Stat;

@@ -1,4 +1,4 @@
-//! How fast the switch forwards real frames, and how soon it obeys a pause.
+//! Speed at which the switch forwards real frames, and its delay until it obeys a pause.
 //!
 //! ```text
 //!   generator --veth--> switch of a scenario --veth--> sink         frames per second, as many as one core moves
@@ -28,14 +28,14 @@ use crate::targets as t;
 
 /// Lengths of frames on the wire [bytes].
 const LENGTHS: [u32; 4] = [64, 1500, 4096, 9000];
-/// How long each length is forwarded.
+/// Time for which each length is forwarded.
 const LASTS: Duration = Duration::from_millis(1500);
 /// Runs of each length.
 const RUNS: usize = 3;
 /// Pauses whose reaction is measured.
 const PAUSES: usize = 100;
 
-/// What a child measured.
+/// Measured values of a child.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Forwarding {
     /// Length [bytes] and frames per second of each run.
@@ -84,7 +84,7 @@ fn in_child() -> Result<Forwarding, Failed> {
     serde_json::from_slice(&out.stdout).map_err(|e| format!("the measuring process printed nothing: {e}"))
 }
 
-/// What the child does: everything, then prints it as JSON.
+/// Work of the child: everything, then prints it as JSON.
 pub fn child() -> Result<(), Failed> {
     xoff_testbed::veth_network::isolate().map_err(|e| e.to_string())?;
     let mut rates = Vec::new();

@@ -17,13 +17,13 @@ use crate::runs::{Bench, stat, stat_of};
 pub struct Curve {
     /// Name of its figure's file.
     pub id: String,
-    /// What grows: label of the x axis.
+    /// Quantity that grows: label of the x axis.
     pub grows: String,
-    /// What is held: one sentence.
+    /// Quantities that stay constant: one sentence.
     pub held: String,
-    /// By what grows.
+    /// Points, by the quantity that grows.
     pub points: Vec<Point>,
-    /// What was not measured, and why: one clause each.
+    /// Points that were not measured, with the reason: one clause each.
     pub missing: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! On what the figures were measured.
+//! Machine of the measured figures.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// Description of this machine.
     pub fn this() -> Machine {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Machine {

@@ -1,7 +1,7 @@
-//! `xoff-bench`: how fast xoff is on this machine, beside the targets, and the gate on instructions.
+//! `xoff-bench`: how fast xoff is on this machine, next to the targets, and the gate on instructions.
 //!
 //! ```text
-//!   run          -> runs `xoff` as a user does -> bench.json, a table beside targets and baseline
+//!   run          -> runs `xoff` as a user does -> bench.json, a table next to targets and baseline
 //!   page         bench.json -> docs/performance.md and its figures
 //!   instructions -> callgrind counts per frame-hop against instructions.json; more than 3 % above: exit code 1
 //!   accept       -> new instructions.json, and bench.json becomes the baseline
@@ -34,7 +34,7 @@ use clap::{Parser, Subcommand};
 use child::Xoff;
 use results::Report;
 
-/// What went wrong, one sentence.
+/// The problem, one sentence.
 type Failed = String;
 
 /// How fast xoff is, and whether it became slower.
@@ -43,7 +43,7 @@ type Failed = String;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// The program to measure; default: `xoff` beside this program
+    /// The program to measure; default: `xoff` next to this program
     #[arg(long, global = true, value_name = "FILE")]
     xoff: Option<PathBuf>,
     /// Folder of the benchmark's scenarios

@@ -21,7 +21,7 @@ struct Peer {
     /// Million frame-hops per CPU second; data and ACKs, one link each.
     speed: f64,
     memory: &'static str,
-    /// What we have of the same shape.
+    /// Comparable value of xoff.
     ours: Ours,
 }
 
@@ -78,7 +78,7 @@ pub fn write(report: &Report, out: &Path) -> Result<(), Failed> {
     xoff_output::write(out, render(report, profile(&earlier)?, &name.to_string_lossy()).as_bytes()).map_err(|e| e.what)
 }
 
-/// What stands between the markers of the existing page.
+/// Text between the markers of the existing page.
 fn profile(page: &str) -> Result<&str, Failed> {
     match (page.find(BEGIN), page.find(END)) {
         (None, None) => Ok("\n"),

@@ -1,4 +1,4 @@
-//! Share of the event queue alone: how fast a run is beside its event queue with nothing around it.
+//! Share of the event queue: the speed of a run compared with its event queue alone.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What was measured, as plain data: the content of bench.json.
+//! Measured values, as plain data: the content of bench.json.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::targets::{Target, Unit};
 /// All figures of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// When, as text for people.
+    /// Date of the measurement, as text for people.
     pub measured: String,
     /// Version of xoff.
     pub xoff_version: String,
@@ -26,20 +26,20 @@ pub struct Report {
     pub hashes: Vec<ThreadHash>,
 }
 
-/// A figure beside its target.
+/// A figure next to its target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What finds it in a baseline.
+    /// Key of the row in a baseline.
     pub id: String,
-    /// What was run.
+    /// Work that was run.
     pub work: String,
-    /// What was measured of it.
+    /// Figure that was measured.
     pub figure: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// What it should be.
+    /// Target of the figure.
     pub target: Option<Target>,
-    /// What it is.
+    /// Measured value.
     pub measured: Measured,
 }
 
@@ -72,12 +72,12 @@ pub struct Stat {
     pub min: f64,
     /// The greatest.
     pub max: f64,
-    /// How many.
+    /// Number of runs.
     pub runs: usize,
 }
 
 impl Stat {
-    /// Of these values; `None` without any.
+    /// Statistic of these values; `None` without any.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Stat> {
         let mut v: Vec<f64> = values.into_iter().collect();
         v.sort_by(f64::total_cmp);
@@ -86,7 +86,7 @@ impl Stat {
         Some(Stat { median, min, max, runs: v.len() })
     }
 
-    /// The same figure in another measure; least and greatest change places if it turns the order round.
+    /// Statistic in another measure; least and greatest change places if it turns the order round.
     pub fn map(self, to: impl Fn(f64) -> f64) -> Stat {
         let (a, b) = (to(self.min), to(self.max));
         Stat { median: to(self.median), min: a.min(b), max: a.max(b), runs: self.runs }

@@ -21,7 +21,7 @@ const LONG: f64 = 5.0;
 /// A figure whose first run took longer gets no second one [s].
 const VERY_LONG: f64 = 60.0;
 
-/// What a benchmark needs.
+/// Tools of a benchmark.
 pub struct Bench {
     /// The program.
     pub xoff: Xoff,
@@ -59,14 +59,14 @@ impl Bench {
         self.beside(scenario, settings, threads, "run")
     }
 
-    /// The same on one thread with an engine: `windows` or `events`.
+    /// Run on one thread with an engine: `windows` or `events`.
     pub fn with_engine(&self, scenario: &str, settings: &[&str], engine: &str) -> Result<Run, Failed> {
         let mut args = self.args(scenario, settings, 1);
         args.extend(["--engine".into(), engine.into()]);
         self.start(args)
     }
 
-    /// The same with a folder of its own for its results: it may run beside another one.
+    /// Run with a separate folder for its results: it may run in parallel with another one.
     pub fn beside(&self, scenario: &str, settings: &[&str], threads: u32, folder: &str) -> Result<Run, Failed> {
         self.start_in(self.args(scenario, settings, threads), folder)
     }
@@ -88,7 +88,7 @@ impl Bench {
         self.xoff.run(&args, self.limit)
     }
 
-    /// The same several times; the first failure ends it.
+    /// Several runs; the first failure ends them.
     pub fn several(&self, what: &str, run: impl Fn() -> Result<Run, Failed>) -> Result<Vec<Run>, Failed> {
         self.report(what);
         let mut runs = vec![run().inspect_err(|e| self.done(what, e))?];
@@ -213,7 +213,7 @@ impl Bench {
         self.several("1,024 ranks", || self.once("../training/thousand.toml", &[], 1))
     }
 
-    /// What fast-forward saves; a count, so one run is enough.
+    /// Work that fast-forward saves; a count, so one run is enough.
     fn saved(&self, scenario: &str) -> Result<Stat, Failed> {
         self.report(scenario);
         let saved = self.once(scenario, &[], 1)?.saved();
@@ -237,7 +237,7 @@ pub fn stat(runs: &[Run], of: impl Fn(&Run) -> f64) -> Result<Stat, Failed> {
     stat_of(runs.iter().map(of))
 }
 
-/// Of these values.
+/// Statistic of these values.
 pub fn stat_of(values: impl IntoIterator<Item = f64>) -> Result<Stat, Failed> {
     Stat::of(values).ok_or_else(|| "no run".into())
 }

@@ -1,4 +1,4 @@
-//! The table beside targets and baseline, for the terminal and for the page.
+//! The table next to targets and baseline, for the terminal and for the page.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
@@ -32,7 +32,7 @@ pub fn cells(row: &Row) -> [String; 6] {
     ]
 }
 
-/// This value over that of the baseline: "1.04x".
+/// Value divided by that of the baseline: "1.04x".
 pub fn against(row: &Row, baseline: Option<&Report>) -> String {
     let before = baseline.and_then(|b| b.median(&row.id)).filter(|b| *b != 0.0);
     match row.measured.stat().zip(before) {

@@ -1,4 +1,4 @@
-//! The rows of the table: what is run, what is measured of it, and what it should be.
+//! The rows of the table: the run, the measured figure, and its target.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum Unit {
     Bytes,
     /// A share of 1, shown in per cent.
     Share,
-    /// How many times as much.
+    /// Ratio.
     Times,
 }
 
@@ -48,13 +48,13 @@ impl Unit {
     }
 }
 
-/// What a figure should be.
+/// Target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// This or more.
+    /// At least this value.
     AtLeast(f64),
-    /// This or less.
+    /// At most this value.
     AtMost(f64),
 }
 
@@ -87,7 +87,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The row with what was measured.
+    /// The row with its measured value.
     pub fn row(&self, measured: Result<Stat, Failed>) -> Row {
         Row {
             id: self.id.into(),

@@ -1,4 +1,4 @@
-//! What more threads bring, and that they change nothing.
+//! Gain of more threads, and a check that they change nothing.
 
 use crate::Failed;
 use crate::results::{Stat, ThreadHash};

@@ -1,6 +1,7 @@
-//! The C interface: [`xoff_run::Driven`] behind the functions of `include/xoff.h`, which says what each of them does.
+//! The C interface: [`xoff_run::Driven`] behind the functions of `include/xoff.h`, which documents each of them.
 //!
-//! `NULL` in place of a network is a failure, and a panic ends as one too: nothing unwinds into the caller, and the network is of no use then.
+//! `NULL` in place of a network is a failure, and a panic ends as one too: nothing unwinds into the caller, and the network is of no use
+//! then.
 
 #![allow(unsafe_code, reason = "pointers of C callers")]
 
@@ -26,15 +27,15 @@ pub struct Network {
     broken: bool,
 }
 
-/// What has happened, `xoff_event`.
+/// Event, `xoff_event`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// When [ps].
+    /// Time [ps].
     pub time_ps: u64,
     /// Number of the message or the timer.
     pub id: u64,
-    /// Its tag.
+    /// Tag.
     pub tag: u64,
     /// 1: sent, 2: delivered, 3: timer, 4: deadlock.
     pub what: u32,
@@ -43,7 +44,7 @@ pub struct Event {
 }
 
 thread_local! {
-    /// Why the last `xoff_new` failed.
+    /// Reason why the last `xoff_new` failed.
     static REFUSED: RefCell<CString> = RefCell::default();
 }
 
@@ -64,7 +65,7 @@ unsafe fn text<'a>(text: *const c_char) -> Option<Result<&'a str, String>> {
     Some(bytes.to_str().map_err(|e| format!("the text is not UTF-8: {e}")))
 }
 
-/// Does what may fail with a network; notes the reason, of a panic too.
+/// Calls `act` with a network; notes the reason of a failure, of a panic too.
 ///
 /// # Safety
 /// `net` is `NULL` or comes from [`xoff_new`], was not freed, and no other thread uses it.

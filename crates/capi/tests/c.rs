@@ -7,7 +7,7 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The folder with the shared library, which is built beside the tests.
+/// The folder with the shared library, which is built next to the tests.
 fn library() -> PathBuf {
     let folder = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     assert!(folder.join("libxoff_c.so").is_file(), "no libxoff_c.so in {}", folder.display());

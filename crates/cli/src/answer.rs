@@ -11,7 +11,7 @@ use xoff_units::params::ParamError;
 
 use crate::terminal;
 
-/// How it went, for scripts.
+/// Result of a command, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The answer is not a "no".
@@ -20,7 +20,7 @@ pub enum Exit {
     No = 1,
     /// Bad input or a missing capability.
     Bad = 2,
-    /// The user stopped it; what there was is closed properly.
+    /// The user stopped the command; partial results are closed properly.
     Interrupted = 130,
 }
 
@@ -49,7 +49,7 @@ enum Expected {
 }
 
 impl Allowed {
-    /// These too.
+    /// Adds these to the allowed ones.
     #[must_use]
     pub fn and(mut self, more: &[Allow]) -> Allowed {
         self.allow.extend(more.iter().map(|allow| match allow {
@@ -98,7 +98,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The same answer for people and for programs.
+    /// Answer for people and for programs.
     pub fn new(text: String, json: &(impl Serialize + JsonSchema), exit: Exit) -> Answer {
         // Only a map with keys that are no texts could fail; no answer has one.
         let json = serde_json::to_string_pretty(json).unwrap_or_default();
@@ -124,7 +124,7 @@ pub struct Given {
     pub text: String,
     /// As `--json` prints it.
     pub json: String,
-    /// The exit code that stands for it: 0, 1 or 130.
+    /// The exit code that represents it: 0, 1 or 130.
     pub exit: u8,
 }
 
@@ -134,7 +134,7 @@ impl From<Answer> for Given {
     }
 }
 
-/// Writes the answer, or what went wrong; returns the exit code.
+/// Writes the answer, or the error; returns the exit code.
 pub fn deliver(answer: Result<Answer, Problems>, json: bool) -> u8 {
     let written = match answer {
         Ok(a) => write(&if json { a.json.clone() } else { a.shown() }).map(|()| a.exit),

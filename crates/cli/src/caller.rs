@@ -15,20 +15,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xoff_scenario::Problem;
 
 thread_local! {
-    /// Who called the subcommand that runs on this thread; `None`: a terminal.
+    /// Caller of the subcommand that runs on this thread; `None`: a terminal.
     static PRESENT: RefCell<Option<Arc<Caller>>> = const { RefCell::new(None) };
 }
 
-/// How far work is.
+/// Progress of work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
     /// Part of it that is done, 0 to 1; 0 where the amount is unknown.
     pub done: f64,
-    /// What is being done.
+    /// The present activity.
     pub what: String,
 }
 
-/// Who called a subcommand, and waits for it on another thread.
+/// Caller of a subcommand, which waits for it on another thread.
 #[derive(Debug, Default)]
 pub struct Caller {
     stop: AtomicBool,
@@ -39,7 +39,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// `scenario`: of a run that has no folder, as text with the folder of the files that it names; it stands for the argument RUN.
+    /// `scenario`: of a run that has no folder, as text with the folder of the files that it names; it represents the argument RUN.
     pub fn new(scenario: Option<(String, PathBuf)>) -> Arc<Caller> {
         Arc::new(Caller { scenario, ..Caller::default() })
     }
@@ -55,11 +55,11 @@ impl Caller {
     pub fn warnings(&self) -> Vec<Problem> {
         std::mem::take(&mut held(&self.warnings))
     }
-    /// How far the work is.
+    /// Progress of the work.
     pub fn step(&self) -> Step {
         held(&self.step).clone()
     }
-    /// Whether it was refused because results could not be written or read, not for what was asked.
+    /// Whether the command failed because results could not be written or read, not because of its arguments.
     pub fn output_failed(&self) -> bool {
         self.output.load(Ordering::Relaxed)
     }
@@ -78,7 +78,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who called the subcommand that runs on this thread; `None`: a terminal.
+/// Caller of the subcommand that runs on this thread; `None`: a terminal.
 pub(crate) fn present() -> Option<Arc<Caller>> {
     PRESENT.with_borrow(Clone::clone)
 }

@@ -201,9 +201,9 @@ pub fn unchanged(folder: &Path) -> Result<(), Problem> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ExplainStep")]
 struct JsonStep {
-    /// Its name.
+    /// Name.
     port: String,
-    /// Its priority that waits.
+    /// Priority that waits.
     priority: u8,
     /// Since when it is held back [ps].
     start_ps: u64,
@@ -227,7 +227,7 @@ pub struct Json {
     at_ps: u64,
     /// The explained port, then for each port the one that it waits for.
     steps: Vec<JsonStep>,
-    /// Where it ends: `bottleneck`, `deadlock`, `circle` (ports that wait for each other without a deadlock), `far end` (a host that
+    /// Root of the chain: `bottleneck`, `deadlock`, `circle` (ports that wait for each other without a deadlock), `far end` (a host that
     /// accepts no frames), `not held` (the port did not wait).
     root: &'static str,
     /// The port that is the bottleneck; null: the chain ends elsewhere.
@@ -244,9 +244,9 @@ pub struct Json {
 struct JsonStraggler {
     /// Name of the job.
     job: String,
-    /// Its iteration, from 0.
+    /// Iteration, from 0.
     iteration: usize,
-    /// The message, and what it lost.
+    /// The message, and the time that it lost.
     message: StragglerAnswer,
     /// The egress ports that it went through; empty: it took no one path.
     path: Vec<String>,
@@ -255,7 +255,7 @@ struct JsonStraggler {
     paused_ps: u64,
     /// The port of its path that carried most bytes of other hosts during the message; null: none did.
     shared_port: Option<String>,
-    /// Their flows, the one with most of them first: number, sending host, receiving host.
+    /// Other flows, the one with most of them first: number, sending host, receiving host.
     shared_with: Vec<(u32, String, String)>,
 }
 

@@ -72,7 +72,7 @@ fn time(text: &str) -> Result<Time, String> {
     text.parse().map_err(|e: xoff_units::UnitError| format!("{}; expected {}", e.what, e.expected))
 }
 
-/// What was written.
+/// Files and counts of the export.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Export")]
 pub struct Json {
@@ -80,11 +80,11 @@ pub struct Json {
     schema: &'static str,
     /// Hash of the results of the run.
     result_hash: String,
-    /// The trace; null: not asked for.
+    /// The trace; null: not requested.
     perfetto: Option<JsonTrace>,
-    /// The tables; null: not asked for.
+    /// The tables; null: not requested.
     csv: Option<JsonTables>,
-    /// The capture; null: not asked for.
+    /// The capture; null: not requested.
     pcapng: Option<JsonCapture>,
 }
 
@@ -92,9 +92,9 @@ pub struct Json {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ExportTrace")]
 struct JsonTrace {
-    /// Its file.
+    /// File.
     file: String,
-    /// Its length [bytes].
+    /// Length [bytes].
     bytes: u64,
     /// Tracks.
     tracks: u64,
@@ -116,7 +116,7 @@ struct JsonTrace {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ExportTables")]
 struct JsonTables {
-    /// Their folder.
+    /// Folder.
     folder: String,
     /// Tables with their rows.
     rows: Vec<(&'static str, u64)>,
@@ -140,11 +140,11 @@ struct JsonInterface {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "ExportCapture")]
 struct JsonCapture {
-    /// Its file.
+    /// File.
     file: String,
-    /// Its length [bytes].
+    /// Length [bytes].
     bytes: u64,
-    /// Its interfaces.
+    /// Interfaces.
     interfaces: Vec<JsonInterface>,
     /// Control frames among all.
     control_frames: u64,
@@ -199,7 +199,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     Ok(Answer::new(text, &json, Exit::Done))
 }
 
-/// Why an export ends early.
+/// Reason why an export ends early.
 enum Failed {
     Stopped,
     Because(Problems),
@@ -211,7 +211,7 @@ impl From<Problem> for Failed {
     }
 }
 
-/// What goes wrong while the file of an option is written.
+/// An error while the file of an option is written.
 fn failed<'a>(option: &'a str, file: &'a Path) -> impl Fn(ExportError) -> Failed + use<'a> {
     move |e| match e {
         ExportError::Stopped => Failed::Stopped,
@@ -366,7 +366,7 @@ impl<'a> Tapped<'a> {
     }
 }
 
-/// What a capture says of itself.
+/// Comment inside a capture.
 fn comment(s: &NetworkScenario, m: &Manifest) -> String {
     format!(
         "Simulated by xoff {}: {}. Result hash {}. Time 0 is the begin of the run; times are ps. Outbound: the first bit leaves; inbound: the node has the frame.",

@@ -24,7 +24,7 @@ use crate::answer::{Answer, Exit, unwritten};
 use crate::run::{bar, problem, show};
 use crate::{explain, interrupt, out, terminal};
 
-/// What a figure shows.
+/// Subject of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Of {
@@ -69,9 +69,9 @@ impl Format {
 
 /// Draw a figure of a run for a paper, with its caption and its provenance.
 ///
-/// Writes one file for each format, and a text file with the caption and the provenance: scenario, flow control, seed, version, result hash. The
-/// same facts are in the metadata of each file. Matplotlib draws the figure, so this needs the Python package (pip install xoff). A figure of a
-/// port repeats the run.
+/// Writes one file for each format, and a text file with the caption and the provenance: scenario, flow control, seed, version, result
+/// hash. The same facts are in the metadata of each file. Matplotlib draws the figure, so this needs the Python package (pip install xoff).
+/// A figure of a port repeats the run.
 #[derive(clap::Args)]
 #[command(
     after_long_help = "Examples:\n  xoff run scenarios/tutorial/ring.toml --out out/ring\n  xoff figure out/ring --of cycle\n  xoff figure out/ring --of port --port S1:S2 --format pdf,png --out s1s2"
@@ -173,7 +173,7 @@ pub struct Json {
 /// Reply of the Python package.
 #[derive(Deserialize)]
 struct Drawn {
-    /// Why there is no figure, and a hint.
+    /// Reason why there is no figure, and a hint.
     #[serde(default)]
     refused: Option<(String, String)>,
     /// By format, in base64.
@@ -234,7 +234,7 @@ fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Refuses files that another program wrote. The text beside a figure identifies it as one of xoff.
+/// Rejects files that another program wrote. The text file next to a figure identifies it as one of xoff.
 fn free(args: &Args, stem: &Path, text: &Path) -> Result<(), Problem> {
     out::free(text, Kind::Caption, args.force).map_err(|e| out::refused("--out", text, e))?;
     let mine = args.force || text.is_file();

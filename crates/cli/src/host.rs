@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         nodes::address(address).map_err(|e| refused(&e))?;
     }
     let (shims, _) = shims::insert(&mut s, std::slice::from_ref(&args.node)).map_err(|e| refused(&e))?;
-    // Between two ports there is nothing to know: what comes in by one leaves by the other, broadcasts too.
+    // Two ports need no table: frames received on one leave by the other, broadcasts too.
     let real = wiring::Real { learns: true, ..wiring::Real::default() };
     let here = nodes::only(&s, shims[0].node);
     let links = wiring::links(&s, &here, |node, port| shims::is_plain(&s, node, port));

@@ -65,7 +65,7 @@ The command `import hpcc` is the command `hpcc`: it replays a configuration of t
 
 Exit codes: 0 done; 2 bad input, with file and place.";
 
-/// What was imported.
+/// Facts of the import.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Import")]
 pub struct Json<'a> {
@@ -137,7 +137,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     Ok(Answer::new(text(&network, &json, out), &json, Exit::Done).next(next))
 }
 
-/// What helps where a file is in the way.
+/// Remedy if a file is in the way.
 pub const REPLACE: &str = "choose another name, or replace it with --force";
 
 /// The scenario of an import is a file of the user's as soon as it is written: it is replaced only when asked.

@@ -1,4 +1,4 @@
-//! `xoff completions` and `xoff man`: what a shell and `man` read, from the definitions that the command itself uses.
+//! `xoff completions` and `xoff man`: files for a shell and `man`, from the definitions that the command itself uses.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Manual {
 pub struct JsonCompletions {
     /// The shell.
     shell: String,
-    /// Its script.
+    /// Script.
     script: String,
 }
 
@@ -72,7 +72,8 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     all.into_iter().map(|(name, command)| Ok((format!("{name}.1"), page(&name, command)?))).collect()
 }
 
-/// A page: clap_mangen's, but for the synopsis, which is clap's own line of usage, and for what follows the options, which keeps its lines.
+/// A page: clap_mangen's, except for the synopsis, which is clap's own line of usage, and the text after the options, which keeps its
+/// lines.
 fn page(name: &str, mut command: clap::Command) -> std::io::Result<Vec<u8>> {
     let usage = command.render_usage().to_string();
     let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
@@ -105,7 +106,7 @@ fn page(name: &str, mut command: clap::Command) -> std::io::Result<Vec<u8>> {
 fn lines_as_they_are(page: &mut Vec<u8>, heading: &str, lines: &str) -> std::io::Result<()> {
     writeln!(page, ".SH {heading}\n.nf")?;
     for line in lines.lines() {
-        // What roff would take for its own: a backslash, a hyphen, a full stop or an apostrophe that begins a line.
+        // Special for roff: a backslash, a hyphen, a full stop or an apostrophe that begins a line.
         writeln!(page, "\\&{}", line.replace('\\', "\\\\").replace('-', "\\-"))?;
     }
     writeln!(page, ".fi")

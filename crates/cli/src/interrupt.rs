@@ -13,7 +13,7 @@ pub fn ask_first() {
     if caller::present().is_some() {
         return; // signals are the caller's
     }
-    // Only a second handler is refused; then the first one does.
+    // Only a second handler fails; the first one suffices then.
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(Exit::Interrupted as i32);

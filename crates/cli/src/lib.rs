@@ -125,7 +125,7 @@ Exit codes:
 
 The answer goes to standard output, progress and messages to standard error.";
 
-/// Commands by what they are for, as `xoff --help` shows them.
+/// Commands by purpose, as `xoff --help` shows them.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Look before you build", &["check", "plan"]),
     ("Run", &["new", "import", "run", "sweep"]),
@@ -176,10 +176,10 @@ fn negative(e: &clap::Error, args: &[OsString]) -> Option<Problem> {
     Some(option.map_or(problem.clone(), |name| problem.at(terminal::option(name, text[at]))))
 }
 
-/// How a further process of this command is started, where the program of this one is another: what stands before the arguments.
+/// Command that starts a further process, if this process is another program: the program, and the words before the arguments.
 static STARTED_BY: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Sets how a further process of this command is started: its program, and what stands before the arguments. For a caller whose process is
+/// Sets how a further process of this command is started: its program, and the words before the arguments. For a caller whose process is
 /// not that of the program `xoff`, such as an interpreter; the first call counts.
 pub fn started_by(words: Vec<OsString>) {
     let _ = STARTED_BY.set(words);
@@ -226,7 +226,7 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// The answer of a subcommand with these arguments, the program's name first, for a caller in the same process. It runs on this thread.
 ///
 /// # Errors
-/// What the command would print to stderr before exit code 2.
+/// The text that the command would print to stderr before exit code 2.
 pub fn ask(args: impl IntoIterator<Item = OsString>, caller: &Arc<Caller>) -> Result<Given, Problems> {
     identify();
     let cli = parsed(imported(args)).map_err(|e| unparsed(&e))?;

@@ -1,4 +1,4 @@
-//! What `xoff switch` and `xoff host` have in common: options, the live table, the answer.
+//! Common parts of `xoff switch` and `xoff host`: options, the live table, the answer.
 
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -78,15 +78,15 @@ pub struct Options {
 pub struct Node {
     /// The subcommand, which owns the folder of results.
     pub command: &'static str,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Nodes of the world.
     pub here: Vec<bool>,
-    /// Its ports.
+    /// Ports.
     pub links: Vec<Link>,
-    /// Their interfaces, by name.
+    /// Interfaces of the ports, by name.
     pub interfaces: Vec<String>,
-    /// Their interfaces, open.
+    /// Interfaces of the ports, open.
     pub ports: Vec<Box<dyn Port>>,
 }
 
@@ -144,7 +144,7 @@ impl Options {
             |path: &PathBuf| capture(path, folder.as_ref(), self.force.force, |path| replay::create(path, &links, &facts, self.snap));
         let mut capture = self.capture.as_ref().map(create).transpose()?;
         let ready = self.ready.as_ref().map(|file| draft("--ready", file, Kind::Ready, self.force.force)).transpose()?;
-        // Everything is open; what comes from unknown sources is handled without rights. Each thread has its own: before there are others.
+        // Everything is open; frames from unknown sources are handled without rights. Each thread has its own: before there are others.
         privileges::drop_all().map_err(|e| {
             Problem::new(
                 format!("xoff cannot give up its privileges: {e}"),
@@ -174,7 +174,7 @@ impl Options {
         let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
         let sink = folder.map_or(Sink::Nothing, |f| Sink::Files(f, Default::default()));
         let mut table = LiveTable::new(interfaces.clone());
-        // What was shown while it ran stays beside its tables.
+        // The report that was shown during the run stays next to its tables.
         let draw = |f: &Finished| Some(xoff_view::of_real_frames(s, f, &out));
         let kept: Option<xoff_run::Page> = if self.live.is_some() { Some(Box::new(draw)) } else { None };
         let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: kept };
@@ -207,11 +207,11 @@ impl Options {
     }
 }
 
-/// How long a program may take to open a FIFO that a capture goes to.
+/// Time that a program may take to open a FIFO that a capture goes to.
 const READER_WAIT: Duration = Duration::from_secs(10);
 
-/// Makes the file of `--capture`, which is written while the network runs. Links are followed, devices and FIFOs written through;
-/// what is neither a capture nor empty is not overwritten.
+/// Makes the file of `--capture`, which is written while the network runs. Links are followed, devices and FIFOs written through. A file
+/// that is neither a capture nor empty is not overwritten.
 pub fn capture<T>(
     path: &Path,
     folder: Option<&Folder>,
@@ -324,7 +324,7 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     format!("{}\n{}{}{advice}", terminal::draw(&ports), terminal::draw(&t), flows_text(flows))
 }
 
-/// When a port was down, the first few times: `from 2.000 s to 3.500 s`.
+/// Outages of a port, the first few: `from 2.000 s to 3.500 s`.
 fn outages(p: &PortReport) -> String {
     const SHOWN: usize = 4;
     let until = |o: &OutageReport| o.until_seconds.map_or("the end".into(), |s| format!("{s:.3} s"));
@@ -349,7 +349,7 @@ fn flows_text(flows: &[FlowReport]) -> String {
     format!("\n{}", terminal::draw(&t))
 }
 
-/// Counters on a terminal, drawn again every half second; nothing elsewhere, but for the lines of the watchdog.
+/// Counters on a terminal, drawn again every half second; elsewhere only the lines of the watchdog.
 struct LiveTable {
     term: Term,
     interfaces: Vec<String>,

@@ -1,4 +1,4 @@
-//! The page of a run that goes on: the same as that of a finished one, asked for by the browser about once a second.
+//! The report of a run in progress: the same as that of a finished one. The browser requests it about once a second.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,10 @@ use xoff_view::Seen;
 use crate::terminal;
 use crate::view::{is_own, listen, open, unserved};
 
-/// Time between two looks that go to the page.
+/// Time between two polls that go to the page.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What the loop has seen last; copied out by the server's thread.
+/// Last state that the loop has seen; the server's thread copies it.
 #[derive(Clone, Default)]
 struct Last {
     now: Time,
@@ -56,7 +56,7 @@ impl Waiting {
 }
 
 impl LivePage {
-    /// Its address.
+    /// Address.
     pub fn address(&self) -> String {
         format!("http://{}/", self.server.address())
     }
@@ -70,14 +70,14 @@ impl LivePage {
         }
     }
 
-    /// Keeps what there is now, if it is time to.
+    /// Stores the present state, if it is time to.
     pub fn look(&mut self, world: &World, s: &NetworkScenario) {
         if self.looked.is_some_and(|l| l.elapsed() < EVERY) {
             return;
         }
         self.looked = Some(Instant::now());
         let (ports, flows) = (world.port_totals(), world.flows_now());
-        // The server's thread copies what is here; it holds it for less than a millisecond.
+        // The server's thread copies this state; it holds the lock for less than a millisecond.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let numbers = PortNumbers::new(&s.topology).len();
         last.course.get_or_insert_with(|| Course::new(world, numbers, Time::NEVER)).note(world);

@@ -1,4 +1,4 @@
-//! Where results go: what `--out` and `--force` mean for every subcommand.
+//! Folders of results: the meaning of `--out` and `--force` for every subcommand.
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   every process   arguments -> scenario -> the same at all? -> its share of the run
 //!   process 0       folder, tables, progress, answer, exit code
-//!   another one     nothing on stdout and stderr: what it cannot do, process 0 reports
+//!   another one     nothing on stdout and stderr: process 0 reports its errors
 //! ```
 
 use std::ffi::OsString;
@@ -71,13 +71,13 @@ fn refused(problems: &Problems, first: bool) -> u8 {
     Exit::Bad as u8
 }
 
-/// What another process could not do.
+/// Failure of another process.
 fn elsewhere(process: usize, why: &str) -> Problems {
     let hint = "every process needs the same program, scenario and input files, under the same names";
     Problem::new(format!("process {process}: {why}"), hint).into()
 }
 
-/// Why not all processes go on, as problems.
+/// Reasons why not all processes continue, as problems.
 fn problems<E>(stopped: Stopped<E>, here: impl FnOnce(E) -> Problems) -> Problems {
     match stopped {
         Stopped::Here(e) => here(e),

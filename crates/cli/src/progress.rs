@@ -1,4 +1,4 @@
-//! How far work has come: the one progress bar, on stderr; nothing where that is no terminal.
+//! Progress of work: the one progress bar, on stderr; nothing where that is no terminal.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -49,7 +49,7 @@ impl Bar {
         Bar { bar, started: Mutex::new(Instant::now()), caller }
     }
 
-    /// A spinner turns by itself from here on.
+    /// A spinner turns automatically from here on.
     pub fn turn(&self) {
         self.bar.enable_steady_tick(Duration::from_millis(100));
     }
@@ -74,7 +74,7 @@ impl Bar {
         self.started.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// Time left when `part` of 1 is done. It supposes that the rest takes as long, for its size, as what is done.
+    /// Time left when `part` of 1 is done. The estimate supposes that the rest takes as long, for its size, as the finished part.
     pub fn left(&self, part: f64) -> HumanDuration {
         HumanDuration(self.elapsed().mul_f64(((1.0 - part) / part.max(1e-6)).clamp(0.0, 1e6)))
     }
@@ -85,7 +85,7 @@ impl Bar {
         self.bar.set_position((part * STEPS as f64) as u64);
     }
 
-    /// The text beside the bar.
+    /// The text next to the bar.
     pub fn message(&self, text: String) {
         self.step(|s| s.what.clone_from(&text));
         self.bar.set_message(text);

@@ -43,7 +43,7 @@ pub struct Json {
     difference: Option<String>,
     /// `yes`: identical to the end.
     answer: Conclusion,
-    /// It compared something, and to the end.
+    /// Whether the replay compared something, and to the end.
     complete: bool,
 }
 
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let counts = format!("{} frames in, {} frames out", xoff_units::grouped(seen.inbound), xoff_units::grouped(seen.outbound));
     let nothing = seen.inbound + seen.outbound == 0;
     let text = match &seen.difference {
-        // What was not read on either side is no difference.
+        // Frames that were not read on either side are no difference.
         _ if interrupted => terminal::bad(&format!("Interrupted after {counts}: not compared to the end")),
         None if nothing => terminal::caution("Not compared: the capture contains no frames"),
         None => terminal::good(&format!("Identical: {counts}, same time, port and bytes")),

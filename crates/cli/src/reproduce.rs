@@ -78,11 +78,11 @@ pub struct Json<'a> {
 pub struct Listed<'a> {
     /// Short name, which chooses it.
     id: &'a str,
-    /// What it shows.
+    /// Statement of the claim.
     title: &'a str,
-    /// What the paper says.
+    /// Value or statement of the paper.
     paper: &'a str,
-    /// What is expected here.
+    /// Expected range.
     band: &'a str,
 }
 

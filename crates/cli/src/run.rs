@@ -1,4 +1,4 @@
-//! `xoff run`: any scenario. That of a scheduled fabric goes on in [`fabric`].
+//! `xoff run`: any scenario. [`fabric`] handles that of a scheduled fabric.
 
 mod again;
 pub mod fabric;
@@ -80,7 +80,7 @@ pub struct Args {
     pub verbose: bool,
 }
 
-/// How events are handled.
+/// Engine: the order in which events are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum EngineName {
     #[default]
@@ -134,7 +134,7 @@ impl Args {
         out::claim(if self.resume.is_some() { "--resume" } else { "--out" }, &self.folder(), COMMAND, &self.force)
     }
 
-    /// What is laid over the scenario.
+    /// Settings that override keys of the scenario.
     pub fn settings(&self) -> Result<Vec<Override>, Problems> {
         let mut settings = settings(&self.set, self.seed)?;
         if let Some(interval) = &self.checkpoint {
@@ -143,20 +143,20 @@ impl Args {
         Ok(settings)
     }
 
-    /// How the run answers.
+    /// Form of the run's answer.
     pub fn ending(&self) -> Ending {
         Ending { folder: self.folder(), report: !self.no_report, allowed: self.allowed.clone(), verbose: self.verbose }
     }
 }
 
-/// How a run answers that has been started.
+/// Form of the answer of a run that has been started.
 pub struct Ending {
     /// The folder of its results.
     pub folder: PathBuf,
-    /// It ends with a page.
+    /// Ends with a report.
     pub report: bool,
     pub allowed: Allowed,
-    /// It prints how the engine worked.
+    /// Prints facts about the engine.
     pub verbose: bool,
 }
 
@@ -187,7 +187,7 @@ fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
     to_the_end(&args.ending(), &scenario, running)
 }
 
-/// Runs what has been started, with its page, and answers.
+/// Runs a started run, with its report, and answers.
 pub fn to_the_end<'s>(ending: &Ending, scenario: &'s NetworkScenario, running: Running<'s>) -> Result<Answer, Problems> {
     let name = ending.folder.display().to_string();
     let running = running.noting(&again::note(&ending.allowed));
@@ -224,19 +224,19 @@ fn rounded_up(t: Span) -> Option<Span> {
     t.0.div_ceil(step).checked_mul(step).map(Span)
 }
 
-/// Shows what a run has warned of since `shown`, which its scenario was read with.
+/// Shows the warnings of a run since `shown`, those of reading its scenario.
 fn warn_since(m: &Manifest, shown: &Problems) {
     let mut since = Problems::default();
     m.warnings.iter().skip(shown.iter().count()).for_each(|w| since.push(Problem::new(w, "").warning()));
     terminal::problems(&since);
 }
 
-/// What a run of this version came to.
+/// Verdict of a run of this version.
 pub fn verdict(m: &xoff_record::Manifest) -> &Verdict {
     m.verdict.as_ref().expect("every run is judged")
 }
 
-/// Reports what became of the threads that were asked for; the result is the same in any case.
+/// Reports the use of the requested threads; the result is the same in any case.
 fn report_threads(asked: usize, running: usize, unsplit: Option<&str>) {
     let cores = xoff_run::cores();
     match unsplit {
@@ -263,7 +263,7 @@ pub fn bar() -> Bar {
     Bar::new("{bar:24} {msg} {elapsed_precise:.dim}")
 }
 
-/// Shows on a bar how far a run is. The time left supposes that the work per simulated time stays what it was.
+/// Shows on a bar how far a run is. The time left supposes that the work per simulated time stays constant.
 pub fn show(bar: &Bar, p: &Progress) {
     let part = p.now.as_secs_f64() / p.until.as_secs_f64().max(1e-12);
     bar.done(part);
@@ -286,13 +286,13 @@ pub struct Json<'a> {
     manifest: &'a xoff_record::Manifest,
     /// Checks that were violated: loss, order, conservation, accounting.
     violations: u64,
-    /// What --allow names.
+    /// Names of `--allow`.
     allowed: Vec<Allow>,
     /// Folder of the results.
     out: String,
 }
 
-/// What programs get.
+/// Answer for programs.
 pub fn json<'a>(f: &'a Finished, allowed: &Allowed, out: &Path) -> Json<'a> {
     Json { manifest: &f.manifest, violations: f.outcome.violations_total, allowed: allowed.list(), out: out.display().to_string() }
 }
@@ -340,7 +340,7 @@ pub fn cycle(v: &Verdict) -> String {
     terminal::wrapped(&format!("Cycle: {} waits for {first}", ports.join(" waits for "))).trim_start().to_owned()
 }
 
-/// How the engine worked.
+/// Facts about the engine, in words.
 fn engine(m: &Manifest) -> String {
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
@@ -370,7 +370,7 @@ fn engine(m: &Manifest) -> String {
     terminal::draw(&t)
 }
 
-/// What fast-forward has skipped, or why nothing.
+/// Work that fast-forward has skipped, or the reason why it skipped none.
 fn fast_forward(m: &Manifest) -> String {
     let f = &m.fast_forward;
     match &f.because {

@@ -149,9 +149,9 @@ fn work(args: &Args, plan: &Plan, store: &Store, cells: &[usize]) -> Result<Opti
 pub struct Stopped<'a> {
     /// `interrupted`.
     answer: Conclusion,
-    /// How far it is, in a line.
+    /// Progress, in one line.
     headline: &'a str,
-    /// The same in numbers.
+    /// Progress, in numbers.
     runs: RunsDone,
 }
 
@@ -160,7 +160,7 @@ pub struct Stopped<'a> {
 struct RunsDone {
     /// Runs of the plan.
     total: usize,
-    /// Those with a result.
+    /// Runs with a result.
     done: usize,
 }
 
@@ -180,13 +180,13 @@ pub struct Ran {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "FinishedRun")]
 struct One {
-    /// Its number in the plan, from 0.
+    /// Number in the plan, from 0.
     run: usize,
-    /// Its values, as text.
+    /// Values, as text.
     values: String,
-    /// How it ended.
+    /// State at the end.
     status: Status,
-    /// Why it failed; null: it did not.
+    /// Reason of the failure; null: the run did not fail.
     error: Option<String>,
 }
 
@@ -202,7 +202,7 @@ pub struct Listed<'a> {
     seeds: &'a [u64],
     /// Numbers of the runs that are not finished; without --out all.
     unfinished: Vec<usize>,
-    /// The same as ranges, for --index or a job array.
+    /// Numbers as ranges, for --index or a job array.
     index: String,
 }
 

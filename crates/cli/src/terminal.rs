@@ -1,4 +1,4 @@
-//! What the terminal looks like, and what goes to stderr. A closed stderr is no error.
+//! Layout of the terminal, and output to stderr. A closed stderr is no error.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -40,7 +40,7 @@ pub fn unicode() -> bool {
     set.is_some_and(|locale| locale.to_ascii_lowercase().replace('-', "").contains("utf8"))
 }
 
-/// What is drawn with lines and signs beyond ASCII, and what stands for it elsewhere.
+/// Lines and signs beyond ASCII, with the replacement for other terminals.
 const SIGNS: [(char, &str); 9] =
     [('─', "-"), ('━', "="), ('╸', ">"), ('│', "|"), ('…', "..."), ('µ', "u"), ('×', "x"), ('±', "+-"), ('→', "->")];
 
@@ -60,7 +60,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Dresses a progress bar in what the locale can show.
+/// Draws a progress bar with characters that the locale can show.
 pub fn bar(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
     if unicode() { style.progress_chars("━╸ ") } else { style.progress_chars("=> ").tick_chars("-\\|/ ") }
@@ -138,7 +138,7 @@ const UNITS: [&str; 22] = [
     "Tb/s",
 ];
 
-/// The same table, each number bound to its unit.
+/// Table with each number bound to its unit.
 fn bound(table: &Table) -> Table {
     let text = |cell: &Cell| {
         let (mut text, mut after_digit) = (String::new(), false);

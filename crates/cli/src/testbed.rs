@@ -180,12 +180,12 @@ fn compared_text(c: &Comparison) -> String {
     format!("\n{}\nComparison: {}\n", terminal::draw(&t), c.page.display())
 }
 
-/// What the machine cannot do, or what could not be made.
+/// A capability that the machine lacks, or an object that could not be created.
 fn missing(e: NetworkError) -> Problem {
     Problem::new(e.to_string(), e.remedy())
 }
 
-/// The same scenario simulated, beside the real run.
+/// Simulation of the same scenario, to compare with the real run.
 fn simulated(s: &NetworkScenario, real: &Finished, report: &RealReport, out: &Folder) -> Result<Comparison, Problems> {
     let folder = out.sub("simulated").map_err(|e| Problem::new(e.what, e.hint))?;
     let simulated = s.run(Sink::Files(folder.clone(), Default::default())).map_err(problem)?;
@@ -209,11 +209,11 @@ fn failed(e: DriveError) -> Problems {
 pub struct Json<'a> {
     #[serde(flatten)]
     run: crate::run::Json<'a>,
-    /// What only real frames show.
+    /// Facts that only real frames show.
     real: &'a RealReport,
     /// The commands of --run.
     commands: Vec<RunReport>,
-    /// Beside the simulation; absent without --compare.
+    /// Comparison with the simulation; absent without --compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<&'a Comparison>,
 }

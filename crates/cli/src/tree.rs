@@ -103,9 +103,9 @@ fn draw(tree: &Tree, title: String) -> TreeFigure {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Branch")]
 struct JsonBranch {
-    /// Its name.
+    /// Name.
     port: String,
-    /// Its priority.
+    /// Priority.
     priority: u8,
     /// `congested`, `undetermined` or `paused host`; without a detector of congestion `paused`, `paused host` or `free to send`.
     role: &'static str,
@@ -123,15 +123,15 @@ struct JsonBranch {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "TreeFlow")]
 struct JsonMember {
-    /// Its number.
+    /// Number.
     flow: u32,
     /// Sending host.
     src: String,
     /// Receiving host.
     dst: String,
-    /// Its frames that were marked as congestion encountered.
+    /// Frames of the flow that were marked as congestion encountered.
     ce_frames: u64,
-    /// Its frames that were marked as undetermined.
+    /// Frames of the flow that were marked as undetermined.
     ue_frames: u64,
 }
 
@@ -141,7 +141,7 @@ struct JsonMember {
 pub struct Json {
     /// Time of the tree [ps].
     at_ps: u64,
-    /// Its ports.
+    /// Ports.
     branches: Vec<JsonBranch>,
     /// Flows through a congested port.
     culprits: Vec<JsonMember>,

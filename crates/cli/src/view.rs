@@ -38,7 +38,7 @@ pub struct Args {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "View")]
 pub struct Json {
-    /// Its address.
+    /// Address.
     address: String,
 }
 
@@ -70,7 +70,7 @@ pub fn listen(port: u16) -> Result<TcpListener, Problems> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|e| unserved(&e))
 }
 
-/// Why nothing can be served.
+/// Reason why nothing can be served.
 pub fn unserved(e: &std::io::Error) -> Problems {
     Problem::new(format!("xoff cannot serve the report: {e}"), "choose another port, or no port for any free one").into()
 }
@@ -82,7 +82,7 @@ pub fn open(address: &str) {
     let _ = std::process::Command::new("xdg-open").arg(address).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
 }
 
-/// Refuses what holds no run with a page; the subcommand whose run it is, empty if it is not known.
+/// Rejects a folder without a run that has a report. Returns the subcommand of the run, empty if it is not known.
 fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
     let name = folder.display().to_string();
     let refuse = |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("RUN", &name)));
@@ -157,7 +157,8 @@ fn argument(query: &str, name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Was the server asked by its own name? Another site that the browser shows may not read a run through a name that leads here.
+/// Whether the request has the server's own host name. Another site that the browser shows may not read a run through a name that leads
+/// here.
 pub fn is_own(r: &HttpRequest) -> bool {
     let name = r.host.map(|h| h.rsplit_once(':').map_or(h, |(name, _)| name));
     matches!(name, Some("127.0.0.1" | "localhost"))

@@ -167,7 +167,7 @@ fn a_node_fails_with_all_its_links() {
     xoff(&["check", "leaf-spine", "--fail", "S9"]).complains(&["S9", "--fail S9"]);
 }
 
-/// A table that drops or loops is an answer about the fabric, with the line of the file; one that lists too little is refused.
+/// A table that drops or loops is an answer about the fabric, with the line of the file; a table that lists too little is rejected.
 #[test]
 fn a_broken_fabric_is_a_finding_with_its_place() {
     let dir = folder("check-broken");

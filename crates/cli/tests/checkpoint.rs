@@ -151,7 +151,8 @@ fn checkpoints(dir: &Path) -> Vec<PathBuf> {
     all.filter(|p| p.extension().is_some_and(|e| e == "checkpoint")).collect()
 }
 
-/// Starts a run and kills it after this time, and not before it has so many checkpoints, however slow the machine; false: it had come to its end.
+/// Starts a run and kills it after this time, and not before it has so many checkpoints, however slow the machine; false: it had come to
+/// its end.
 fn killed(args: &[String], dir: &Path, after: Duration, least: usize) -> bool {
     let mut child = command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
@@ -306,8 +307,8 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
         &["is complete and has no checkpoints", "run.checkpoint"],
     );
     // A new run does not take the folder of one that can go on.
-    let anew = run_args(RUNS[0], &out);
-    refused((ran(&anew), out.clone()), &["contains a run that stopped at", "xoff run --resume", "or replace it with --force"]);
+    let again = run_args(RUNS[0], &out);
+    refused((ran(&again), out.clone()), &["contains a run that stopped at", "xoff run --resume", "or replace it with --force"]);
     // A newer one that is damaged: the one before it is used.
     let all = checkpoints(&out);
     if all.len() > 1 {
@@ -385,7 +386,7 @@ fn wrong_intervals_and_options_are_refused() {
     refused(&["run", "--from", &out, "--out", &out], &["--at"]);
 }
 
-/// A disk on which a checkpoint does not fit: the run goes on, and its manifest and answer have the reason.
+/// A disk on which a checkpoint does not fit: the run continues, and its manifest and answer have the reason.
 #[test]
 fn a_checkpoint_that_cannot_be_written_costs_no_run() {
     let dir = folder("checkpoint-full");
@@ -431,14 +432,14 @@ fn tables_have_the_room_of_old_checkpoints() {
     assert_eq!(stdout.matches(".checkpoint").count(), 1, "the newest is kept: {stdout}{err}");
 }
 
-/// A pipe among the checkpoints is passed over, one in the place of the rows is refused: no run waits for what never comes.
+/// A pipe among the checkpoints is ignored, one in the place of the rows is rejected: no run waits for data that never comes.
 #[test]
 fn a_pipe_is_no_checkpoint() {
     let (dir, whole, out) = pair("checkpoint-pipe");
     let pipe = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
     let (ran, copy) = resumed(&out, &dir, "beside", |copy| pipe(&copy.join("checkpoints/50.checkpoint")));
     assert_eq!(ran.code, 0, "{}", ran.err);
-    same(&whole, &copy, "with a pipe beside");
+    same(&whole, &copy, "with a pipe next to it");
     let (ran, _) = resumed(&out, &dir, "rows", |copy| {
         fs::remove_file(copy.join("checkpoints/rows")).unwrap();
         pipe(&copy.join("checkpoints/rows"));
@@ -480,7 +481,7 @@ fn a_fork_is_a_run_that_had_the_change_from_its_start() {
     forked.complains(&["there is no checkpoint before 1 us: the fork starts at 0"]);
     assert_eq!((forked.code, ran(&run_args(&[&WEB[..], &early].concat(), &whole)).code), (0, 0));
     same_rows(&whole, &fork, "from 0");
-    // What cannot change, and a time that was never reached.
+    // Settings that cannot change, and a time that was never reached.
     let refused = |more: &[&str], texts: &[&str]| {
         let none = path(&dir, "none");
         let ran = xoff(&[&["run", "--from", base.to_str().unwrap(), "--out", &none], more].concat());
@@ -558,7 +559,7 @@ fn explanations_from_checkpoints_are_those_from_the_start() {
     answers(RUNS[0], &["H1:S1", "S1:S2"], &["15ms", "120ms", "180ms"], "ring");
 }
 
-/// Ctrl-C leaves what was computed and a checkpoint, from which the run goes on.
+/// Ctrl-C leaves the computed results and a checkpoint, and the run resumes from there.
 #[test]
 fn an_interrupted_run_goes_on() {
     let dir = folder("checkpoint-interrupt");

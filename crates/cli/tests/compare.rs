@@ -199,7 +199,7 @@ fn seeds_that_change_nothing_count_once() {
     for m in answer["measures"].as_array().unwrap() {
         assert!(m["low"].is_null() && m["runs"] == 1 && m["difference"].get("low").is_none_or(|low| low.is_null()), "{m}");
     }
-    // What is no scenario with several seeds is named; a share of runs stays one, and is uncertain.
+    // A folder that is no scenario with several seeds is named; a share of runs stays one, and is uncertain.
     let mixed = format!("{},{}", path(&dir, "pfc-1"), path(&dir, "gfc-buffer-2"));
     let answer = xoff(&["--json", "compare", &mixed, &gfc]).json();
     assert!(answer["notes"].to_string().contains("they differ in flow_control.kind"), "{}", answer["notes"]);

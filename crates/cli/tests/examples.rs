@@ -35,7 +35,7 @@ const NOT_RUN: &[(&str, &str)] = &[
 /// Words after `xoff NAME` that make a mention, not an example.
 const MENTIONS: &[&str] = &["--tap", "DIR", "FILE", "--full", "--testbed", "KIND", "FORMAT:FILES", "TOPOLOGY", "PAPER", "SHELL", "<name>"];
 
-/// What a user's own files are called in an example, and what stands in for them.
+/// Names of a user's files in an example, with their stand-ins.
 const STAND_INS: &[(&str, &str)] = &[
     ("configs", "sonic/fabric"),
     ("lab.clab.yml", "containerlab/leafspine.clab.yml"),

@@ -1,5 +1,5 @@
-//! `xoff export` as a user types it: a trace against the tables it is made of, a capture against the counters and messages of the run, by a
-//! reader of our own and by tshark; and what is refused.
+//! `xoff export` as a user types it: a trace against its tables, a capture against the counters and messages of the run, by an own reader
+//! and by tshark; and rejected input.
 
 #[path = "support/perfetto.rs"]
 mod perfetto;
@@ -140,7 +140,7 @@ fn a_trace_holds_what_the_tables_hold() {
         assert!(covers && found[effect].iter().any(|s| s.0 == *then), "{a:?}");
     }
 
-    // A part of the run: what lies outside is absent, what reaches in is whole.
+    // A part of the run: what is outside is absent, what reaches in is whole.
     let part = path(&dir, "part.pftrace");
     assert_eq!(xoff(&["export", &run, "--perfetto", &part, "--from", "50us", "--until", "60us"]).code, 0);
     let t = trace(Path::new(&part));
@@ -210,7 +210,7 @@ fn a_capture_holds_every_frame_of_its_links() {
         frames.iter().filter(|f| (f.1, f.2) == (interface, direction)).map(|f| (f.0, f.4)).collect()
     };
     let (out, came) = (times(0, 2), times(1, 1));
-    assert!(out.len() - came.len() < 20, "but for what is on its way when the run ends");
+    assert!(out.len() - came.len() < 20, "except frames in flight at the end of the run");
     for (o, c) in out.iter().zip(&came) {
         // 4 B of FCS are on the wire and not in the file; 10 ps a bit; 5 ns a metre.
         assert_eq!((c.0 - o.0, c.1), (u64::from(o.1 + 4) * 80 + 1_500_000, o.1));
@@ -256,7 +256,7 @@ fn tshark_reads_a_capture_with_the_dissector() {
         String::from_utf8(o.stdout).unwrap().lines().map(|l| l.split('\t').map(str::to_owned).collect()).collect()
     };
     assert!(show("_ws.malformed", &["frame.number"]).is_empty());
-    // Data of flow 0: every byte of what was sent, in order, once, with what it counts for.
+    // Data of flow 0: every byte sent, in order, once, with its length.
     let data = show(
         "xoff.test.flow == 0 && xoff.test.kind == 0",
         &["frame.interface_name", "xoff.test.sequence", "xoff.test.counted", "frame.len"],
@@ -331,7 +331,7 @@ fn what_cannot_be_exported_is_refused_with_a_reason() {
     }
     refused(&[&run, "--csv", "/dev/full"], &["--csv /dev/full", "is a device, not a folder"]);
     refused(&[&run, "--perfetto", &path(Path::new(&run), "flows.parquet"), "--force"], &["folder of results"]);
-    // What is there stays without --force, and is replaced with it.
+    // An existing file stays without --force, and is replaced with it.
     std::fs::write(to("mine"), "mine").unwrap();
     refused(&[&run, "--perfetto", &to("mine")], &["'", "already exists", "--force"]);
     refused(&[&run, "--pcapng", &to("mine"), "--link", "S1:S2"], &["already exists"]);

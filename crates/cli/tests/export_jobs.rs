@@ -1,4 +1,5 @@
-//! `xoff export --perfetto` of a job: every operation is a slice of its rank, and an arrow leads from each send to the end of the receive that took its message.
+//! `xoff export --perfetto` of a job: every operation is a slice of its rank, and an arrow leads from each send to the end of the receive
+//! that took its message.
 
 #[path = "support/perfetto.rs"]
 mod perfetto;
@@ -66,7 +67,7 @@ fn operations_are_slices_and_messages_are_arrows() {
     for [from, to] in t.arrows.values() {
         let ends = [from, to].map(|e| e.clone().unwrap_or_else(|| panic!("an arrow has both ends")));
         let [from, to] = ends.map(|(ns, track)| (ns, of_group(&track)));
-        assert!(from.0 < to.0, "an arrow leads to what is later");
+        assert!(from.0 < to.0, "an arrow leads to a later event");
         drawn.push((from, to));
     }
     arrows.sort();

@@ -24,7 +24,7 @@ fn a_fabric_leaves_tables_a_manifest_and_an_answer() {
     let (json, out) = run("fabric-hotspots");
     has_every_number(&json);
     assert!(json["deadlock"].is_null());
-    // The outputs that are no hotspots get what is sent to them, beside eight that are asked for 2.5 times what they carry.
+    // The outputs that are no hotspots get all of their traffic, next to eight with a load of 2.5 times their rate.
     let share = json["throughput"].as_f64().unwrap();
     assert!((0.65..0.75).contains(&share) && json["hotspot_throughput"].as_f64().unwrap() > 0.9, "{json}");
     // The resolved scenario gives the same run.
@@ -40,7 +40,7 @@ fn hosts_and_their_flows_are_reported() {
     let out = folder("fabric-qcn").display().to_string();
     let ran = xoff(&["run", &scenario("qcn-at-inputs.toml"), "--out", &out, "--set", "run.duration=60ms"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    // The victim, flow 5: 7 Gb/s beside four flows that share 10 Gb/s.
+    // The victim, flow 5: 7 Gb/s next to four flows that share 10 Gb/s.
     let victim = ran.out.lines().find(|l| l.contains("P14")).unwrap_or_default();
     let rate = victim.split(" Gb/s").next().and_then(|t| t.split_whitespace().last()?.parse::<f64>().ok()).unwrap_or_default();
     assert!((rate - 7.0).abs() < 0.05, "{}", ran.out);
@@ -64,7 +64,7 @@ fn a_reassembly_deadlock_is_found_and_explained() {
     assert_eq!(xoff(&args).code, 0);
 }
 
-/// Every inequality of the model is refused at the key that fails it, in one go, with exit code 2.
+/// Every violated inequality of the model is reported at its key, all at once, with exit code 2.
 #[test]
 fn settings_that_cannot_work_are_refused_with_the_inequality() {
     let out = folder("fabric-refused").display().to_string();

@@ -1,4 +1,4 @@
-//! What holds for every subcommand.
+//! Rules that hold for every subcommand.
 
 mod support;
 
@@ -53,7 +53,7 @@ fn errors_of_options_look_like_all_others() {
     }
 }
 
-/// Where no terminal has a width, no line of an answer is longer than 80 columns, but for commands to copy.
+/// No line of an answer is longer than 80 columns if no terminal has a width, except for commands to copy.
 #[test]
 fn answers_fit_80_columns() {
     let dir = support::folder("general-80");
@@ -145,7 +145,7 @@ fn a_plan_has_formulas_and_sources() {
         plan[list].as_array().unwrap().iter().find(|r| r["symbol"] == symbol).unwrap_or_else(|| panic!("{symbol} in {list}")).clone()
     };
     assert_eq!(row("rows", "MTU")["value_exact"], 1500);
-    // Symbols of rows that scripts know stay, and the value of other rules has its distance beside it.
+    // Symbols of rows that scripts know stay, and the value of other rules has its distance next to it.
     for symbol in ["H gfc", "H 802.1q", "H cisco", "H mlx5e", "H hpcc", "H", "B_min", "B_full", "B", "XOFF", "XON", "H port", "H switch"] {
         assert_eq!(row("rows", symbol)["unit"], "bytes", "{symbol}");
     }
@@ -159,7 +159,7 @@ fn a_plan_has_formulas_and_sources() {
     }
 }
 
-/// Every mechanism can be asked for; one without a plan is refused with what it is and with those that have one.
+/// Every mechanism can be named; one without a plan is rejected with its description and the list of mechanisms that have one.
 #[test]
 fn a_mechanism_without_a_plan_is_named() {
     let unplanned: Vec<_> = xoff_analysis::plan::unplanned().collect();

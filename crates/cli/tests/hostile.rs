@@ -1,5 +1,5 @@
-//! What an input's numbers and sizes may ask of the machine: every row is refused with exit code 2, or served, within a bound of memory
-//! and time. A number that sizes something is refused with the memory it would need.
+//! Limits for numbers and sizes of an input: every row is rejected with exit code 2, or served, within a bound of memory and time. A number
+//! that sizes something is rejected with the memory that it would need.
 
 mod support;
 
@@ -16,7 +16,7 @@ const MEMORY: u64 = 3 << 30;
 /// Time of a row. Most take milliseconds; the machine may be busy.
 const TIME: Duration = Duration::from_secs(60);
 
-/// How a child ended: its exit code (`None`: by a signal, or by this test when its time was up), and its output.
+/// End of a child: its exit code (`None`: by a signal, or by this test when its time was up), and its output.
 struct Ended {
     code: Option<i32>,
     err: String,
@@ -285,7 +285,7 @@ fn topology_files_that_name_each_other() {
         let flat = ended.err.split_whitespace().filter(|w| *w != "│").collect::<Vec<_>>().join(" ");
         assert!(ended.code == Some(2) && flat.contains(prints), "{start}: {:?}\n{}", ended.code, ended.err);
     }
-    // One below the other is served, each looked up beside the file that names it.
+    // A chain of files is served, each looked up next to the file that names it.
     std::fs::create_dir(dir.join("below")).unwrap();
     file("top.toml", "below/next.toml");
     file("below/next.toml", "ring.toml");

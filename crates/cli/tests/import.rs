@@ -16,7 +16,7 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What is missing in most formats.
+/// Options for facts that most formats lack.
 const WIRES: [&str; 4] = ["--rate", "100Gbps", "--length", "5m"];
 
 fn import(format: &str, files: &[PathBuf], out: &str) -> Ran {
@@ -151,7 +151,7 @@ fn real_files_are_read() {
     }
     for lookup in ["sonic/real-msn2700.pg_profile_lookup.ini", "sonic/real-accton-static-th.pg_profile_lookup.ini"] {
         let Some(file) = xoff_testing::sample(lookup) else { continue };
-        // A table alone is no network, and is refused as such; its rows were read.
+        // A table alone is no network, and is rejected as such; its rows were read.
         let ran = import("sonic", &[file], &path(&dir, "never.toml"));
         assert_eq!(ran.code, 2, "{lookup}: {}", ran.out);
         ran.complains(&["a lookup table of", "no config_db.json"]);
@@ -177,8 +177,8 @@ fn a_sonic_fabric_comes_to_a_verdict_and_runs() {
     assert_eq!(run.json()["dropped_frames"], 0);
 }
 
-/// A switch with three hosts as SONiC has it: a pool with shared headroom, static and dynamic thresholds, classes that share a priority group.
-/// The numbers are ours, and small.
+/// A switch with three hosts as SONiC has it: a pool with shared headroom, static and dynamic thresholds, classes that share a priority
+/// group. The numbers are ours, and small.
 const SWITCH: &str = r#"{
  "DEVICE_METADATA": {"localhost": {"hostname": "leaf1", "type": "ToRRouter"}},
  "PORT": {PORTS},
@@ -221,8 +221,8 @@ fn switch() -> String {
         )
 }
 
-/// The memory of a switch is imported as it is configured: pools, profiles, groups, queues. It runs, and the report names the pools and what was
-/// dropped: three hosts at line rate into one queue of priority 0, S frames each, lose 3 S - S - L, and priority 3 beside them nothing.
+/// The memory of a switch is imported as it is configured: pools, profiles, groups, queues. It runs, and the report names the pools and the
+/// dropped frames: three hosts at line rate into one queue of priority 0, S frames each, lose 3 S - S - L. Priority 3 loses nothing.
 #[test]
 fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     let dir = folder("import-pools");
@@ -234,7 +234,7 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
     for part in [
         "lossy = [\"0-2\", \"5-7\"]",
         "name = \"ingress_lossless_pool\"\nsize = \"900KB\"\nheadroom = \"120KB\"",
-        // What is below the headroom is the reserve alone, as on Broadcom.
+        // Below the headroom is the reserve alone, as on Broadcom.
         "priorities = [\"3-4\"]\nreserve = \"1778B\"\nheadroom = \"50KB\"          # SONiC: xoff\nxon = \"18KB\"\nxon_offset = \"3600B\"\nkind = \"dynamic\"\nalpha = 0.25 ",
         // Classes 0 to 2 and 5 to 7 are all in priority group 0.
         "name = \"ingress_lossy_profile\"\npool = \"ingress_lossless_pool\"\nside = \"ingress\"\npriorities = [\"0-2\", \"5-7\"]\nreserve = \"0B\"\nkind = \"static\"\nlimit = \"700KB\"",
@@ -255,7 +255,8 @@ fn pools_of_a_sonic_switch_run_as_they_are_configured() {
         let run = xoff(&["run", &out, "--out", &path(&dir, name), "--json"]);
         (run.code, run.json(), run.err)
     };
-    // Six queues of four ports reserve 1778 B each: 257,328 B are shared, and alpha 1/2 leaves a queue a third of them, beside its reserve.
+    // Six queues of four ports reserve 1778 B each: 257,328 B are shared, and alpha 1/2 leaves a queue a third of them, in addition to its
+    // reserve.
     let (code, json, _) = run(incast(0), "lossy");
     let shared = 300_000 - 4 * 6 * 1778;
     let limit = (shared / 3 + 1778) / 1500;

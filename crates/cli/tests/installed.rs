@@ -1,4 +1,4 @@
-//! What a shell and `man` read of xoff: completions and manual pages name every subcommand and option that there is.
+//! Files for shells and `man`: completions and manual pages name every subcommand and option.
 
 mod support;
 

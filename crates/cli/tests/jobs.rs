@@ -12,7 +12,7 @@ const TRACE: &str = "num_ranks 2\nrank 0 {\nc: calc 10000\na: send 200000b to 1\
 const SCENARIO: &str = "[run]\nduration = \"5ms\"\nstop_when_done = true\n[topology]\nkind = \"star\"\nhosts = 3\nrate = \"100Gbps\"\n[flow_control]\nkind = \"pfc\"\n\
     [[flow]]\nsrc = \"H2\"\ndst = \"H1\"\nsize = \"1MB\"\n[[job]]\nname = \"train\"\ngoal = \"job.goal\"\niterations = 2\n";
 
-/// A run is repeated with the files that it read, wherever the command is called from, and is refused with others.
+/// A run is repeated with the files that it read, wherever the command is called from, and is rejected with others.
 #[test]
 fn a_run_is_repeated_with_the_files_that_it_read() {
     let dir = folder("jobs-files");
@@ -112,12 +112,12 @@ fn peak(dir: &std::path::Path, many: usize, more: &str) -> (u64, u64) {
     (used.rusage.maxrss, answer["frame_hops"].as_u64().unwrap())
 }
 
-/// What four times as many operations may take more [bytes]: stretches of numbers that are put in order, at most 2^20 of 8 B, directories of
-/// pages, and what the allocator keeps. An operation that is kept takes 100 B at least: half a gigabyte for those that are more.
+/// Further memory that four times as many operations may take [bytes]: stretches of numbers to sort, at most 2^20 of 8 B, directories of
+/// pages, and memory that the allocator keeps. A kept operation takes at least 100 B: half a gigabyte for the additional ones.
 const ALLOWED: u64 = 16 << 20;
 
-/// Streamed operations leave memory, by default the engine that runs them too. The shorter run has all pages full already, and in each table
-/// that grows more rows than are held before they are written, 2^18.
+/// Streamed operations leave memory, by default the engine that runs them too. The shorter run has all pages full already, and in each
+/// table that grows more rows than are held before they are written, 2^18.
 #[test]
 #[ignore = "slow: 20 s, for five million operations"]
 fn memory_of_a_streamed_trace_does_not_grow_with_it() {

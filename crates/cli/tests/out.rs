@@ -58,7 +58,7 @@ fn complete_but(out: &Path, missing: usize) {
     assert_eq!(explained.code, 0, "{}", explained.err);
 }
 
-/// A folder beside one's own scenario is refused and not touched; with --force what xoff did not write stays.
+/// The folder of a user's own scenario is rejected and not touched; with --force, files that xoff did not write stay.
 #[test]
 fn a_folder_with_files_of_others_is_refused() {
     let dir = folder("out-unknown");
@@ -88,7 +88,7 @@ fn a_folder_with_files_of_others_is_refused() {
     assert_eq!(files(&dir), ["flows.parquet"]);
 }
 
-/// The same command replaces its own results as a whole; another one is refused.
+/// The same command replaces its own results as a whole; another command is rejected.
 #[test]
 fn a_folder_has_one_owner() {
     let dir = folder("out-owner");
@@ -136,7 +136,7 @@ fn a_folder_of_an_older_version_is_read() {
     assert!(files(&dir).contains(&"scenario.toml".to_owned()), "it may be the user's");
 }
 
-/// Two processes: the second is refused with the name of the process that holds the folder; the lock ends with the first.
+/// Two processes: the second is rejected with the name of the process that holds the folder; the lock ends with the first.
 #[test]
 fn a_folder_is_written_by_one_process() {
     let dir = folder("out-two").join("run");
@@ -154,7 +154,7 @@ fn a_folder_is_written_by_one_process() {
     complete(&dir);
 }
 
-/// Many at once, again and again: each is done or refused, and what is left is that of one.
+/// Many at once, again and again: each succeeds or is rejected, and the final folder is that of one process.
 #[test]
 fn of_many_processes_one_at_a_time_writes() {
     let dir = folder("out-many").join("run");
@@ -282,7 +282,7 @@ fn a_full_disk_leaves_nothing() {
     assert!(full > 3 && fits > 3, "{full} did not fit, {fits} did");
 }
 
-/// What is no folder for results is refused before the run begins, which would never end.
+/// A path that is no folder for results is rejected before the run begins, which would never end.
 #[test]
 fn what_is_no_folder_is_refused_at_once() {
     let dir = folder("out-no-folder");
@@ -313,7 +313,7 @@ fn what_is_no_folder_is_refused_at_once() {
         }
     }
     assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "mine");
-    // What leads to a folder is one, and folders above it are made.
+    // A link to a folder counts as one, and parent folders are created.
     std::fs::create_dir(at("real")).unwrap();
     symlink("real", at("link")).unwrap();
     for out in [at("link"), at("new/below/")] {
@@ -366,7 +366,7 @@ fn a_drawing_replaces_no_link_and_no_device() {
     assert_eq!(files(&dir), ["dangling.svg", "far", "fifo", "link.svg", "plain.svg", "stderr"]);
 }
 
-/// A page of the documentation that could not be written is refused before hours of work.
+/// A page of the documentation that could not be written is rejected before hours of work.
 #[test]
 fn a_page_that_cannot_be_written_is_refused_at_once() {
     let dir = folder("out-page");
@@ -381,7 +381,7 @@ fn a_page_that_cannot_be_written_is_refused_at_once() {
     assert_eq!(files(&dir), ["taken"]);
 }
 
-/// A command is stopped, and goes on in its own folder.
+/// A command is stopped, and continues in its own folder.
 #[test]
 fn a_reproduction_goes_on_in_its_own_folder() {
     let dir = folder("out-reproduce");
@@ -398,7 +398,7 @@ fn a_reproduction_goes_on_in_its_own_folder() {
     assert!(dir.join("figures/mine.txt").is_file());
 }
 
-/// What the user put into the place of a result is refused, and with --force reported; a copy of a folder is as good as the folder.
+/// A file that the user put in the place of a result is rejected, and with --force reported; a copy of a folder is as good as the folder.
 #[test]
 fn a_file_that_was_changed_is_not_replaced() {
     let dir = folder("out-changed");

@@ -8,7 +8,7 @@ fn sample(name: &str) -> String {
     format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The number of a row in the answer of `xoff plan`, of which a fabric's is nothing but the same for many links.
+/// Number of a row in the answer of `xoff plan`. The plan of a fabric has the same numbers for many links.
 fn of_link(rate: &str, length: &str, symbol: &str) -> u64 {
     let args = ["plan", "--rate", rate, "--length", length, "--mtu", "9100", "--priorities", "2", "--json"];
     let plan = xoff(&args).json();
@@ -125,7 +125,7 @@ fn what_loses_frames_today_is_named() {
     assert!(others.contains("Ethernet0") && others.contains("\nNext: xoff plan sonic:") && !text.contains("Warning"), "{text}");
 }
 
-/// What comes is as long as the other end sends it: a port whose own MTU is smaller needs headroom for that all the same.
+/// Received frames are as long as the other end sends them: a port with a smaller MTU needs headroom for them too.
 #[test]
 fn a_port_is_planned_for_the_frames_of_its_peer() {
     let dir = folder("plan-mtu");
@@ -158,7 +158,7 @@ fn a_pool_that_does_not_hold_the_headrooms_is_in_the_headline() {
     assert!(headline.ends_with("The memory of 1 switch does not hold the headroom of all ports at once."), "{headline}");
 }
 
-/// What is written in SONiC's form is read again as what was planned.
+/// A plan in SONiC's form is read back without a change.
 #[test]
 fn sonics_form_loads() {
     let dir = folder("plan-sonic");

@@ -120,7 +120,7 @@ fn a_run_needs_no_option() {
     assert!(code == Some(0) && why.starts_with("Deadlock: S1->S2 waits for S2->S3 waits for S3->S1 waits for S1->S2."), "{why}");
     let tree: Vec<&str> = why.lines().last().unwrap().trim_start_matches("Next: xoff ").split(' ').collect();
     assert_eq!((tree[0], here(&tree).0), ("tree", Some(0)), "{why}");
-    // Again into its own folder, and with what the engine did.
+    // Again into its own folder, with the work of the engine.
     let (code, verbose, _) = here(&["run", "ring.toml", "--verbose"]);
     assert!(code == Some(1) && ["Result hash", "Engine", "Frame-hops", "Fast-forward"].iter().all(|t| verbose.contains(t)), "{verbose}");
     // Another subcommand's folder is another one.
@@ -189,14 +189,14 @@ fn a_violated_condition_is_named() {
     ran.complains(&["B_0 <= B_m - 4 C tau", "Theorem 4.1"]);
 }
 
-/// Ctrl-C: exit code 130, complete tables of what was computed, no partial file.
+/// Ctrl-C: exit code 130, complete tables of the results so far, no partial file.
 #[test]
 #[cfg(unix)]
 fn an_interrupted_run_keeps_what_it_has() {
     interrupt("run-interrupted", &["--threads", "1"]);
 }
 
-/// The same with threads that meet every microsecond.
+/// Interrupted run with threads that meet every microsecond.
 #[test]
 #[cfg(unix)]
 fn an_interrupted_run_on_three_threads_keeps_what_it_has() {
@@ -263,7 +263,7 @@ fn the_engine_of_a_run_is_named() {
     assert_eq!(run(&["--set", "topology.rate=400Gbps"])["engine"], "windows");
 }
 
-/// A network whose frames would not fit into any memory is refused before it is built, with the estimate.
+/// A network whose frames would not fit into any memory is rejected before it is built, with the estimate.
 #[test]
 fn a_run_that_does_not_fit_into_memory_is_refused() {
     let out = folder("run-memory").display().to_string();

@@ -75,7 +75,7 @@ fn a_thousand_runs_give_the_same_bytes() {
     assert_eq!(runs(&whole), runs(&killed));
     assert_eq!(files(&killed), expected);
 
-    // A job array: processes side by side in one folder, one of which dies.
+    // A job array: parallel processes in one folder. One of them dies.
     let (array, name) = out("array");
     let part = |cells: &str| begin(&["sweep", &plan, "--out", &name, "--index", cells]);
     let others = [part("250-499"), part("500-749"), part("750-999")];

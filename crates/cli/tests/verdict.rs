@@ -1,4 +1,4 @@
-//! One rule for what is reported: headline, JSON, manifest and exit code agree, and none of them reports good news that was not checked.
+//! One rule for reports: headline, JSON, manifest and exit code agree, and none of them reports unchecked good news.
 
 mod support;
 
@@ -10,7 +10,7 @@ fn scenario(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).display().to_string()
 }
 
-/// One flow at 5 Gb/s over links of 50 us, one of which fails: what is on its wire is lost.
+/// One flow at 5 Gb/s over links of 50 us. One link fails, and the frames on its wire are lost.
 const FAILURE: &str = r#"
 [run]
 duration = "3ms"
@@ -132,7 +132,7 @@ fn a_deadlock_is_a_no_and_is_denied_only_where_something_looked() {
     assert!(unchecked.text.out.contains("run.deadlock_interval is 0us"), "{}", unchecked.text.out);
     assert_eq!(unchecked.json["verdict"]["deadlock"]["state"], "not-watched");
 
-    // A run that ends before the first look has its look at the end.
+    // A run that ends before the first poll has its look at the end.
     let late = run("late", &ring, &["--set", "run.deadlock_interval=1s"]);
     assert_eq!((late.code(), late.json["deadlock"].as_array().map(Vec::len)), (1, Some(3)));
 }

@@ -1,4 +1,4 @@
-//! `xoff view` as a user runs it: what has no page is refused with what to do instead. Pages themselves: `python/tests/test_page.py`.
+//! `xoff view` as a user runs it: a folder without a report is rejected with a remedy. Pages themselves: `python/tests/test_page.py`.
 
 mod support;
 

@@ -12,7 +12,7 @@ fn refusal(name: &str, args: &[&str], dir: &std::path::Path) -> String {
     let o = command(args).current_dir(dir).env("LC_ALL", "C.UTF-8").env("COLUMNS", "110").output().unwrap();
     let err = String::from_utf8_lossy(&o.stderr);
     assert_eq!(o.status.code(), Some(2), "{name}: {args:?}\n{err}{}", String::from_utf8_lossy(&o.stdout));
-    assert!(o.stdout.is_empty(), "{name}: an answer beside a refusal");
+    assert!(o.stdout.is_empty(), "{name}: an answer next to an error");
     assert!(!err.contains("panicked"), "{name}:\n{err}");
     err.split(|c: char| c.is_whitespace() || c == '│').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -131,7 +131,7 @@ fn wrong_scenarios() {
     assert!(rows.len() >= 40);
 }
 
-/// What is wrong on the command line, over all subcommands.
+/// Errors on the command line, over all subcommands.
 #[test]
 fn wrong_command_lines() {
     let dir = folder("wrong/lines");
@@ -199,7 +199,7 @@ fn wrong_command_lines() {
     }
 }
 
-/// Where the locale has no more than ASCII, neither answers nor refusals have.
+/// A locale without more than ASCII gets ASCII answers and errors.
 #[test]
 fn a_plain_locale_gets_plain_signs() {
     let dir = folder("wrong/locale");
@@ -233,7 +233,7 @@ fn narrow_terminals_break_no_words() {
     assert_ne!(wide, narrow, "a canary: the width has an effect");
 }
 
-/// Before: 68 columns in a terminal of 60, as no source of a rule can be broken beside three other columns.
+/// Before: 68 columns in a terminal of 60, as no source of a rule can be broken next to three other columns.
 #[test]
 fn the_rules_of_a_plan_fit_a_narrow_terminal() {
     for args in [&["plan", "--explain"][..], &["plan", "--explain", "--rate", "400Gbps", "--length", "40m", "--mtu", "9216"]] {

@@ -1,13 +1,13 @@
-//! Why runs cannot be compared.
+//! Errors of a comparison.
 
 use std::fmt;
 
-/// Why runs cannot be compared, and what would help.
+/// Reason why runs cannot be compared, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompareError {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What would be right.
+    /// The expected form.
     pub hint: String,
     /// A folder or a file could not be read, rather than something asked that makes no sense.
     pub of_files: bool,

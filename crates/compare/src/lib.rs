@@ -1,4 +1,4 @@
-//! Runs side by side: what differs in their parameters, and what came of it. The command and Python have their numbers from here.
+//! Runs side by side: differences of their parameters and of their results. The command and Python take their numbers from here.
 //!
 //! ```text
 //!   folders, or runs in memory --> Side { runs: [Run { manifest, flows, ports }] } --compare--> Comparison --> text, JSON, HTML, Python
@@ -36,15 +36,15 @@ pub use victims::Victim;
 pub struct Estimate {
     /// The mean; null: no run has a value.
     pub mean: Option<f64>,
-    /// Lower end of its 95 % interval (Student's t over the runs; of a share of runs, Wilson's); null: fewer than two runs have a value, or the
-    /// runs of a side all have the same result.
+    /// Lower end of its 95 % interval (Student's t over the runs; of a share of runs, Wilson's); null: fewer than two runs have a value, or
+    /// the runs of a side all have the same result.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
 }
 
 impl Estimate {
-    /// Of the values of some runs.
+    /// Estimate from the values of some runs.
     pub fn of(values: &[f64]) -> Estimate {
         if values.is_empty() {
             return Estimate::default();
@@ -54,13 +54,13 @@ impl Estimate {
         Estimate { mean: Some(m.mean), low: interval.then_some(m.low), high: interval.then_some(m.high) }
     }
 
-    /// The same of what cannot be below `least`: nor can its interval.
+    /// Estimate of a value that cannot be below `least`: nor can its interval.
     pub fn of_at_least(values: &[f64], least: f64) -> Estimate {
         let e = Estimate::of(values);
         Estimate { low: e.low.map(|low| low.max(least)), ..e }
     }
 
-    /// Of what is true (1) or not (0) of some runs; the interval is Wilson's, which knows that few runs say little.
+    /// Estimate of a share, from values that are true (1) or false (0) for each run; the interval is Wilson's, which suits few runs.
     pub fn of_share(values: &[f64]) -> Estimate {
         let share = xoff_lab::stats::Share { of: values.iter().filter(|v| **v > 0.0).count(), n: values.len() };
         match values.len() {
@@ -73,7 +73,7 @@ impl Estimate {
         }
     }
 
-    /// The interval lies on one side of zero.
+    /// The interval is on one side of zero.
     pub fn is_beyond_chance(&self) -> Option<bool> {
         Some(self.low? > 0.0 || self.high? < 0.0)
     }
@@ -82,7 +82,7 @@ impl Estimate {
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SideFacts {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The folders of its runs; of a run in memory: empty.
     pub folders: Vec<String>,
@@ -92,14 +92,14 @@ pub struct SideFacts {
     pub result_hashes: Vec<String>,
     /// The headlines of their verdicts.
     pub verdicts: Vec<String>,
-    /// Those of its runs that deadlocked.
+    /// Runs that deadlocked.
     pub deadlocks: u64,
 }
 
 /// Runs side by side.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Comparison {
-    /// What changed, in a line.
+    /// Changes, in one line.
     pub headline: String,
     /// Warnings about the numbers: an interrupted run, another version of xoff, equal results.
     pub notes: Vec<String>,
@@ -156,7 +156,7 @@ pub fn compare(sides: &Sides, bins: &Bins) -> Result<Comparison, CompareError> {
 }
 
 impl Comparison {
-    /// The same with no more than so many victims and ports.
+    /// Comparison with at most `rows_max` victims and ports.
     #[must_use]
     pub fn cut(mut self, rows_max: usize) -> Comparison {
         self.victims.truncate(rows_max);
@@ -177,7 +177,7 @@ fn side_facts(name: &str, runs: &[Run]) -> SideFacts {
     }
 }
 
-/// Do several seeds give one result, to the last row?
+/// Whether several seeds give one result, to the last row.
 fn is_one(runs: &[Run]) -> bool {
     runs.len() > 1 && runs.iter().all(|r| r.manifest.result_hash == runs[0].manifest.result_hash)
 }

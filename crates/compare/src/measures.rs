@@ -1,4 +1,4 @@
-//! What came of the runs, measure by measure.
+//! Results of the runs, measure by measure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,9 +9,9 @@ use crate::{Estimate, Run};
 /// A measure of a side.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Measure {
-    /// What is measured: `slowdown, 99th percentile`.
+    /// Name of the measure: `slowdown, 99th percentile`.
     pub measure: String,
-    /// Its unit; empty: a number.
+    /// Unit; empty: a number.
     pub unit: String,
     /// Name of the side.
     pub side: String,
@@ -28,7 +28,7 @@ pub struct Measure {
     pub difference: Option<Estimate>,
 }
 
-/// Unit of what is true of a run or not.
+/// Unit of a yes-or-no measure.
 const SHARE: &str = "share of runs";
 /// Measures that are shown although all sides have zero: no news is news.
 const ALWAYS: [&str; 2] = ["deadlocks", "lost frames"];

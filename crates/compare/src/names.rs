@@ -1,4 +1,4 @@
-//! Sides, what they are called, and the parameters in which they differ.
+//! Sides, their names, and the parameters that differ.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,21 +8,21 @@ use crate::{CompareError, Run};
 /// Parameters that say nothing about a side.
 const NOT_COMPARED: [&str; 2] = ["run.seed", "run.title"];
 
-/// What is to be compared.
+/// Sides to compare.
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
     /// The runs of each side.
     pub runs: Vec<Vec<Run>>,
-    /// Their names; `None`: from the parameter that differs.
+    /// Names; `None`: from the parameter that differs.
     pub names: Option<Vec<String>>,
 }
 
 /// A parameter that differs.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Difference {
-    /// Its path: `flow_control.kind`.
+    /// Path: `flow_control.kind`.
     pub path: String,
-    /// Its value on each side, in their order; null: the side has no such parameter.
+    /// Value on each side, in their order; null: the side has no such parameter.
     pub values: Vec<Option<String>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Parameter {
 /// The parameters of a side in their order.
 pub(crate) type Parameters = Vec<Parameter>;
 
-/// Of these runs. Values that differ among them stand together.
+/// Parameters of these runs. Values that differ among them are listed together.
 pub(crate) fn parameters(side: &[Run]) -> Parameters {
     let mut found: Parameters = Vec::new();
     let mut places = std::collections::HashMap::new();

@@ -1,4 +1,4 @@
-//! What flow control did, port by port.
+//! Effect of flow control, port by port.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::Run;
 /// A port that was paused or blocked on some side. Means over the runs, one value a side, in their order.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct PortPauses {
-    /// Its name.
+    /// Name.
     pub port: String,
     /// Number of pauses.
     pub pauses: Vec<f64>,
@@ -26,7 +26,7 @@ impl PortPauses {
         [&self.pauses, &self.paused_ps, &self.blocked_ps].into_iter().any(|v| v.iter().any(|x| *x != v[0]))
     }
 
-    /// How much changes from the first side to the last [ps].
+    /// Change from the first side to the last [ps].
     fn change(&self) -> f64 {
         let of = |v: &[f64]| (v[v.len() - 1] - v[0]).abs();
         of(&self.blocked_ps) + of(&self.paused_ps)

@@ -7,7 +7,7 @@ use xoff_units::measured::{short as significant, time};
 use crate::words::{bound, words};
 use crate::{Comparison, Estimate, Measure};
 
-/// What intervals are, for a caption.
+/// Explanation of the intervals, for a caption.
 pub const INTERVALS: &str =
     "Means over the runs of a side, with the 95 % interval of Student's t where there are several; of shares of runs, that of Wilson.";
 /// Characters of a parameter's value in a table.
@@ -32,7 +32,7 @@ fn short(value: &str) -> String {
     }
 }
 
-/// The same of a value that may be a lower bound: `≥ 2.49`.
+/// Text of a value that may be a lower bound: `≥ 2.49`.
 fn bounded(at_least: bool, e: &Estimate, unit: &str) -> String {
     format!("{}{}", bound(at_least && e.mean.is_some()), in_words(e, unit))
 }

@@ -1,4 +1,4 @@
-//! What a comparison takes from a run.
+//! Facts that a comparison takes from a run.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const UNLIMITED: u64 = u64::MAX;
 /// A flow of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowFacts {
-    /// Its number.
+    /// Number.
     pub flow: u64,
     /// Sending host.
     pub src: String,
@@ -20,7 +20,7 @@ pub struct FlowFacts {
     pub dst: String,
     /// Payload [bytes]; 2^64 - 1: unlimited.
     pub size_bytes: u64,
-    /// When it started [ps].
+    /// Start of the flow [ps].
     pub start_ps: u64,
     /// Completion time of the same flow alone; `None`: it has no end or no route.
     pub ideal_fct_ps: Option<u64>,
@@ -35,7 +35,7 @@ pub struct FlowFacts {
 }
 
 impl FlowFacts {
-    /// It has a size and a route, so that a slowdown means something.
+    /// Whether the flow has a size and a route, so that a slowdown has a meaning.
     pub(crate) fn is_sized(&self) -> bool {
         self.size_bytes != UNLIMITED && self.ideal_fct_ps.is_some_and(|ps| ps > 0)
     }
@@ -44,7 +44,7 @@ impl FlowFacts {
 /// Counters of a port of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortFacts {
-    /// Its name.
+    /// Name.
     pub port: String,
     /// Number of pauses.
     pub pauses: u64,
@@ -61,15 +61,15 @@ pub struct PortFacts {
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Its folder; empty: it is in memory only.
+    /// Folder; empty: the run is in memory only.
     pub folder: String,
-    /// Its manifest.
+    /// Manifest.
     pub manifest: Manifest,
-    /// Its flows.
+    /// Flows.
     pub flows: Vec<FlowFacts>,
-    /// Its ports.
+    /// Ports.
     pub ports: Vec<PortFacts>,
-    /// It has the tables of a network; false: those of a scheduled fabric.
+    /// Whether the run has the tables of a network; false: those of a scheduled fabric.
     pub is_network: bool,
 }
 
@@ -132,8 +132,8 @@ impl Run {
         Ok(run)
     }
 
-    /// Slowdown of a flow that has a size and a route. An unfinished one counts with its age at the end, as in the run's own summary: a lower
-    /// bound in the place of a value.
+    /// Slowdown of a flow that has a size and a route. An unfinished one counts with its age at the end, as in the run's own summary: a
+    /// lower bound in the place of a value.
     pub(crate) fn slowdown(&self, flow: &FlowFacts) -> f64 {
         flow.slowdown.unwrap_or_else(|| {
             let age = self.manifest.simulated_seconds * 1e12 - flow.start_ps as f64;
@@ -141,7 +141,7 @@ impl Run {
         })
     }
 
-    /// What it is called in a message.
+    /// Name of the run in a message.
     fn name(&self) -> String {
         if self.folder.is_empty() { format!("the run with seed {}", self.manifest.seed) } else { self.folder.clone() }
     }

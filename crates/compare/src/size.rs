@@ -7,7 +7,7 @@ use crate::{CompareError, Run};
 /// Sizes at which a bin begins, unless they are given [bytes].
 const EDGES: [u64; 6] = [0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// How flows are put into bins by their size.
+/// Bins of flows by size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Bins {
     /// Decades from 10 KB to 100 MB.

@@ -7,7 +7,7 @@ use xoff_lab::stats::quantile;
 use crate::size::label;
 use crate::{Estimate, FlowFacts, Run};
 
-/// Flows of a side whose sizes lie in a bin.
+/// Flows of a side whose sizes are in a bin.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SizeBin {
     /// The bin in words: `10 KB to 100 KB`.

@@ -1,4 +1,4 @@
-//! The same flow on every side.
+//! Flows on every side of a comparison.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{FlowFacts, Run};
 pub struct Victim {
     /// Seed of its runs.
     pub seed: u64,
-    /// Its number.
+    /// Number.
     pub flow: u64,
     /// Sending host.
     pub src: String,
@@ -20,11 +20,11 @@ pub struct Victim {
     pub dst: String,
     /// Payload [bytes].
     pub size_bytes: u64,
-    /// Its slowdown on each side, in their order; null: unfinished.
+    /// Slowdown on each side, in their order; null: unfinished.
     pub slowdowns: Vec<Option<f64>>,
     /// Ratio of its slowdown on the last side to that on the first; null: unfinished on one of them.
     pub factor: Option<f64>,
-    /// How many times as slow the last side is at least; 0: not known, because a run ended too early.
+    /// Factor by which the last side is slower, at least; 0: not known, because a run ended too early.
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) harm: f64,
@@ -34,7 +34,7 @@ pub struct Victim {
 #[derive(Clone, Copy)]
 struct Fate {
     slowdown: Option<f64>,
-    /// What its slowdown is at least, if it is unfinished.
+    /// Lower bound of the slowdown, if the flow is unfinished.
     at_least: f64,
 }
 
@@ -44,7 +44,7 @@ impl Fate {
     }
 }
 
-/// How many times as slow the last side is at least. A flow that is unfinished because its run ended earlier is no worse for that.
+/// Factor by which the last side is slower, at least. A flow that is unfinished because its run ended earlier is no worse for that.
 fn harm(first: Fate, last: Fate) -> f64 {
     match (first.slowdown, last.slowdown) {
         (Some(first), Some(last)) => last / first,
@@ -53,8 +53,8 @@ fn harm(first: Fate, last: Fate) -> f64 {
     }
 }
 
-/// Flows of seeds that every side has, because only these draw the same traffic; the most harmed first. One that finished nowhere is no victim of
-/// the change.
+/// Flows of seeds that every side has, because only these draw the same traffic; the most harmed first. One that finished nowhere is no
+/// victim of the change.
 pub(crate) fn all(sides: &[Vec<Run>]) -> Vec<Victim> {
     let mut found = Vec::new();
     for first in &sides[0] {

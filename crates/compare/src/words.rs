@@ -1,4 +1,4 @@
-//! What changed, in a line.
+//! Changes, in one line.
 
 use xoff_units::measured;
 
@@ -6,7 +6,7 @@ use crate::{Measure, SideFacts};
 
 const PAUSED: &str = "time paused, all ports";
 const BLOCKED: &str = "time blocked, all ports";
-/// Measures of the headline, and what they are called in it.
+/// Measures of the headline, and their names in it.
 const HEADLINE: [(&str, &str); 6] = [
     ("lost frames", "frames lost"),
     ("flows unfinished", "flows unfinished"),
@@ -40,7 +40,7 @@ pub(crate) fn headline(sides: &[SideFacts], measures: &[Measure]) -> String {
     format!("{}: {what}", head.join(" -> "))
 }
 
-/// How a measure differs between so many sides, in words; `None`: it does not.
+/// Difference of a measure between all sides, in words; `None`: no difference.
 fn change(measures: &[Measure], sides: usize, measure: &str, name: &str) -> Option<String> {
     let rows: Vec<&Measure> = measures.iter().filter(|m| m.measure == measure).collect();
     let values: Vec<f64> = rows.iter().map(|m| m.value.mean).collect::<Option<_>>()?;

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! No table holds frames. A run is deterministic, so its scenario is run again with a tap on the wires of the chosen ports; the caller
-//! compares the result hash with that of the run. A port is an interface, as on a real machine: frames that it sends are outbound and have the
-//! time of their first bit, frames that arrive by it are inbound and have the time at which the node has them.
+//! compares the result hash with that of the run. A port is an interface, as on a real machine: frames that it sends are outbound and have
+//! the time of their first bit, frames that arrive by it are inbound and have the time at which the node has them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -225,7 +225,7 @@ impl<W: Write> Tap<W> {
         self.count += 1;
     }
 
-    /// Writes what has an earlier time.
+    /// Writes frames with an earlier time.
     fn flush_until(&mut self, bound: Time) {
         while self.failed.is_ok() && self.waiting.peek().is_some_and(|Reverse(f)| f.0 < bound) {
             let Some(Reverse((at, _, interface, inbound, bytes))) = self.waiting.pop() else { return };

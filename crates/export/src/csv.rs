@@ -1,4 +1,4 @@
-//! The tables of a run as text: a file a table, and `columns.csv`, which says what their columns hold.
+//! The tables of a run as text: a file a table, and `columns.csv`, which describes their columns.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn columns(tables: &[&TableSpec]) -> String {
     text
 }
 
-/// A cell, in quotes where it holds what separates cells (RFC 4180).
+/// A cell, in quotes where it contains a separator (RFC 4180).
 fn quoted(cell: &str) -> String {
     let one_line = cell.split_whitespace().collect::<Vec<_>>().join(" ");
     if one_line.contains([',', '"']) { format!("\"{}\"", one_line.replace('"', "\"\"")) } else { one_line }

@@ -64,7 +64,7 @@ pub enum Control {
         /// Length of a stand-alone control segment [bytes].
         alone: Bytes,
     },
-    /// Beside the data, without cost in bandwidth.
+    /// Out of band, without cost in bandwidth.
     OutOfBand {
         /// From adapter to adapter [ps].
         delay: Span,
@@ -92,7 +92,7 @@ pub enum ControlPath {
     /// The next one of the flow that it travels with, whose next segment then takes the one after it.
     #[default]
     Shared,
-    /// The next one of a counter of its own: the data's goes on as if it had not been.
+    /// The next path of a separate counter: the counter of the data is unaffected.
     Own,
 }
 
@@ -364,7 +364,7 @@ impl Config {
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         if let Some(p) = self.too_large() {
-            return vec![p]; // what follows counts ports and paths
+            return vec![p]; // the rest counts ports and paths
         }
         let mut require = |holds: bool, key, what: String, hint: String| {
             if !holds {

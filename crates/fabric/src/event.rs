@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Grant,
     /// The line of a port may send the next packet: port.
     Line,
-    /// A control message that travels beside the data arrives: segment.
+    /// A control message that travels next to the data arrives: segment.
     Message,
     /// A line is blocked or let go.
     Block,

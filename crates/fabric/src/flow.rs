@@ -64,7 +64,7 @@ pub(crate) struct Flow {
     pub next_path: u32,
     /// The same of the next control segment, where those have a counter of their own.
     pub next_control_path: u32,
-    /// Packets that have not departed, by place in the stream. Both ends look at it: what the header of a segment would contain.
+    /// Packets that have not departed, by place in the stream. Both ends read it: the content of a segment's header.
     packets: VecDeque<Packet>,
     /// Packets of those that are wholly requested or sent unsolicited.
     asked: usize,
@@ -170,7 +170,7 @@ impl Flow {
         Piece { offset, len: len as u32 }
     }
 
-    /// The next packet whose last byte has left the VOQ: its length, and what it belongs to.
+    /// The next packet whose last byte has left the VOQ: its length, and its flow.
     pub fn next_injected(&mut self) -> Option<(u32, Tag)> {
         let p = self.packets.get(self.injected).filter(|p| p.end <= self.sent)?;
         self.injected += 1;
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!((f.request(2, 256, true), f.waits()), (0, true));
     }
 
-    /// Section 2.1: an unsolicited segment carries the first bytes, and what is requested next is the rest of the packet.
+    /// Section 2.1: an unsolicited segment carries the first bytes, and the next request is for the rest of the packet.
     #[test]
     fn an_unsolicited_segment_goes_before_the_requests() {
         let mut f = flow(&[40, 600, 40]);

@@ -1,4 +1,4 @@
-//! Hosts in front of the ports, and what the ports send them: PAUSE and CNMs.
+//! Hosts in front of the ports, and messages of the ports to them: PAUSE and CNMs.
 //!
 //! ```text
 //!   Host: flows, a rate limiter each --line--> input buffer of the port: VOQs --> fabric --> output buffer --line--> Host
@@ -113,7 +113,7 @@ impl Hosts {
         }
     }
 
-    /// The settings that cannot work, to `require`: whether it holds, key, what fails, what would do.
+    /// The settings that cannot work, to `require`: whether it holds, key, problem, remedy.
     /// Long, as it is a list: one condition an item.
     pub(crate) fn problems(&self, c: &Config, require: &mut dyn FnMut(bool, &'static str, String, String)) {
         require(
@@ -122,7 +122,7 @@ impl Hosts {
             format!("go < stop <= input_buffer: {}, {}, {} B", self.go.0, self.stop.0, self.input_buffer.0),
             "Unbiased QCN has 44, 110 and 150 KB".into(),
         );
-        // A frame that had just begun on each side, the PAUSE itself, and what the line carries there and back.
+        // A frame that had just begun on each side, the PAUSE itself, and the bytes that the line carries there and back.
         let behind = (self.frame + self.overhead) * 2 + self.control + self.overhead + c.line.bytes_in(self.delay * 2);
         require(
             self.stop + behind <= self.input_buffer,

@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!   segment_max   |<---------------- 1522 B ---------------->|   time of a grant, one slot of each buffer
-//!   packet        |## 256 B ##|                              |   what it carries, unless segments are packed
+//!   packet        |## 256 B ##|                              |   its payload, unless segments are packed
 //! ```
 //!
-//! Each limit is an upper bound on the rate of one output. Where one lies below the load, the workload never gets through, and the
+//! Each limit is an upper bound on the rate of one output. Where one is below the load, the workload never gets through, and the
 //! error names it, with the numbers.
 
 use xoff_mech::scheduled::request_grant::Admission;
@@ -27,7 +27,7 @@ struct Cut {
     on_link: f64,
 }
 
-/// An upper bound on what an output can get.
+/// An upper bound on the throughput of an output.
 struct Limit {
     key: &'static str,
     /// The share of the line.
@@ -144,7 +144,7 @@ impl Config {
         limits
     }
 
-    /// A link sends what the queue behind it has room for, and again when the room that it took has been reported free. An ideal core has no
+    /// A link sends as much as the queue behind it has room for, and again when that room has been reported free. An ideal core has no
     /// such queues.
     fn credits_of_a_link(&self, cut: &Cut, uplinks: f64) -> Option<Limit> {
         if matches!(self.core, Core::Ideal { .. }) {

@@ -113,7 +113,7 @@ impl Link {
     /// A place behind the link has freed `bytes` at `at`; returns when the sender is to be called, if it waits.
     pub fn give_back(&mut self, at: u64, bytes: u32, place: u32) -> Option<u64> {
         let arrives = at + self.credit_delay;
-        // Nearly always the last: only what was cut through is given back later than what came after it.
+        // Nearly always the last: only a segment that was cut through is given back later than its successor.
         let nth = self.returning.iter().rposition(|r| r.0 <= arrives).map_or(0, |last| last + 1);
         self.returning.insert(nth, (arrives, bytes, place));
         std::mem::take(&mut self.starved).then_some(arrives)

@@ -69,7 +69,7 @@ pub struct Window {
     pub grants_mean: f64,
 }
 
-/// Packets that wait for each other in a reassembly buffer for ever.
+/// Packets that wait for each other in a reassembly buffer forever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// Number of the output.
@@ -87,7 +87,7 @@ pub struct Partial {
     pub input: u32,
     /// Granted segments that have come: slots of the buffer [segments].
     pub granted: u32,
-    /// Unsolicited segments that have come; their slots are set aside beside the buffer [segments].
+    /// Unsolicited segments that have come; their slots are set aside next to the buffer [segments].
     pub unsolicited: u32,
     /// Bytes that the first of its packets lacks.
     pub missing: u32,
@@ -166,7 +166,7 @@ pub struct Report {
     pub unsolicited: u64,
     /// Segments that came before an earlier one of their flow had.
     pub out_of_order: u64,
-    /// Stand-alone control segments, or messages beside the data.
+    /// Stand-alone control segments, or messages next to the data.
     pub control: u64,
     /// Bytes of stand-alone control segments, and of segments with payload [bytes].
     pub control_bytes: u64,

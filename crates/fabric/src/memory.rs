@@ -147,7 +147,7 @@ mod tests {
             c.memory().0
         };
         assert!(islip(spine) > 32_000_000_000, "1000 spines with a queue for each of 1000 x 1000 pairs");
-        // The page of the rack: a run with 640 ports takes 180 MB, most of them pairs of ports and what waits between them.
+        // The page of the rack: a run with 640 ports takes 180 MB, most of them for pairs of ports and their queues.
         let rack = Config::unbiased_qcn_rack(128, Rate::from_gbps(100), Hosts::unbiased_qcn(Vec::new(), None));
         assert!((50_000_000..180_000_000).contains(&rack.memory().0), "{}", rack.memory());
     }

@@ -5,7 +5,7 @@
 //!           n x m     n x m            c x c            m x n      m x n
 //! ```
 //!
-//! A Clos network is recursive: `m` sub-networks lie between the first and the last stage, each with one input and one output
+//! A Clos network is recursive: `m` sub-networks are between the first and the last stage, each with one input and one output
 //! per element of those stages. With `h` levels of recursion there are 2h + 1 stages and N = n^h c ports. A Benes network has
 //! n = m = c. In a fat tree the left and the right element of a place are one element, and traffic turns round as soon as it
 //! can (section 1 of the paper names all three as its non-blocking networks).

@@ -17,7 +17,7 @@ pub enum Pattern {
         /// Load of the outputs, in multiples of their capacity.
         factor: f64,
     },
-    /// As hotspots, but what they receive comes beside the rest and not instead of it: every input has a source for them of its
+    /// As hotspots, but what they receive comes in addition to the rest and not instead of it: every input has a source for them of its
     /// own, so that it may receive more than its line carries. Then the others can be loaded up to 1.
     HotspotsBeside {
         /// The overloaded outputs.
@@ -143,7 +143,7 @@ impl Traffic {
         }
     }
 
-    /// Sources: one per port, twice as many where hotspots come beside the rest.
+    /// Sources: one per port, twice as many where hotspots come in addition to the rest.
     pub(crate) fn sources(&self, ports: u32) -> u32 {
         if matches!(self.pattern, Pattern::HotspotsBeside { .. }) { 2 * ports } else { ports }
     }
@@ -153,7 +153,7 @@ impl Traffic {
         streams.iter().find(|s| s.input == input)
     }
 
-    /// Load of one input, as a share of its line; where hotspots come beside the rest, that of the rest.
+    /// Load of one input, as a share of its line; where hotspots come in addition to the rest, that of the rest.
     pub fn input_load(&self, ports: u32, input: u32) -> f64 {
         match &self.pattern {
             Pattern::Uniform | Pattern::Unbalanced { .. } => self.load,
@@ -195,7 +195,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Source `number`: of the input of that number, or beside it.
+    /// Source `number`: of the input of that number, or next to it.
     pub fn new(traffic: &Traffic, ports: u32, number: u32, seed: u64) -> Source {
         let rng = random::stream(seed, number.into(), SOURCE);
         let (input, beside) = (number % ports, number >= ports);

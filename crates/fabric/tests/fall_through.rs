@@ -25,7 +25,7 @@ fn a_lone_frame_falls_through_at_the_speed_of_requests_links_and_one_segment() {
         // its head is there: one of 256 B counts, at a quarter of the line; then the adapter.
         let link = Rate(line.0 / 4);
         let rack = 2 * (2 * ns(100) + link.time_for(Bytes(20)).0) + 2 * ns(100) + link.time_for(Bytes(256)).0 + ns(100);
-        // Request and grant beside the data; then the frame at 1.6 times the line.
+        // Request and grant next to the data; then the frame at 1.6 times the line.
         let ideal = 2 * ns(150) + ns(400) + Rate(line.0 * 8 / 5).time_for(Bytes(1522)).0;
         assert_eq!((rack, ideal), (rack_ps, ideal_ps), "{gbps} Gb/s, by hand");
         assert_eq!(delay(Config::unbiased_qcn_rack(2, line, hosts()), 1522), rack, "{gbps} Gb/s");

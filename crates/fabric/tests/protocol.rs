@@ -38,7 +38,7 @@ fn one_packet(size: u64) -> Config {
     c
 }
 
-/// Its delay [ps].
+/// Delay [ps].
 fn delay_of(mut c: Config) -> u64 {
     let size = c.traffic.sizes.max();
     let packets = vec![Arrival { at: Time(1_000), input: 0, output: c.ports() - 1, size }];
@@ -147,7 +147,7 @@ fn the_papers_delays() {
     assert!((of(9_000, true, 11) - 287.5).abs() < 0.1);
 }
 
-/// Lemma 1's round trips: what lies between an adapter and the fabric comes on top.
+/// Lemma 1's round trips: what is between an adapter and the fabric comes on top.
 #[test]
 fn a_port_may_be_further_away() {
     let c = one_packet(40);

@@ -225,7 +225,7 @@ fn a_seed_gives_one_result() {
     assert_ne!(of(1).cnms, of(2).cnms);
 }
 
-/// A control frame that took the line once left a call of the line behind for ever; after a thousand of them each frame cost
+/// A control frame that took the line once left a call of the line behind forever; after a thousand of them each frame cost
 /// a thousand events.
 #[test]
 fn control_frames_leave_no_events_behind() {

@@ -1,4 +1,4 @@
-//! Random fabrics under random traffic: nothing is lost, nothing is made, no buffer holds more than its size, everything goes on,
+//! Random fabrics under random traffic: nothing is lost, nothing is made, no buffer holds more than its size, everything continues,
 //! and the same seed gives the same run.
 
 use std::ops::ControlFlow;
@@ -105,7 +105,7 @@ fn check(number: u64, c: &Config, r: &Report) {
     assert!(r.stuck.is_none(), "{shown} {:?}", r.stuck);
     assert!(r.packets_out <= r.packets_in, "{shown}");
     assert!(r.queue_max.iter().all(|&q| u64::from(q) <= c.element.output.0), "{shown} {:?}", r.queue_max);
-    // Granted segments fit the reassembly buffer; unsolicited ones have one place per input beside it.
+    // Granted segments fit the reassembly buffer; unsolicited ones have one place per input next to it.
     let beside = if c.unsolicited { u64::from(c.ports()) } else { 0 };
     assert!(r.reassembly_max <= (u64::from(c.output_slots) + beside) * c.segment_max.0, "{shown} {}", r.reassembly_max);
     if let (Admission::ReserveFabricBuffers { slots }, Control::OutOfBand { .. }, false) = (c.admission, c.control, c.unsolicited)
@@ -113,7 +113,7 @@ fn check(number: u64, c: &Config, r: &Report) {
     {
         assert!(last <= slots * 256, "{shown}");
     }
-    // Everything goes on: something leaves towards the end, also after a blocking, if there is something to leave.
+    // Everything continues: something leaves towards the end, also after a blocking, if there is something to leave.
     let quiet = r.windows.iter().rev().take(4).all(|w| w.cold_bytes + w.hot_bytes == 0);
     assert!(!quiet || r.balance.came == r.balance.left, "{shown}");
 }

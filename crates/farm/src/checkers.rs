@@ -1,4 +1,4 @@
-//! What is checked of a scenario that was drawn. A checker runs it as often as it has to, and says what is wrong.
+//! Checks of a random scenario. A checker runs it as often as needed, and reports the problem.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use xoff_units::Span;
 
 use crate::outcome::{first_difference, stated};
 
-/// How a scenario is run.
+/// Way in which a scenario is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     /// The order in which events are handled.
@@ -20,11 +20,11 @@ pub struct How {
     pub threads: usize,
     /// Whether periods may be skipped.
     pub fast_forward: bool,
-    /// The same once more.
+    /// Repetition of the run.
     pub again: bool,
     /// With nothing recorded, and no look of the deadlock detector.
     pub unobserved: bool,
-    /// Its state is saved now and then, and another world goes on from it.
+    /// Run whose state is saved now and then, and from which another world continues.
     pub moved: bool,
 }
 
@@ -37,7 +37,7 @@ pub const REFERENCE: How = How { engine: Engine::Events, threads: 1, fast_forwar
 pub struct Ran {
     /// Everything that it recorded, in order.
     pub rows: Vec<Row>,
-    /// Its counters.
+    /// Counters.
     pub outcome: Outcome,
 }
 
@@ -118,11 +118,11 @@ pub fn remembering() -> impl Fn(&NetworkScenario, How) -> Result<Rc<Ran>, String
 
 /// A check.
 pub struct Checker {
-    /// Its name on the command line and in the names of failures.
+    /// Name on the command line and in the names of failures.
     pub name: &'static str,
-    /// What holds if it finds nothing, one line.
+    /// Property that holds if the checker finds nothing, one line.
     pub about: &'static str,
-    /// What is wrong.
+    /// Check; returns the problem.
     pub check: fn(&NetworkScenario, Runner<'_>) -> Result<(), String>,
 }
 

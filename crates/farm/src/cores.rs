@@ -13,7 +13,7 @@ pub fn on_all_cores<T: Send>(cases: Range<u64>, work: impl Fn(&mut dyn Iterator<
     })
 }
 
-/// How many cores there are.
+/// Number of cores.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }

@@ -1,4 +1,4 @@
-//! Scenarios drawn at random, from a number: what was drawn beside the text that was made of it, so that nothing is tested under a name
+//! Scenarios drawn at random, from a number: the draw next to the text made from it, so that nothing is tested under a name
 //! that it does not deserve.
 
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Dice {
     }
 }
 
-/// What was drawn. A section of a mechanism has its parameters, without heading and kind.
+/// Random draw. A section of a mechanism has its parameters, without heading and kind.
 #[derive(Clone, Default)]
 pub struct Drawn {
     /// Lines of `[run]`, `[topology]`, `[routing]`, `[host]`, `[control_delay]`.
@@ -38,11 +38,11 @@ pub struct Drawn {
     pub scheduler: &'static str,
     /// Bytes.
     pub cut_through: Option<u64>,
-    /// Its name and parameters.
+    /// Flow control: name and parameters.
     pub flow_control: (&'static str, String),
-    /// Its name and parameters.
+    /// Detection: name and parameters.
     pub detection: (&'static str, String),
-    /// Its name and parameters.
+    /// Rate control: name and parameters.
     pub rate_control: (&'static str, String),
     /// Sections of flows.
     pub workload: String,
@@ -76,7 +76,7 @@ impl Drawn {
         t
     }
 
-    /// The scenario, which is what was drawn.
+    /// The scenario of the draw.
     pub fn load(&self) -> Result<NetworkScenario, String> {
         let s = NetworkScenario::from_text("swarm.toml", &self.text(), &[], Path::new(".")).map_err(|e| e.to_string())?;
         assert_eq!(

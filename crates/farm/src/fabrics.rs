@@ -10,9 +10,9 @@ use crate::{memory, networks, promises};
 
 /// A family.
 pub struct Family {
-    /// Its name on the command line and in the names of failures.
+    /// Name on the command line and in the names of failures.
     pub name: &'static str,
-    /// What it draws, one line.
+    /// Description of the draw, one line.
     pub about: &'static str,
     /// The scenario of a case.
     pub draw: fn(u64) -> String,
@@ -75,14 +75,14 @@ pub fn find(name: &str) -> Option<&'static Family> {
     FAMILIES.iter().find(|f| f.name == name)
 }
 
-/// What a text came to.
+/// Result of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came {
     /// All checks hold.
     Fine,
-    /// It is no scenario.
+    /// Rejected: no scenario.
     Refused(String),
-    /// This check does not hold, and why.
+    /// Name of the check that does not hold, and the reason.
     Failed(&'static str, String),
 }
 
@@ -100,7 +100,7 @@ pub fn examine(text: &str, names: &[&str]) -> Came {
     catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|panic| Came::Failed("panic", words(&*panic)))
 }
 
-/// What a panic says.
+/// Text of a panic.
 pub fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without words".into())

@@ -26,7 +26,7 @@ pub fn cnp_v4() -> cnp::Repr {
     }
 }
 
-/// The same over IPv6.
+/// CNP over IPv6.
 pub fn cnp_v6() -> cnp::Repr {
     let address = |last| Ipv6Addr::new(0x2001, 0xDB8, 0, 0, 0, 0, 0, last);
     cnp::Repr { addresses: cnp::Addresses::V6 { source: address(1), destination: address(2) }, ecn: Ecn::NOT_CAPABLE, ..cnp_v4() }

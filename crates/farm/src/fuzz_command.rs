@@ -1,4 +1,5 @@
-//! `xoff-farm fuzz`: every reader, one after the other, under libFuzzer, which is guided by what its inputs reach. The program is that of `fuzz/`.
+//! `xoff-farm fuzz`: every reader, one after the other, under libFuzzer, which is guided by what its inputs reach. The program is that of
+//! `fuzz/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +23,8 @@ const FAILED: &str = "failed";
 const LONGEST: usize = 4096;
 /// Longest input that is kept with the project [bytes].
 const KEPT_LONGEST: usize = 512;
-/// An input that takes longer is a failure [s]: large jobs take a second of the processor in the command, and twenty here on a busy machine.
+/// An input that takes longer is a failure [s]: large jobs take a second of the processor in the command, and twenty here on a busy
+/// machine.
 const TIMEOUT: u32 = 60;
 /// Addresses that a fuzzer has [bytes]: less than libFuzzer's own limit, so that readers which look for room before they take it refuse.
 const MEMORY: u64 = 1_900 << 20;
@@ -165,7 +167,7 @@ fn figure(text: &str, word: &str) -> u64 {
     behind.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// What a reader's turn came to.
+/// Enters the result of a reader's turn.
 fn enter(farm: &mut Farm, args: &Args, r: &Reader, lasted: Duration) -> Result<(), String> {
     let text = fs::read(log(&args.out, &r.name)).map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&text);
@@ -188,7 +190,7 @@ fn enter(farm: &mut Farm, args: &Args, r: &Reader, lasted: Duration) -> Result<(
     Ok(())
 }
 
-/// Of all inputs some of those that together reach everything.
+/// Keeps some of the inputs: those that together reach everything.
 fn keep(args: &Args, r: &Reader, folder: &Path, scratch: &Path) -> io::Result<()> {
     let all = tempfile::tempdir()?;
     let mut c = fuzzer(args, r, scratch)?;

@@ -1,4 +1,4 @@
-//! What has been done, in a folder: a farm that is stopped goes on where it was.
+//! Record of finished work, in a folder: a farm that is stopped continues from it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,14 +9,14 @@ use xoff_output::{Folder, OutputError};
 /// File of the ledger.
 const LEDGER: &str = "ledger.json";
 
-/// What has been done with one family or one reader.
+/// Finished work with one family or one reader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Cases from 0 to this one are done.
     pub cases: u64,
-    /// Of these, refused as bad input.
+    /// Inputs rejected as bad.
     pub refused: u64,
-    /// Of these, failed.
+    /// Inputs that failed.
     pub failed: u64,
     /// Time that they took together, all cores [s].
     pub seconds: f64,
@@ -28,7 +28,7 @@ pub struct Done {
 /// Everything that has been done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    /// The version that did it; another one begins anew.
+    /// The version that did the work; another version starts over.
     pub xoff_version: String,
     /// By name.
     pub done: BTreeMap<String, Done>,
@@ -37,7 +37,7 @@ pub struct Ledger {
 /// The folder of a farm.
 pub struct Farm {
     folder: Folder,
-    /// Its ledger.
+    /// Ledger.
     pub ledger: Ledger,
 }
 

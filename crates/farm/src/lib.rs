@@ -8,11 +8,12 @@
 //!   number -> sample of a reader, broken by some edits -> reader -> accepts, refuses, or a panic: failed/READER-NUMBER
 //! ```
 //!
-//! A case is nothing but its number: the same number draws the same text on every machine. The short form runs in `make test` (the swarms of
+//! A case is nothing but its number: the same number draws the same text on every machine. The short form runs in `make test` (the swarms
+//! of
 //! `crates/run/tests`), the long one is `make farm`.
 //!
-//! [`fabrics`] lists the families, [`checkers`] what is checked, [`shrink`] makes a failure small, [`readers`] lists readers with their
-//! samples, [`ledger`] keeps what has been done. [`soak`] runs real frames for hours.
+//! [`fabrics`] lists the families, [`checkers`] the checks, [`shrink`] makes a failure small, [`readers`] lists readers with their
+//! samples, [`ledger`] records finished work. [`soak`] runs real frames for hours.
 
 pub mod checkers;
 pub mod cores;

@@ -18,7 +18,8 @@ use xoff_units::{Span, grouped};
 mod fuzz_command;
 mod soak_command;
 
-/// Random fabrics under checkers, and broken inputs for every reader. What was done is kept in the folder: a farm that was stopped goes on.
+/// Random fabrics under checkers, and broken inputs for every reader. What was done is kept in the folder: a farm that was stopped
+/// continues.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -124,7 +125,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What can be worked off by numbers.
+/// Work whose cases have numbers.
 trait Field: Sync {
     fn name(&self) -> &str;
     /// Cases that are handed out at a time.
@@ -161,7 +162,7 @@ impl Field for &'static Family {
         };
         match examine(&text, self.checkers) {
             Came::Fine => Ok(true),
-            // What is drawn is a scenario: one that is refused was drawn wrongly, or is refused wrongly.
+            // What is drawn is a scenario: one that is rejected was drawn wrongly, or is rejected wrongly.
             Came::Refused(why) => Err(Failure { file: format!("{}-{case}.toml", self.name), bytes: text.into_bytes(), what: why }),
             Came::Failed(checker, why) => {
                 let smaller = shrink(&text, |t| matches!(examine(t, self.checkers), Came::Failed(c, _) if c == checker));

@@ -1,5 +1,5 @@
-//! Random networks that can be split: every flow control meets every detection and every rate control, taken from the registries, so that a new
-//! one is tested without a change here.
+//! Random networks that can be split: every flow control meets every detection and every rate control, taken from the registries, so that a
+//! new one is tested without a change here.
 
 use xoff_mech::{detection, flow_control, rate_control};
 use xoff_net::topology::NodeKind;
@@ -45,7 +45,7 @@ fn parameters(kind: &str, shared: bool, d: &mut Dice) -> String {
     }
 }
 
-/// What a case draws; pairs of mechanisms by its number, so that a hundred cases in a row meet all of them.
+/// Draw of a case; pairs of mechanisms by its number, so that a hundred cases in a row meet all of them.
 fn draw(case: u64) -> Drawn {
     let mut d = Dice(case ^ 0x7412_ead5);
     let kind = |names: Vec<&'static str>, at: u64| names[(at % names.len() as u64) as usize];
@@ -71,7 +71,7 @@ fn draw(case: u64) -> Drawn {
         topology(&mut d),
         d.pick(&["ecmp", "lowest-id", "per-destination"]),
         if rc == "hpcc" { 42 } else { d.roll(2) * 48 },
-        // CNPs that nothing pauses, with acknowledgements beside them and without.
+        // CNPs that nothing pauses, with acknowledgements next to them and without.
         ["", "cnp_priority = 6\n", "", "cnp_priority = 6\nack_priority = 6\n"][(by_fc % 4) as usize],
         d.pick(&["0us", "200ns", "1us"]),
         d.roll(3) * 300,
@@ -132,8 +132,8 @@ fn draw(case: u64) -> Drawn {
     drawn
 }
 
-/// Messages that are sent again at intervals, and credits that the priorities of a port share; by dice of their own, so that what else a case draws stays as
-/// it is. A host that drains slowly, which every fourth case may have, has no memory that priorities share.
+/// Messages that are sent again at intervals, and credits that the priorities of a port share; by dice of their own, so that what else a
+/// case draws stays as it is. A host that drains slowly, which every fourth case may have, has no memory that priorities share.
 fn repeated_or_shared(case: u64, drawn: &mut Drawn) {
     let mut d = Dice(case ^ 0x5e4d_a9a1);
     let (kind, parameters) = &mut drawn.flow_control;

@@ -1,4 +1,4 @@
-//! A network in operation, drawn at random beside what else a scenario has.
+//! A network in operation, drawn at random in addition to the rest of a scenario.
 
 use crate::draw::Dice;
 

@@ -1,4 +1,4 @@
-//! What two runs that should be the same are compared by.
+//! Values by which two runs that should be the same are compared.
 
 use xoff_sim::Outcome;
 
@@ -26,7 +26,7 @@ pub fn stated(o: &Outcome) -> String {
     )
 }
 
-/// Where two texts begin to differ, with what surrounds it.
+/// Position at which two texts begin to differ, with the text around it.
 pub fn first_difference(a: &str, b: &str) -> Option<String> {
     let at = a.bytes().zip(b.bytes()).position(|(a, b)| a != b).or((a.len() != b.len()).then_some(a.len().min(b.len())))?;
     let around = |s: &str| s[at.saturating_sub(200)..(at + 100).min(s.len())].to_owned();

@@ -7,12 +7,12 @@ use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_
 
 use crate::frames::frames;
 
-/// A refusal says what and why.
+/// An error names the field and the reason.
 fn reported(e: Malformed) {
     assert!(e.to_string().len() > 10, "{e}");
 }
 
-/// What was read is written and read again: the same.
+/// Checks that a value that was read, then written, is read again as the same value.
 macro_rules! again {
     ($t:ty, $parse:ident, $emit:ident, $bytes:expr) => {
         match <$t>::$parse($bytes) {
@@ -62,7 +62,7 @@ pub fn all_parsers(bytes: &[u8]) {
     changed_in_place(bytes);
 }
 
-/// What rewrites bytes in place leaves a frame that is read as before, but for what was to change.
+/// Checks that a rewrite of bytes in place leaves a frame that is read as before, except for the intended change.
 fn changed_in_place(bytes: &[u8]) {
     let mut buf = bytes.to_vec();
     match (ecn::of_frame(bytes), ecn::rewrite_frame(&mut buf, Ecn::with_ce)) {

@@ -76,12 +76,12 @@ fn on(case: u64, topology: fn(&mut Dice) -> String) -> Drawn {
     }
 }
 
-/// The same for so short a time that a run takes milliseconds.
+/// Scenario for so short a time that a run takes milliseconds.
 pub fn tiny(case: u64) -> Drawn {
     shorter(scenario(case), 60)
 }
 
-/// Of the smallest networks, for a time in which a host sends some ten to two hundred frames.
+/// Scenario of the smallest networks, for a time in which a host sends some ten to two hundred frames.
 pub fn smallest(case: u64) -> Drawn {
     shorter(on(!case, few_hosts), 20)
 }
@@ -139,7 +139,7 @@ fn some_flows(d: &mut Dice) -> String {
     format!("[[workload]]\n{lines}\npriority = {priority}\n")
 }
 
-/// The same with switches of InfiniBand: virtual cut-through, and in a third of the cases arbitration between virtual lanes.
+/// Scenario with switches of InfiniBand: virtual cut-through, and in a third of the cases arbitration between virtual lanes.
 pub fn infiniband(case: u64) -> Drawn {
     let mut d = Dice(!case);
     let head = [1, 40, 64, 500, 1500][d.roll(5) as usize];
@@ -152,7 +152,7 @@ pub fn infiniband(case: u64) -> Drawn {
     drawn
 }
 
-/// The same with a per-flow flow control, few slots and few queues, so that flows share both. What one flow may hold grows
+/// Scenario with a per-flow flow control, few slots and few queues, so that flows share both. The bytes that one flow may hold grow
 /// with the length of its way and many flows share a link, so that the buffer is larger.
 pub fn by_flow(case: u64) -> Drawn {
     let kinds = registered(true);

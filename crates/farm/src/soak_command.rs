@@ -12,13 +12,13 @@ use xoff_farm::soak::{self, Plan, Round, report};
 use xoff_netio::sandbox;
 use xoff_output::Folder;
 
-/// Of the rounds, a line each.
+/// Record of the rounds, a line each.
 const LEDGER: &str = "rounds.jsonl";
 /// Set in the process inside the namespaces.
 pub const INSIDE: &str = "XOFF_FARM_INSIDE";
-/// Its folder for the files of nodes.
+/// Variable with the folder for the files of nodes.
 const FILES: &str = "XOFF_FARM_FILES";
-/// Such folders are called this and the number of the process that made them.
+/// Prefix of such folders, before the number of the process that made them.
 const FILES_OF: &str = "xoff-soak-";
 
 #[derive(clap::Args)]
@@ -44,7 +44,7 @@ pub struct Args {
     /// Of what is drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The program `xoff`; that beside this one without it
+    /// The program `xoff`; that next to this one without it
     #[arg(long)]
     xoff: Option<PathBuf>,
     /// Write the page of all rounds to this Markdown file

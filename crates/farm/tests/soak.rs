@@ -1,4 +1,5 @@
-//! `xoff-farm soak`, short: with faults that lossless links must stand nothing is lost, and what should not be is found where it is planted.
+//! `xoff-farm soak`, short: with faults that lossless links must stand nothing is lost, and what should not be is found where it is
+//! planted.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// May soaks run here? Else the test is skipped.
+/// Whether soaks may run here. Else the test is skipped.
 fn runs_here() -> bool {
     if let Err(missing) = sandbox::probe() {
         xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
@@ -118,7 +119,7 @@ fn memory_that_grows_is_found() {
     assert_eq!(report::problems(&steady), Vec::<String>::new());
     let grows: Vec<Round> = (0..9).map(|n| round(n, 30_000 + 400 * n as u64)).collect();
     assert!(report::problems(&grows)[0].contains("grew"));
-    // A new process begins anew.
+    // A new process starts over.
     let two: Vec<Round> = steady.iter().cloned().chain((0..9).map(|n| round(n, 40_000))).collect();
     assert_eq!(report::problems(&two), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! How fast a configuration is replayed: `cargo run --release -p xoff-hpcc --example speed -- config.txt`.
+//! Speed at which a configuration is replayed: `cargo run --release -p xoff-hpcc --example speed -- config.txt`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -5,7 +5,7 @@
 //!   HpccCase --(this crate)--> Model + Flows --> World --> fct.txt, pfc.txt, qlen.txt
 //! ```
 //!
-//! The same switch and NIC run as everywhere else; what differs is chosen here: transmission times cut to whole
+//! The same switch and NIC run as everywhere else; this crate chooses the differences: transmission times cut to whole
 //! nanoseconds, events of equal time in insertion order, that simulator's memory rule, hash, acknowledgements and
 //! random numbers. Facts were read off its source and its runs; none of its code is used.
 
@@ -23,7 +23,7 @@ pub use rtt::PairTable;
 /// Bytes around the payload of a data frame: 14 (PPP header padded to Ethernet's), 20 IPv4, 8 UDP, 6 sequence header. What a
 /// rate control adds comes on top, but not in the last column of `fct.txt`.
 pub const HEADER: u32 = 48;
-/// Bytes of an acknowledgement without what a rate control adds: 14, 20 IPv4, 12 sequence header. None is shorter than
+/// Bytes of an acknowledgement without the additions of a rate control: 14, 20 IPv4, 12 sequence header. None is shorter than
 /// [`ACK_MIN`] on the wire.
 pub const ACK_HEADER: u32 = 46;
 /// The shortest acknowledgement on the wire [bytes].

@@ -25,7 +25,7 @@ use crate::{ACK_HEADER, ACK_MIN, HEADER, PFC_FRAME};
 pub struct Replay {
     /// The network with its flows waiting.
     pub world: World,
-    /// Its graph.
+    /// Graph.
     pub topology: Topology,
     /// Base round-trip times.
     pub pairs: PairTable,
@@ -279,13 +279,13 @@ fn hpcc_params(c: &HpccConfig) -> hpcc::Params {
     }
 }
 
-/// What has no key there has the value of the variant.
+/// Parameters of TIMELY; without a key, the value of the variant.
 fn timely_params(c: &HpccConfig) -> timely::Params {
     timely::Params { delta: c.rate_ai, hai: c.rate_hai, min_rate: c.min_rate, ..timely::Params::of(timely::Variant::Hpcc) }
 }
 
 impl Replay {
-    /// Is this node a switch?
+    /// Whether this node is a switch.
     pub fn is_switch(&self, node: u32) -> bool {
         self.topology.nodes[node as usize].kind == NodeKind::Switch
     }

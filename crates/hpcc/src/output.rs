@@ -40,7 +40,7 @@ pub struct Pfc {
     pub time_ns: u64,
     /// Number of the node.
     pub node: u32,
-    /// Is the node a switch?
+    /// Whether the node is a switch.
     pub is_switch: bool,
     /// Port, counted from 1 as there.
     pub interface: u16,

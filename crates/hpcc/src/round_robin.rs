@@ -1,6 +1,6 @@
 //! In which order a host there serves its flows after a link has failed.
 //!
-//! The list of flows is built anew by walking a hash map whose order is that of the C++ library it was compiled with:
+//! The list of flows is rebuilt by walking a hash map whose order is that of the C++ library it was compiled with:
 //! one chain of elements, those of a bucket side by side. Keys are whole numbers that hash to themselves.
 
 use std::collections::HashMap;
@@ -83,7 +83,7 @@ impl StartOrder for RoundRobin {
 mod tests {
     use super::*;
 
-    /// By hand: 13 buckets, so 14 falls beside 1 and goes before it, 2 opens a bucket at the front.
+    /// By hand: 13 buckets, so 14 falls next to 1 and goes before it, 2 opens a bucket at the front.
     #[test]
     fn a_bucket_grows_at_its_front_and_so_does_the_chain() {
         let mut c = Chain::default();

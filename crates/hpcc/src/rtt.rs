@@ -9,7 +9,7 @@ use xoff_units::Time;
 pub struct PairTable {
     /// By destination node; empty for switches.
     towards: Vec<Vec<Entry>>,
-    /// After a link failure only the bandwidths are computed anew.
+    /// After a link failure only the bandwidths are computed again.
     after: Option<(Time, Vec<Vec<Entry>>)>,
 }
 
@@ -49,7 +49,7 @@ impl PairTable {
         self.entry(src, dst).rate
     }
 
-    /// Slowest link of the path at this time [bit/s]; a pair that a failure has cut apart keeps what it had.
+    /// Slowest link of the path at this time [bit/s]; a pair that a failure has separated keeps its value.
     pub fn rate_at(&self, src: u32, dst: u32, now: Time) -> u64 {
         let after = self.after.as_ref().filter(|(at, _)| now >= *at);
         let found = after.and_then(|(_, table)| table[dst as usize].get(src as usize)).filter(|e| e.reached);

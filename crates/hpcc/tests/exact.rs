@@ -63,7 +63,7 @@ fn compare_all(root: &Path) {
     assert_eq!(failed, 0);
 }
 
-/// Those of the repository, and those of a folder that is named.
+/// Cases of the repository, and those of a folder that is named.
 #[test]
 fn reference_cases_are_exact() {
     compare_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases"));

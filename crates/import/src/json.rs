@@ -1,4 +1,4 @@
-//! JSON with places: `serde_json` parses, and the place of what it borrows is its place in the text.
+//! JSON with places: `serde_json` parses, and the address of borrowed text gives its place.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::tree::{DEPTH_MAX, Document, Item, Key, Tree, no_key_twice, point};
 /// Parses a document.
 ///
 /// # Errors
-/// It is no JSON, or a key stands twice; with the place.
+/// It is no JSON, or a key occurs twice; with the place.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<Document, Problem> {
     let text = source.text();
     let raw: &RawValue = serde_json::from_str(text).map_err(|e| refused(source, &e))?;

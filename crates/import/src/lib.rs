@@ -6,7 +6,7 @@
 //!                                +-- tables --> analysis (a check of the routes that are installed)
 //! ```
 //!
-//! A reader takes what it understands, refuses what contradicts itself with file and place, and names what it leaves out
+//! A reader accepts keys that it knows, rejects contradictions with file and place, and names its omissions
 //! ([`Network::left_out`]). Units are never guessed: a format without rates or lengths needs [`Options`].
 
 pub mod formats;

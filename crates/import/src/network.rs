@@ -1,4 +1,4 @@
-//! The form that every reader gives: a graph, what its ports are set to, the routes that are installed, and flows.
+//! The result of every reader: a graph, settings of its ports, installed routes, and flows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -83,7 +83,7 @@ pub struct Profile {
     pub pool: String,
     /// Reserved for the group [bytes]: with the headroom in it or without, as the chip takes it.
     pub size: Bytes,
-    /// Room for what arrives after the pause [bytes]. SONiC calls it `xoff`.
+    /// Room for bytes that arrive after the pause [bytes]. SONiC calls it `xoff`.
     pub headroom: Bytes,
     /// Occupancy at or below which the peer is resumed [bytes].
     pub xon: Bytes,
@@ -120,9 +120,9 @@ pub struct PortSettings {
 /// Profiles of every priority at a port; a priority without an entry has no profile there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// Of its group at the ingress.
+    /// Profile of its group at the ingress.
     pub groups: BTreeMap<u8, Profile>,
-    /// Of its queue at the egress.
+    /// Profile of its queue at the egress.
     pub queues: BTreeMap<u8, Profile>,
 }
 
@@ -175,7 +175,7 @@ pub struct Watchdog {
     pub detect: Span,
     /// A peer that has let go for this time is obeyed again [ps].
     pub restore: Span,
-    /// Time between two looks [ps].
+    /// Time between two polls [ps].
     pub poll: Span,
     /// Action on the queue, in the words of a scenario.
     pub action: &'static str,
@@ -216,7 +216,7 @@ impl Network {
         Ok(self.nodes.len() - 1)
     }
 
-    /// Reports once what was left out.
+    /// Reports omissions once.
     pub(crate) fn leave_out(&mut self, what: impl Into<String>) {
         let what = what.into();
         if !self.left_out.contains(&what) {

@@ -1,4 +1,4 @@
-//! What a format does not contain and options give.
+//! Facts that a format does not contain and options give.
 
 use xoff_units::{Length, Rate, Span};
 
@@ -7,10 +7,10 @@ use crate::Wire;
 /// Unit of `start` in a connection matrix of htsim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartUnit {
-    /// Microseconds: what most of its programs take.
+    /// Microseconds, as most of its programs expect.
     #[default]
     Us,
-    /// Picoseconds: what its generators write.
+    /// Picoseconds, as its generators write.
     Ps,
 }
 
@@ -36,7 +36,7 @@ impl Options {
     /// Sets an option from its text.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// The problem, and the expected form.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), (String, String)> {
         let problem = |e: xoff_units::UnitError| (format!("{key}: {}", e.what), format!("expected {}", e.expected));
         let refuse =

@@ -1,6 +1,6 @@
 //! A JSON or YAML document as one tree in which every value has its place.
 //!
-//! Typed access ([`Tree::object`], [`Tree::text`], ...) refuses with the place, what was found and what was expected.
+//! Typed access ([`Tree::object`], [`Tree::text`], ...) rejects with the place, the value found and the expected form.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use xoff_scenario::{Place, Problem, Source, suggest};
 
-/// Values that may lie inside each other.
+/// Values that may be inside each other.
 pub(crate) const DEPTH_MAX: usize = 100;
 
 /// A value with the bytes where it stands.
@@ -16,7 +16,7 @@ pub(crate) const DEPTH_MAX: usize = 100;
 pub(crate) struct Tree {
     pub span: Range<usize>,
     pub item: Item,
-    /// Has a reader taken the value? What no reader took is named.
+    /// Whether a reader has taken the value. Values that no reader took are named.
     read: Cell<bool>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Item {
     Number(String),
     Text(String),
     List(Vec<Tree>),
-    /// In the order of the file; no key stands twice.
+    /// In the order of the file; no key occurs twice.
     Object(Vec<(Key, Tree)>),
 }
 
@@ -142,7 +142,7 @@ impl Tree {
         Tree { span, item, read: Cell::new(false) }
     }
 
-    /// Has a reader taken it, or something in it?
+    /// Whether a reader has taken it, or something in it.
     pub fn is_read(&self) -> bool {
         self.read.get()
             || match &self.item {
@@ -204,7 +204,7 @@ pub(crate) fn point(source: &Arc<Source>, at: usize) -> Place {
     source.place(at..at + len)
 }
 
-/// Refuses a key that stands twice in an object. Most readers of JSON keep the last one and say nothing.
+/// Refuses a key that occurs twice in an object. Most readers of JSON keep the last one and say nothing.
 pub(crate) fn no_key_twice(source: &Arc<Source>, entries: &[(Key, Tree)]) -> Result<(), Problem> {
     let mut first = std::collections::HashMap::with_capacity(entries.len());
     for (key, _) in entries {

@@ -12,7 +12,7 @@ use crate::{End, Link, Network, Wire};
 
 mod pools;
 
-/// Links that stand in the scenario itself; more go to a table beside it.
+/// Largest number of links in the scenario itself; more go to a table next to it.
 const LINKS_MAX: usize = 2_000;
 /// Flows that are written; more would not fit into a document.
 const FLOWS_MAX: usize = 100_000;
@@ -49,7 +49,7 @@ pub fn scenario(network: &Network, origin: &str, links_file: &str) -> Result<Wri
     Ok(Written { scenario: out, links })
 }
 
-/// Refuses links that lack what a run needs.
+/// Rejects links that lack values that a run needs.
 fn complete(network: &Network) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut lack = |what: &str, hint: &str, lacks: &dyn Fn(&Link) -> bool| {
@@ -115,7 +115,7 @@ fn list<'n>(out: &mut String, key: &str, names: impl Iterator<Item = &'n str>) {
     let _ = writeln!(out, "{}]", line.trim_end_matches([',', ' ']));
 }
 
-/// Links in the scenario, or in a table beside it.
+/// Links in the scenario, or in a table next to it.
 fn table_of_links(network: &Network, out: &mut String, links_file: &str) -> Option<String> {
     let end = |e: &End| match &e.port {
         Some(port) => format!("{}:{port}", network.nodes[e.node].name),
@@ -148,7 +148,7 @@ fn csv(text: &str) -> String {
     if text.contains([',', '"', '#']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// `[switch]` and `[flow_control]`, from settings by port where there are any. Returns the priorities that are lossless beside lossy ones.
+/// `[switch]` and `[flow_control]`, from settings by port where there are any. Returns the priorities that are lossless next to lossy ones.
 fn switch(network: &Network, out: &mut String) -> BTreeSet<u8> {
     let b = &network.buffering;
     let profiles: BTreeSet<_> = b.ports.values().flat_map(|p| p.profiles.values()).collect();
@@ -253,7 +253,7 @@ fn watchdog(network: &Network, out: &mut String) {
     }
 }
 
-/// `[[flow]]`, or what to write there.
+/// `[[flow]]`, or a hint about it.
 fn flows(network: &Network, lossless: &BTreeSet<u8>, out: &mut String) -> Result<(), Problems> {
     if network.flows.len() > FLOWS_MAX {
         let what = format!("{} flows are more than a scenario may have, {FLOWS_MAX}", network.flows.len());

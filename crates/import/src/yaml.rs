@@ -1,6 +1,6 @@
 //! YAML with places: the parser's events, made into the same tree as JSON.
 //!
-//! Anchors, aliases and merge keys (`<<`) are resolved; a document that aliases blow up beyond [`ALIASED_MAX`] values is refused.
+//! Anchors, aliases and merge keys (`<<`) are resolved; a document that aliases blow up beyond [`ALIASED_MAX`] values is rejected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const ALIASED_MAX: usize = 200_000;
 /// Parses a document.
 ///
 /// # Errors
-/// It is no YAML, a key stands twice, or aliases blow it up; with the place.
+/// It is no YAML, a key occurs twice, or aliases blow it up; with the place.
 pub(crate) fn parse(source: &Arc<Source>) -> Result<Document, Problem> {
     let mut build = Build { source, bytes: byte_offsets(source.text()), open: Vec::new(), anchors: HashMap::new(), aliased: 0, root: None };
     for event in Parser::new_from_str(source.text()) {

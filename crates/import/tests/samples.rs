@@ -214,7 +214,8 @@ fn a_sonic_fabric_has_its_settings_by_port() {
     assert!(alone.buffering.ports.values().all(|p| p.profiles.is_empty()));
 }
 
-/// Every table and every field of which nothing is taken over is named. Before: MTU and FEC of ports, and all tables but seven, without a word.
+/// Every table and every field of which nothing is taken over is named. Before: MTU and FEC of ports, and all tables but seven, without a
+/// word.
 #[test]
 fn what_a_sonic_import_does_not_use_is_named() {
     let text = std::fs::read_to_string(data("sonic/fabric/leaf1.config_db.json")).unwrap();
@@ -241,7 +242,8 @@ fn what_a_sonic_import_does_not_use_is_named() {
     assert!(written.contains("#   PORT: ") && written.contains("NTP_SERVER"), "{written}");
 }
 
-/// PFC_WD is written as it is and left off; settings that differ are left out and named; a detection below the interval is refused where it stands.
+/// PFC_WD is written as it is and left off; settings that differ are left out and named; a detection below the interval is rejected where
+/// it stands.
 #[test]
 fn a_sonic_watchdog_is_taken_over() {
     let network = good("sonic", &[data("sonic/fabric")]);

@@ -1,4 +1,4 @@
-//! A measured value, the band in which it must lie, where the band comes from, and a value that would fail it.
+//! A measured value, its required band, the source of the band, and a value that would fail it.
 //!
 //! ```text
 //!              possible.0        low        high        possible.1
@@ -46,14 +46,14 @@ impl Source {
     }
 }
 
-/// A measured value and the band in which it must lie.
+/// A measured value and its required band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Name of the measured quantity.
     pub what: String,
     /// Measured value, base unit.
     pub value: f64,
-    /// The 95 % interval of a mean: all of it must lie in the band.
+    /// The 95 % interval of a mean: all of it must be in the band.
     pub interval: Option<(f64, f64)>,
     /// Unit of the value.
     pub unit: Unit,
@@ -76,11 +76,11 @@ impl Check {
         let possible = possible(&unit, low, high);
         Check { what: what.into(), value, interval: None, unit, low, high, possible, paper: None, source, assumption: None }
     }
-    /// A value that must lie in `low ..= high`, chosen unless the check says otherwise.
+    /// A value that must be in `low ..= high`, chosen unless the check says otherwise.
     pub fn new(what: impl Into<String>, unit: Unit, value: f64, low: f64, high: f64) -> Self {
         Check::with_source(what, unit, value, (low, high), Source::Ours)
     }
-    /// A value that must lie within a share of another one, which was computed.
+    /// A value that must be within a share of another one, which was computed.
     pub fn near(what: impl Into<String>, unit: Unit, value: f64, expected: f64, share: f64) -> Self {
         let off = (expected * share).abs();
         Check::with_source(what, unit, value, (expected - off, expected + off), Source::Recomputed)
@@ -97,7 +97,7 @@ impl Check {
     pub fn some(what: impl Into<String>, of: &str, count: u64) -> Self {
         Check::new(what, Unit::Other(of.into()), count as f64, 1.0, f64::INFINITY)
     }
-    /// A mean over seeds, all of whose 95 % interval must lie in `low ..= high`. Of one value there is no interval.
+    /// A mean over seeds, all of whose 95 % interval must be in `low ..= high`. Of one value there is no interval.
     pub fn mean(what: impl Into<String>, unit: Unit, mean: Mean, low: f64, high: f64) -> Self {
         Check::new(what, unit, mean.mean, low, high).of(mean)
     }
@@ -107,7 +107,7 @@ impl Check {
         self.interval = (mean.n > 1).then_some((mean.low, mean.high));
         self
     }
-    /// With an interval, all of which must lie in the band.
+    /// With an interval, all of which must be in the band.
     pub fn interval(mut self, low: f64, high: f64) -> Self {
         self.interval = Some((low, high));
         self
@@ -162,7 +162,7 @@ impl Check {
         inside(self.value) && self.ends().is_none_or(|(low, high)| inside(low) && inside(high))
     }
 
-    /// The interval, ending where the quantity does: half of that of a small share lies below zero, where no share is.
+    /// The interval, ending where the quantity does: half of that of a small share is below zero, where no share is.
     fn ends(&self) -> Option<(f64, f64)> {
         // By its unit: what else it can be in a setting (no more cases than networks with a cycle) bounds a sample and not what it says.
         let (bottom, top) = possible(&self.unit, self.low, self.high);

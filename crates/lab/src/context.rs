@@ -41,7 +41,7 @@ pub trait Progress: Sync {
     fn started(&self, _entry: &Entry, _nth: usize, _total: usize) {}
     /// Part of the running entry that is done, 0 to 1.
     fn fraction(&self, _entry: &str, _part: f64) {}
-    /// A sentence about what the running entry does.
+    /// A sentence about the activity of the running claim.
     fn note(&self, _entry: &str, _text: &str) {}
     /// An entry is judged. `kept`: taken from an earlier run into the same folder.
     fn finished(&self, _judged: &Judged, _kept: bool) {}

@@ -62,7 +62,7 @@ pub struct Entry {
     pub band: String,
     /// An extension: its findings are no claim of the paper and are not counted.
     pub is_extension: bool,
-    /// What the paper leaves open, and what xoff assumes.
+    /// Points that the paper leaves open, with the assumption of xoff.
     pub assumptions: Vec<String>,
     /// Bands changed after the data were seen, each with date and reason.
     pub changes: Vec<String>,

@@ -26,7 +26,7 @@ pub enum ReproduceError {
     Testbed(String),
     /// A scenario cannot be built.
     Build(ParamError),
-    /// A file or folder is refused, or cannot be written.
+    /// A file or folder is rejected, or cannot be written.
     Output(OutputError),
     /// A file cannot be written or read.
     File {

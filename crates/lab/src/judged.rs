@@ -25,13 +25,14 @@ pub struct Picture {
 pub struct JudgedCheck {
     /// Name of the measured quantity.
     pub what: String,
-    /// Measured value with its unit; a mean with its 95 % interval, all of which must lie in the range.
+    /// Measured value with its unit; a mean with its 95 % interval, all of which must be in the range.
     pub measured: String,
     /// Accepted range with its unit.
     pub expected: String,
     /// The paper's value with its unit; empty if it has none.
     pub paper: String,
-    /// Source of the range: `paper`, `recomputed`, `closed form`, `chosen around the paper's number`, `chosen for the paper's words` or `chosen`.
+    /// Source of the range: `paper`, `recomputed`, `closed form`, `chosen around the paper's number`, `chosen for the paper's words` or
+    /// `chosen`.
     pub source: String,
     /// Assumption that the paper does not state; empty if none.
     #[serde(default)]
@@ -73,7 +74,7 @@ pub struct Judged {
     pub band: String,
     /// Verdict, computed from the checks.
     pub verdict: Verdict,
-    /// What the paper leaves open, and what xoff assumes.
+    /// Points that the paper leaves open, with the assumption of xoff.
     pub assumptions: Vec<String>,
     /// Bands changed after the data were seen, each with date and reason.
     #[serde(default)]

@@ -36,7 +36,7 @@ pub fn observe(cx: &Context, s: &NetworkScenario) -> Result<Observed, ReproduceE
     observe_with(cx, s, |_| ())
 }
 
-/// A run whose model `change` alters first, for what no scenario can describe.
+/// A run whose model `change` alters first, for settings that no scenario can describe.
 pub fn observe_with(cx: &Context, s: &NetworkScenario, change: impl FnOnce(&mut Model)) -> Result<Observed, ReproduceError> {
     let mut model = s.model();
     change(&mut model);
@@ -133,7 +133,7 @@ impl Observed {
         self.rows.iter().filter_map(of).collect()
     }
 
-    /// Rate of a flow: payload that arrived, or what rate control asks for.
+    /// Rate of a flow: payload that arrived, or the rate of its rate control.
     pub fn flow_rate(&self, number: u32, wanted: RateSource) -> Points {
         let of = |r: &Row| match *r {
             Row::Rate(r) if (r.flow, r.source) == (Some(number as u64), wanted) => Some((r.time_ps as f64, r.rate_bps as f64)),

@@ -60,7 +60,7 @@ impl Report {
 /// the same program, mode and seed has judged there are kept as they are.
 ///
 /// # Errors
-/// No such entry; a scenario that is refused; a file that cannot be written.
+/// No such entry; a scenario that is rejected; a file that cannot be written.
 pub fn run_entries(paper: &'static Paper, items: &[String], cx: &Context) -> Result<Report, ReproduceError> {
     if let Some(unknown) = items.iter().find(|i| !paper.items.iter().any(|p| p.id == i.as_str())) {
         let known: Vec<&str> = paper.items.iter().map(|i| i.id).collect();

@@ -54,13 +54,14 @@ const SITUATIONS: [(&str, &[&str]); 4] = [
     ("failed link", &["failures.links=L1-S1"]),
 ];
 
-/// Every seed draws the places of the ranks anew, and with them the paths of their messages.
+/// Every seed draws the places of the ranks again, and with them the paths of their messages.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]
 struct Cell {
-    /// Time of the whole large job over its iterations; of the small one up to the last iteration that ended while the large one was at work [s].
+    /// Time of the whole large job over its iterations; of the small one up to the last iteration that ended while the large one was at
+    /// work [s].
     time: [f64; 2],
     /// Mean of the exposed communication of the large job, of the rank with the most [s].
     exposed: f64,

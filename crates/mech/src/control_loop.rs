@@ -1,4 +1,4 @@
-//! The control loop of a link: what every threshold is derived from, in `xoff plan` and in `xoff run` alike.
+//! The control loop of a link: source of every derived threshold, in `xoff plan` and in `xoff run` alike.
 //!
 //! ```text
 //!   receiver decides --g--> MTU_other/C --> k m/C --> m/C --t_w--> t_p --> sender obeys; MTU/C --t_w--> last frame is in
@@ -67,7 +67,7 @@ impl LinkFacts {
         self.rate.time_for(self.mtu_other.max(self.mtu)) + self.rate.time_for(message) * (1 + self.control_ahead)
     }
 
-    /// The control loop of a flow control whose messages have so many bytes; 0: they take no time on the wire.
+    /// The control loop of a flow control with messages of this size [bytes]; 0: they take no time on the wire.
     pub fn control_loop(&self, message: Bytes) -> ControlLoop {
         let tau = self.rate.time_for(self.mtu) + self.control_wait(message) + self.delay * 2 + self.processing;
         ControlLoop { rate: self.rate, mtu: self.mtu, buffer: self.buffer, tau }

@@ -1,6 +1,6 @@
 //! The laws of lossless networks as pure state machines, usable one by one.
 //!
-//! A mechanism sees `now` and its inputs and returns what it wants done. It owns no clock, no socket and no
+//! A mechanism sees `now` and its inputs and returns its requests. It owns no clock, no socket and no
 //! random source, allocates nothing in its hooks, and tolerates an early, late or spurious wake-up: that is what
 //! lets the same file run under a simulator's virtual time and in a switch with a real clock.
 //!
@@ -9,7 +9,7 @@
 //!  detection/       Detector (decides at an egress queue whether a frame is marked)
 //!  rate_control/    RateControl (an end system's rate per flow) and its notification point
 //!  sharing/         Sharing (how much of a pool of memory a queue may hold)
-//!  transport/       Source and Sink of a connection: its window, its acknowledgements, what goes again
+//!  transport/       Source and Sink of a connection: window, acknowledgements, retransmissions
 //!  link_retry       frames that a link corrupts are sent again by the link
 //!  watchdog         frees an egress queue that its peer holds for too long
 //! ```

@@ -1,5 +1,5 @@
-//! Link-level retry (Ultra Ethernet 1.0, section 5.1): a frame that a link corrupts is sent again by the link, in order, before flow control and
-//! hosts see that it was missing.
+//! Link-level retry (Ultra Ethernet 1.0, section 5.1): a frame that a link corrupts is sent again by the link, in order, before flow
+//! control and hosts see that it was missing.
 //!
 //! ```text
 //!   sender                                                     receiver
@@ -11,7 +11,7 @@
 //!   ADVANCE --Nack, timer--> REPLAY --all sent--> ADVANCE
 //!      ^                       | more replays without progress than allowed
 //!      |                       v
-//!     INIT <--re-init------- FLUSH    what was kept is given up
+//!     INIT <--re-init------- FLUSH    kept frames are given up
 //!      Init(n) -->  <-- InitEcho(n)
 //! ```
 //!
@@ -276,7 +276,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Change {
-    /// So many of the oldest have arrived.
+    /// Number of the oldest frames that have arrived.
     pub freed: usize,
     /// All others are given up.
     pub flushed: bool,
@@ -289,7 +289,7 @@ pub struct RetrySender {
     #[save(built)]
     p: Params,
     state: State,
-    /// The oldest one kept, and the next new one; counted from the first of the run, of which 20 bits are on the wire.
+    /// Number of the oldest kept frame, and of the next new one; counted from the start of the run. 20 bits are on the wire.
     #[serde(serialize_with = "state::counter")]
     first: u64,
     #[serde(serialize_with = "state::counter")]
@@ -356,7 +356,7 @@ impl RetrySender {
         Some(((at - self.first) as usize, (at & self.p.mask()) as u32))
     }
 
-    /// All up to this number have arrived. Frames that are not outstanding are of before.
+    /// Frees all frames up to this number: they have arrived. Frames that are not outstanding are earlier ones.
     fn free(&mut self, now: Time, last: u32) -> usize {
         let before = self.first.wrapping_sub(1);
         let n = u64::from(last).wrapping_sub(before) & self.p.mask();
@@ -429,7 +429,7 @@ impl RetrySender {
         }
     }
 
-    /// The clock has reached `now`. Returns whether the timer had expired, and what that changes.
+    /// The clock has reached `now`. Returns whether the timer had expired, and the consequence.
     pub fn on_wake(&mut self, now: Time) -> (bool, Change) {
         if now < self.timer {
             return (false, Change::default());
@@ -476,8 +476,8 @@ impl RetryReceiver {
             return true;
         }
         if beyond > self.p.mask() / 2 {
-            // It has been accepted, and the answer was lost: an acknowledgement, or the Nack. Without another one a sender whose buffer is full of
-            // such frames would send them for ever.
+            // It has been accepted, and the answer was lost: an acknowledgement, or the Nack. Without another one a sender whose buffer is
+            // full of such frames would send them forever.
             self.ack_due = true;
         } else if let Some(last) = self.beyond {
             self.nack_due |= self.p.nack_again && beyond <= last;
@@ -498,7 +498,7 @@ impl RetryReceiver {
     /// The far end has sent this. Returns the answer.
     pub fn on_signal(&mut self, signal: Signal) -> Option<Signal> {
         let Signal::Init(n) = signal else { return None };
-        // What the far end has given up is skipped.
+        // Frames that the far end has given up are skipped.
         self.expected += u64::from(n).wrapping_sub(self.expected) & self.p.mask();
         (self.beyond, self.nack_due, self.ack_due) = (None, false, false);
         Some(Signal::InitEcho(n))

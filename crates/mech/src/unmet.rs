@@ -3,7 +3,7 @@
 /// A condition that does not hold: reason for a warning, never for a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// The condition with its numbers, and what follows.
+    /// The condition with its numbers, and the consequence.
     pub what: String,
     /// Source of the condition, or a way to meet it.
     pub hint: String,

@@ -1,15 +1,15 @@
 //! The watchdog of a switch: frees an egress queue that its peer holds for too long, because one broken receiver must not stop a fabric.
 //!
 //! ```text
-//!   operational --a storm for `detect`--> stormed --the peer lets go for `restore`--> operational
-//!                                           drop: what waits and what comes is discarded; forward: it is sent; alert: nothing changes
+//!   operational --a storm for `detect`--> stormed --no stop for `restore`--> operational
+//!                                           drop: queued and new frames are discarded; forward: they are sent; alert: nothing changes
 //!   looks   |----poll----|----poll----|----poll----|      a look compares counters with those of the look before it
 //! ```
 //!
-//! Sources: SONiC, sonic-swss `orchagent/pfc_detect_mellanox.lua` (`duration`: queues that hold frames, send none and are paused for 99 % of
-//! the time), `pfc_detect_broadcom.lua` as of 0cb8610 (`status`), `pfc_restore.lua`; sonic-mgmt `docs/testplan/pfcwd`. There the counters are
-//! those of pauses; here a queue is *stopped* if its sender half would not let a full frame go within the detection time, whatever the flow
-//! control: by a pause, for want of credits, or at a rate next to nothing.
+//! Sources: SONiC, sonic-swss `orchagent/pfc_detect_mellanox.lua` (`duration`: queues that hold frames, send none and are paused for 99 %
+//! of the time), `pfc_detect_broadcom.lua` as of 0cb8610 (`status`), `pfc_restore.lua`; sonic-mgmt `docs/testplan/pfcwd`. There the
+//! counters are those of pauses; here a queue is *stopped* if its sender half would not let a full frame go within the detection time,
+//! whatever the flow control: by a pause, for lack of credits, or at a rate close to zero.
 
 use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
@@ -67,7 +67,7 @@ pub const REGISTRY: &[Entry] = &[
     },
 ];
 
-/// By what a storm is known.
+/// Criterion of a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detector {
     /// By how long the queue was stopped.
@@ -75,7 +75,7 @@ pub enum Detector {
         /// Empty queues are released too.
         empty_queues: bool,
     },
-    /// By the state at the looks and the messages between them.
+    /// By the state at the polls and the messages between them.
     Status,
 }
 
@@ -110,13 +110,13 @@ impl Action {
 /// A watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// By what a storm is known.
+    /// Criterion of a storm.
     pub detector: Detector,
     /// A storm of this length is acted upon [ps].
     pub detect: Span,
     /// Time without a storm after which the storm is over [ps].
     pub restore: Span,
-    /// Time between two looks [ps].
+    /// Time between two polls [ps].
     pub poll: Span,
     /// Treatment of the queue.
     pub action: Action,
@@ -162,7 +162,7 @@ impl Config {
         Ok(self)
     }
 
-    /// The longest time from the beginning of a storm that goes on to its detection, where frames wait from the beginning [ps].
+    /// Longest time from the beginning of a lasting storm to its detection, if frames wait from the beginning [ps].
     pub fn latest(&self) -> Span {
         let polls = match self.detector {
             Detector::Duration { .. } => self.detect.0.div_ceil(self.poll.0),
@@ -197,7 +197,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// The half is asked at `now`; `stopped`: until when it stops the queue, never being for ever.
+    /// Notes the state of the half at `now`; `stopped`: time until which it stops the queue, `Time::NEVER`: forever.
     pub fn note(&mut self, now: Time, stopped: Option<Time>) {
         if self.since != Time::NEVER && (self.ends < now || stopped.is_none()) {
             self.total += self.ends.min(now).since(self.since);
@@ -209,13 +209,13 @@ impl Meter {
         }
     }
 
-    /// The same after a message of the peer.
+    /// Updates the state after a message of the peer.
     pub fn note_message(&mut self, now: Time, stopped: Option<Time>) {
         self.stops += u64::from(stopped.is_some());
         self.note(now, stopped);
     }
 
-    /// The same after a frame has left.
+    /// Updates the state after a frame has left.
     pub fn note_sent(&mut self, now: Time, stopped: Option<Time>) {
         self.sent += 1;
         self.note(now, stopped);
@@ -232,7 +232,7 @@ impl Meter {
 /// State of a queue at a poll, with counters since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Look {
-    /// Time of the look.
+    /// Time of the poll.
     pub at: Time,
     /// Queued bytes.
     pub waiting: Bytes,
@@ -261,7 +261,7 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 struct Storm {
     found: Time,
-    /// For how long the peer still has to let go.
+    /// Further time for which the peer must not stop the queue.
     left: Span,
 }
 
@@ -294,7 +294,7 @@ impl Queue {
 
     /// A look at it.
     pub fn look(&mut self, look: Look, c: &Config) -> Option<Change> {
-        // The first look has nothing to compare with.
+        // The first poll has nothing to compare with.
         let last = self.last.replace(look)?;
         match &mut self.storm {
             None => self.detect(&last, &look, c),
@@ -353,7 +353,7 @@ impl Queue {
             }
             Detector::Status => {
                 let stopped = last.stopped.is_some() && look.stopped.is_some() && look.began == last.began;
-                // No single pair of looks is enough.
+                // No single pair of polls is enough.
                 (stopped && look.stops > last.stops).then_some(passed.min(Span(c.detect.0.saturating_sub(1))))
             }
         }

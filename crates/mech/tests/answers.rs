@@ -1,5 +1,5 @@
-//! What every mechanism of every registry answers to what others ask of it, and how it refuses what cannot work: with its defaults, and with each
-//! parameter set to values on both sides of what it allows. `answers.txt` has a hash for each mechanism and link; the text
+//! Answers of every mechanism of every registry to the questions of other parts, and its errors for invalid values: with its defaults, and
+//! with each parameter set to values on both sides of the valid range. `answers.txt` has a hash for each mechanism and link; the text
 //! itself has a line for each setting, with the answers that differ from those of the defaults.
 
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use xoff_mech::{LinkFacts, link_retry, transport, watchdog};
 use xoff_units::params::{Defaults, Kind, ParamError, ParamSpec};
 use xoff_units::{Bytes, Rate, Span};
 
-/// A short link, one with jumbo frames of other classes and nodes that take their time, one with a buffer of two frames, one whose buffer is the blocks
-/// of a frame; one whose buffer is all blocks that 12 bits count, and a faster one with a block more.
+/// A short link, one with jumbo frames of other classes and nodes that take their time, one with a buffer of two frames, one whose buffer
+/// is the blocks of a frame; one whose buffer is all blocks that 12 bits count, and a faster one with a block more.
 const LINKS: [LinkFacts; 6] = [
     LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(300_000)),
     LinkFacts {
@@ -34,7 +34,7 @@ const LINKS: [LinkFacts; 6] = [
     LinkFacts::plain(Rate::from_gbps(100), Span::from_us(5), Bytes(1_500), Bytes(131_136)),
 ];
 
-/// A name and what is answered under it.
+/// A name and its answer.
 type Answers = Vec<(&'static str, String)>;
 
 fn or_why<T: std::fmt::Debug>(answer: Result<T, ParamError>) -> String {

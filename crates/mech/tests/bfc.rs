@@ -1,5 +1,5 @@
-//! BFC against an independent model of its rules, as `docs/mechanisms/bfc.md` states them: every answer of both halves, after every event of
-//! some thousand random sequences. The model is slow and simple: it keeps every frame and looks through all of them for each answer.
+//! BFC against an independent model of its rules, as `docs/mechanisms/bfc.md` states them: every answer of both halves, after every event
+//! of some thousand random sequences. The model is slow and simple: it keeps every frame and looks through all of them for each answer.
 
 use std::collections::BTreeMap;
 
@@ -149,8 +149,8 @@ impl Draw {
     }
 }
 
-/// Both halves of both, and the link from the receiver to the sender: the parts of a filter take no time on the wire and overtake the closing
-/// messages of earlier ones.
+/// Receivers and senders, and the link from the receiver to the sender: the parts of a filter take no time on the wire and overtake the
+/// closing messages of earlier ones.
 struct Pair {
     laws: (BfcReceiver, BfcSender),
     models: (Ingress, Egress),

@@ -25,8 +25,8 @@ fn open_for(s: &impl Sender, most: u64) -> u64 {
     open
 }
 
-/// InfiniBand: at each of the 4096 places, with each number of blocks in the buffer and on the way, a sender may use what is free and no more. Every other
-/// limit that 12 bits can name is none that a receiver can have sent, and grants nothing.
+/// InfiniBand: at each of the 4096 places, with each number of blocks in the buffer and on the way, a sender may use what is free and no
+/// more. Every other limit that 12 bits can name is none that a receiver can have sent, and grants nothing.
 #[test]
 fn twelve_bits_grant_what_is_free_wherever_they_stand() {
     const BUFFER: u64 = 160;
@@ -57,7 +57,8 @@ fn twelve_bits_grant_what_is_free_wherever_they_stand() {
     assert_eq!(sender.sent_total(), Some(0), "twice round");
 }
 
-/// Ultra Ethernet: at each of the 2^20 places the two ends agree on what is in use, over a lost frame, its CC_Update and a CF_Update of which 20 bits are known.
+/// Ultra Ethernet: at each of the 2^20 places the two ends agree on the credits in use, over a lost frame, its CC_Update and a CF_Update
+/// with 20 known bits.
 #[test]
 fn twenty_bits_agree_wherever_they_stand() {
     const LIMIT: u64 = 5;
@@ -91,7 +92,7 @@ fn twenty_bits_agree_wherever_they_stand() {
             s.on_message(now, Message::Cells(Update::Freed(update)));
             assert_eq!(s.in_use(), left, "at {place}");
         }
-        // What is beyond what was sent, or further behind than the limit, is no update.
+        // A number beyond the bytes sent, or further behind than the limit, is no update.
         for wrong in [1, mask - LIMIT, mask / 2] {
             let m = Message::Cells(Update::Freed(s.sent_total().unwrap().wrapping_add(wrong) & mask));
             assert!(!s.is_possible(m), "at {place}, {wrong} ahead");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use xoff_mech::{detection, flow_control, rate_control, transport, watchdog};
 use xoff_units::params::{Kind, ParamSpec};
 
-/// Names with their parameters. One name may stand for two halves, of detection and of rate control: they share a page.
+/// Names with their parameters. One name may represent two halves, of detection and of rate control: they share a page.
 fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let flow_control = flow_control::REGISTRY.iter().map(|e| (e.name, e.params));
     let detection = detection::REGISTRY.iter().map(|e| (e.name, e.params));
@@ -22,7 +22,7 @@ fn mechanisms() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     all
 }
 
-/// What has a page with parameters: mechanisms of the registries, the watchdog and the transport.
+/// Parts that have a page with parameters: mechanisms of the registries, the watchdog and the transport.
 fn parametrized() -> BTreeMap<&'static str, Vec<ParamSpec>> {
     let watchdog = [watchdog::PARAMS, watchdog::DURATION].concat();
     mechanisms().into_iter().chain([("watchdog", watchdog), ("tcp", transport::PARAMS.to_vec())]).collect()

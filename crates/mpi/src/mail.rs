@@ -17,7 +17,7 @@ const MESSAGE_MAX: usize = 1 << 30;
 pub struct OverMpi {
     mine: usize,
     count: usize,
-    /// What comes, by sender.
+    /// Received bytes, by sender.
     came: Vec<Vec<u8>>,
     message_max: usize,
 }
@@ -73,8 +73,8 @@ impl Processes for OverMpi {
     }
 }
 
-/// Looks for a message before a process leaves its core to others: some 100 microseconds. A window often lasts less than that, but there may be
-/// fewer cores than processes, and other programs.
+/// Looks for a message before a process leaves its core to others: some 100 microseconds. A window often lasts less than that, but there
+/// may be fewer cores than processes, and other programs.
 const LOOKS: u32 = 1000;
 
 /// The next message of a process.

@@ -14,7 +14,7 @@ use mail::OverMpi;
 /// Exit code of a process that panics, as Rust has it.
 const PANICKED: i32 = 101;
 
-/// The others wait for a process that is gone: it takes them along.
+/// Ends all processes on a panic: the others would wait for a process that is gone.
 fn end_all_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     };
     end_all_on_panic();
     let code = xoff::main_among(std::env::args_os(), Box::new(OverMpi::new(&universe.world())));
-    // Waits until all have said what they had to: mpirun ends the others when one has ended with a code that is not 0.
+    // Waits until all have printed their messages: mpirun ends the others when one has ended with a code that is not 0.
     drop(universe);
     ExitCode::from(code)
 }

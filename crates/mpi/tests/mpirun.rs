@@ -12,7 +12,7 @@ use xoff_farm::networks;
 use xoff_record::{Manifest, Sink};
 use xoff_run::NetworkScenario;
 
-/// Is `xoff-mpi` built? Records a skip if not.
+/// Whether `xoff-mpi` is built. Records a skip if not.
 fn possible() -> bool {
     let built = cfg!(feature = "open-mpi");
     if !built {
@@ -21,7 +21,7 @@ fn possible() -> bool {
     built
 }
 
-/// What a command came to.
+/// Result of a command.
 struct Ran {
     code: Option<i32>,
     out: String,
@@ -34,7 +34,7 @@ fn mpirun(arguments: &[&str]) -> Command {
     c.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]).args(arguments).stdin(Stdio::null());
     // The kernel of a container may refuse to copy from one process to another.
     c.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
-    // Other tests run beside these: a process that waits for another leaves its core to them.
+    // Other tests run next to these: a process that waits for another leaves its core to them.
     c.env("OMPI_MCA_mpi_yield_when_idle", "1");
     c
 }
@@ -74,7 +74,7 @@ fn run(count: usize, scenario: &str, arguments: &[&str]) -> (Value, Option<i32>)
     (answer, ran.code)
 }
 
-/// What one process has.
+/// Result of a single process.
 fn alone(scenario: &str) -> Manifest {
     NetworkScenario::load(Path::new(scenario), &[]).unwrap().run(Sink::Nothing).unwrap().manifest
 }
@@ -95,7 +95,7 @@ fn scenarios_of_the_repository_have_the_hash_of_one_process() {
     }
 }
 
-/// Those that the tests of threads draw: every flow control, detection and rate control, links that fail in a window.
+/// Random scenarios of the tests of threads: every flow control, detection and rate control, links that fail in a window.
 fn random(cases: std::ops::Range<u64>, counts: impl Fn(u64) -> Vec<usize>) {
     let dir = folder();
     for case in cases {
@@ -207,7 +207,7 @@ fn long(dir: &Path) -> (PathBuf, PathBuf) {
     (path, dir.join("out"))
 }
 
-/// The processes of a run that goes on: those that its `mpirun` has started, in the order in which it did, which is theirs.
+/// The processes of a run that continues: those that its `mpirun` has started, in the order in which it did, which is theirs.
 fn started(mpirun: &Child, count: usize, out: &Path) -> Vec<Pid> {
     let limit = Instant::now() + Duration::from_secs(60);
     let path = format!("/proc/{0}/task/{0}/children", mpirun.id());
@@ -236,7 +236,7 @@ fn ended(child: Child) -> Ran {
     Ran { code: o.status.code(), out: text(o.stdout), err: text(o.stderr) }
 }
 
-/// The others do not wait for ever, and nothing passes for a result.
+/// A killed process ends the run: the others do not wait forever, and nothing passes for a result.
 #[test]
 fn a_process_that_is_killed_ends_the_run() {
     if !possible() {
@@ -284,7 +284,7 @@ fn an_interrupted_run_is_closed_properly() {
     }
 }
 
-/// Where files cannot grow, as on a full disk, the run of all ends with the reason.
+/// A full disk, where files cannot grow, ends the run of all processes with the reason.
 #[test]
 fn a_full_disk_ends_the_run_of_all() {
     if !possible() {

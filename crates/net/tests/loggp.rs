@@ -43,8 +43,8 @@ fn the_eight_finish_times_of_loggopsim() {
     assert_eq!(logs.iter().map(|l| l.iterations[0].1.unwrap().as_ns()).collect::<Vec<_>>(), ends);
 }
 
-/// The model once more, written as equations that are gone through until nothing changes: when an operation ends follows from those before it.
-/// Without overheads, where a rank's operations take none of its time, its sends leave in the order of the times at which they can.
+/// The model once more, written as equations that are gone through until nothing changes: when an operation ends follows from those before
+/// it. Without overheads, where a rank's operations take none of its time, its sends leave in the order of the times at which they can.
 fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
     let n = graph.programs.len();
     let mut ends: Vec<Vec<u64>> = graph.programs.iter().map(|p| vec![0; p.len() as usize]).collect();
@@ -93,8 +93,8 @@ fn by_equations(graph: &Graph, net: LogGp) -> Vec<u64> {
     }
 }
 
-/// Every kind by every algorithm that does it, for several numbers of ranks, chunks and channels, against the equations; and every rank's bytes add
-/// up to what the collective needs.
+/// Every kind by every algorithm that does it, for several numbers of ranks, chunks and channels, against the equations; and every rank's
+/// bytes add up to the volume of the collective.
 #[test]
 fn every_collective_takes_what_the_equations_give() {
     let mut met = 0;
@@ -108,7 +108,8 @@ fn every_collective_takes_what_the_equations_give() {
                         continue;
                     }
                     let graph = collective(&c);
-                    // What is known before it is put together is no less, and more by the marks that not every algorithm has: two of a rank and piece.
+                    // The estimate before construction is not smaller. It is larger by marks that not every algorithm has: two of a rank
+                    // and piece.
                     let (ops, at_most, pieces) = (graph.ops(), c.ops_at_most(), if channels == 1 { 1 } else { 8 });
                     assert!(
                         (ops..=ops + 2 * n as u64 * pieces).contains(&at_most),

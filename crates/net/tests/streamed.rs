@@ -19,8 +19,8 @@ fn file(name: &str) -> PageFile {
     PageFile::new(file)
 }
 
-/// Operations at random: computing on two streams, messages to others with their receives, dependencies on any operation before, many of them
-/// far away, some twice; with and without receives of any source.
+/// Operations at random: computing on two streams, messages to others with their receives, dependencies on any operation before, many of
+/// them far away, some twice; with and without receives of any source.
 fn random(mut graph: Graph, ranks: u32, rounds: u32, any: bool) -> Graph {
     let mut state = 7u64;
     let mut draw = |n: u32| {
@@ -38,7 +38,7 @@ fn random(mut graph: Graph, ranks: u32, rounds: u32, any: bool) -> Graph {
             graph.after(r, send, compute);
             let earlier = graph.mark(to);
             graph.after(to, earlier, receive);
-            // What one rank waits for lies before it, so that there is no cycle; messages go from a round to the next one only.
+            // A rank waits for earlier operations only, so there is no cycle. Messages go from a round to the next one only.
             for _ in 0..draw(3) {
                 if compute > 0 && round > 0 {
                     let before = draw(compute);
@@ -77,7 +77,7 @@ fn a_streamed_job_does_what_it_does_in_memory() {
     }
 }
 
-/// What is wrong is found the same way, with the same words.
+/// A faulty job is rejected with the same message.
 #[test]
 fn a_streamed_job_is_refused_as_one_in_memory() {
     let broken: [fn(&mut Graph); 4] = [

@@ -1,4 +1,4 @@
-//! What the TCD paper (SIGCOMM'21) sends: synchronous bursts, a number of flows, MPI and I/O messages.
+//! Traffic of the TCD paper (SIGCOMM'21): synchronous bursts, a number of flows, MPI and I/O messages.
 
 mod generated;
 
@@ -10,7 +10,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_units::params::Defaults;
 use xoff_units::{Rate, Span, Time};
 
-/// Whether a binomial count of `n` draws of probability `p` lies within 4 standard deviations, as all but 1 in 16,000 do.
+/// Whether a binomial count of `n` draws of probability `p` is within 4 standard deviations, as all but 1 in 16,000 do.
 #[track_caller]
 fn binomial(count: usize, n: usize, p: f64) {
     let (mean, deviation) = (n as f64 * p, (n as f64 * p * (1.0 - p)).sqrt());

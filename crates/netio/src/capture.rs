@@ -1,4 +1,4 @@
-//! Captures: what passed the ports, in a file that other programs read (pcapng, draft-ietf-opsawg-pcapng).
+//! Captures: frames that passed the ports, in a file that other programs read (pcapng, draft-ietf-opsawg-pcapng).
 //!
 //! ```text
 //!   section header        comment, application
@@ -44,9 +44,9 @@ pub enum Direction {
 /// Settings of a [`Capture`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// Comment in the file's first block: what was run. Default: none.
+    /// Comment in the file's first block: the command that was run. Default: none.
     pub comment: Option<String>,
-    /// Of each frame so many bytes are kept; 0: all. Default 0.
+    /// Number of bytes that are kept of each frame; 0: all. Default 0.
     pub snap_length: u32,
     /// Bytes that may wait to be written. Default 1 MiB.
     pub buffer_bytes: usize,
@@ -102,7 +102,8 @@ impl<W: Write> Capture<W> {
         Ok(Capture { writer: Some(writer), ports: ports.len(), snap_length, failed: None })
     }
 
-    /// Writes a frame that passed a port at a time [ns since 1970; ps with [`CaptureOptions::picoseconds`]]. Frames are best written in the order of time, but need not be.
+    /// Writes a frame that passed a port at a time [ns since 1970; ps with [`CaptureOptions::picoseconds`]]. Frames are best written in the
+    /// order of time, but need not be.
     pub fn write(&mut self, time: u64, port: usize, direction: Direction, frame: &[u8]) -> io::Result<()> {
         if port >= self.ports {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("capture: port {port} of {}", self.ports)));
@@ -121,12 +122,12 @@ impl<W: Write> Capture<W> {
         self.with_writer(|writer| writer.write_pcapng_block(packet).map(drop).map_err(plain))
     }
 
-    /// Writes what waits in the buffer.
+    /// Writes the buffered bytes.
     pub fn flush(&mut self) -> io::Result<()> {
         self.with_writer(|writer| writer.get_mut().flush())
     }
 
-    /// Writes what waits in the buffer, and ends the capture.
+    /// Writes the buffered bytes, and ends the capture.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
         let writer = self.writer.take().ok_or_else(|| io::Error::other("capture: the file is already complete"))?;
@@ -328,7 +329,7 @@ mod tests {
         let mut reader = CaptureReader::new(&bytes[..]).unwrap();
         assert_eq!(reader.by_ref().collect::<io::Result<Vec<_>>>().unwrap(), expected());
         assert_eq!((reader.comment(), reader.ports()), (Some("ring, 3 switches"), vec!["veth0".to_owned(), "veth1".to_owned()]));
-        // Cut off anywhere, it gives what was whole, then at most one error.
+        // Cut off anywhere, it gives the whole frames, then at most one error.
         for len in 0..bytes.len() {
             let Ok(reader) = CaptureReader::new(&bytes[..len]) else { continue };
             let items: Vec<_> = reader.collect();

@@ -13,7 +13,7 @@ const UDP: u8 = 17;
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
 const FRAGMENT: u8 = 44;
 
-/// Computes the TCP or UDP checksum of a frame anew. False, and nothing is changed, if there is none to compute.
+/// Computes the TCP or UDP checksum of a frame again. False, and nothing is changed, if there is none to compute.
 pub(crate) fn complete(frame: &mut [u8]) -> bool {
     let Some(Segment { at, end, protocol, addresses }) = segment(frame) else { return false };
     let field = at

@@ -1,4 +1,4 @@
-//! Why a port could not be opened, and the command that would help.
+//! Reason why a port could not be opened, and the command that would help.
 
 use std::{fmt, io};
 

@@ -1,6 +1,6 @@
 //! A small HTTP server: one thread and a bounded number of connections, each with a deadline; one too many ends the oldest, so that silent
-//! ones delay no other. The small HTTP servers there are take a thread for each connection, without a bound; here only the request's head is
-//! parsed by a crate.
+//! ones delay no other. The small HTTP servers there are take a thread for each connection, without a bound; here only the request's head
+//! is parsed by a crate.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -33,7 +33,7 @@ pub struct HttpRequest<'a> {
 
 /// An answer to a request.
 pub struct HttpAnswer {
-    /// Such as `200 OK`.
+    /// Status line, such as `200 OK`.
     pub status: &'static str,
     /// Content type.
     pub content: &'static str,
@@ -59,7 +59,7 @@ pub struct HttpServer {
 type Handler = Box<dyn FnMut(&HttpRequest) -> HttpAnswer + Send>;
 
 impl HttpServer {
-    /// Answers what comes to this listener.
+    /// Answers requests to this listener.
     ///
     /// # Errors
     /// The operating system's, of the listener or for want of resources.
@@ -98,7 +98,7 @@ enum Stage {
     Reading(Vec<u8>),
     /// So many bytes of the answer are written.
     Writing(Vec<u8>, usize),
-    /// All is written and the end announced; what is still on its way is read off. Closed with unread bytes, a connection is reset, and
+    /// All is written and the end announced; the remaining input is read off. Closed with unread bytes, a connection is reset, and
     /// the answer with it.
     Ending,
 }
@@ -163,7 +163,7 @@ impl Connection {
         if matches!(self.stage, Stage::Writing(..)) { PollFlags::OUT } else { PollFlags::IN }
     }
 
-    /// Does what can be done without waiting. False: it is over.
+    /// Advances as far as possible without waiting. False: the connection is over.
     fn go_on(&mut self, handler: &mut Handler) -> io::Result<bool> {
         loop {
             match &mut self.stage {

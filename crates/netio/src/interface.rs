@@ -3,11 +3,11 @@
 //! Offloads are settings by which a host leaves work to its network card; between veth ends there is no card, and a switch in user space
 //! sees the unfinished work. The kernel's features are asked and set one by one (ioctl SIOCETHTOOL), as `ethtool -k` and `-K` do.
 //!
-//! | offload | what a switch would see |
+//! | offload | effect for a switch |
 //! |---|---|
 //! | `gro`, `lro` | several frames merged into one, longer than the MTU, in another form than they were sent |
 //! | `tx`, `tso`, `gso` | of a veth pair: made with defaults, so on at the peer too: unfinished checksums, frames of 64 KiB |
-//! | `rxvlan`, `txvlan` | nothing: tags come beside the frame and are put back |
+//! | `rxvlan`, `txvlan` | nothing: tags come next to the frame and are put back |
 //!
 //! The peer of a veth end is not examined: it may be in another namespace, and an interface that was not given is not touched. What it
 //! does shows in [`crate::PortCounters`].
@@ -17,7 +17,7 @@ use std::io;
 use crate::error::OpenError;
 use crate::sys::{Ethtool, Request};
 
-/// Offloads, as `ethtool -K` names them, and how to ask for each: (name, what it is).
+/// Offloads, as `ethtool -K` names them, and the request for each: (name, description).
 const OFFLOADS: [(&str, Ethtool); 7] = [
     ("tx", Ethtool { get: 0x16, set: 0x17, bits: !0 }),
     ("tso", Ethtool { get: 0x1e, set: 0x1f, bits: !0 }),
@@ -29,9 +29,9 @@ const OFFLOADS: [(&str, Ethtool); 7] = [
     ("txvlan", Ethtool { get: 0x25, set: 0x26, bits: 1 << 7 }),
 ];
 
-/// Merge what arrives: wrong on any interface.
+/// Merge received frames: wrong on any interface.
 const MERGING: [&str; 2] = ["gro", "lro"];
-/// Leave what is sent unfinished: wrong where the wire is memory.
+/// Leave sent frames unfinished: wrong where the wire is memory.
 const UNFINISHED: [&str; 3] = ["tx", "tso", "gso"];
 
 /// Facts that the kernel reports of an interface.
@@ -49,7 +49,7 @@ pub struct Interface {
     pub hardware: u16,
     /// Administratively up.
     pub up: bool,
-    /// Is there a carrier: a cable, or a peer that is up?
+    /// Whether there is a carrier: a cable, or a peer that is up.
     pub carrier: bool,
     /// Driver; "veth" for a veth interface, empty if the kernel does not report it.
     pub driver: String,
@@ -93,7 +93,7 @@ impl Interface {
         self.offloads.iter().copied().filter(breaks).collect()
     }
 
-    /// Does it merge frames that arrive?
+    /// Whether it merges frames that arrive.
     pub fn merges(&self) -> bool {
         self.offloads.iter().any(|o| MERGING.contains(o))
     }

@@ -1,4 +1,4 @@
-//! Real Ethernet ports and what surrounds them. Linux only; independent of switches.
+//! Real Ethernet ports and their surroundings. Linux only; independent of switches.
 //!
 //! ```text
 //!   interface (exists, up, MTU, offloads) --checks--> PacketPort --+
@@ -9,7 +9,7 @@
 //!   privileges   given up once the ports are open                        +-- metrics       numbers for Prometheus
 //! ```
 //!
-//! A frame is what lies between preamble and check sequence: addresses, VLAN tags in line, EtherType, payload. All `unsafe` code is in
+//! A frame is everything between preamble and check sequence: addresses, VLAN tags in line, EtherType, payload. All `unsafe` code is in
 //! `sys`, each block with its reason.
 
 #![deny(unsafe_code)]

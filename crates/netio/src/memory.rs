@@ -1,4 +1,4 @@
-//! Two ports in memory, joined: what one sends the other receives. For tests of whatever drives ports.
+//! Two joined ports in memory: one receives the frames of the other. For tests of code that drives ports.
 //!
 //! ```text
 //!   a.send -> taken -flush-> [lose, duplicate, corrupt, reorder, by a seed] -> b.receive        and the same from b to a
@@ -24,7 +24,7 @@ pub struct Faults {
     pub lose: f64,
     /// A frame arrives twice.
     pub duplicate: f64,
-    /// A frame arrives behind its successor; with none, behind nothing: at the second flush it goes on its way alone.
+    /// A frame arrives behind its successor; with none, behind nothing: at the second flush it leaves alone.
     pub reorder: f64,
     /// One bit of a frame is turned over. (A real wire would drop it; a bad bridge would not.)
     pub corrupt: f64,
@@ -47,7 +47,7 @@ pub struct MemoryPort {
 
 type Wire = Mutex<VecDeque<Vec<u8>>>;
 
-/// Two ports in memory, joined: what one sends the other receives. For tests, with knobs to lose, duplicate, reorder, corrupt frames by a
+/// Two joined ports in memory: one receives the frames of the other. For tests, with knobs to lose, duplicate, reorder, corrupt frames by a
 /// seed ([`MemoryPort::set_faults`]).
 pub fn pair(a: &str, b: &str) -> (MemoryPort, MemoryPort) {
     let (to_a, to_b) = (Arc::new(Wire::default()), Arc::new(Wire::default()));
@@ -91,7 +91,7 @@ impl MemoryPort {
         draw < probability
     }
 
-    /// One frame through the faults: what reaches the wire, in order.
+    /// One frame through the faults: frames that reach the wire, in order.
     fn mangle(&mut self, mut frame: Vec<u8>, out: &mut Vec<Vec<u8>>) {
         let (lose, duplicate) = (self.happens(self.faults.lose), self.happens(self.faults.duplicate));
         let (reorder, corrupt) = (self.happens(self.faults.reorder), self.happens(self.faults.corrupt));

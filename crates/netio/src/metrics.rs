@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: a text that the program sets, served over HTTP to whoever asks for /metrics.
+//! Numbers for Prometheus: a text that the program sets, served over HTTP at /metrics.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};

@@ -24,7 +24,7 @@ use crate::sys::{self, Geometry, Request, Ring};
 
 /// Right that packet sockets ask for.
 const RIGHT: &str = "cap_net_raw";
-/// Of so many calls that found the ring empty, one asks the socket for an error: a system call, where the ring itself needs none.
+/// Number of calls that find the ring empty until one asks the socket for an error: a system call, where the ring itself needs none.
 const ASK_FOR_ERRORS: u32 = 1024;
 
 /// Settings for opening a [`PacketPort`].
@@ -33,7 +33,7 @@ pub struct PacketOptions {
     /// Size of the receive ring, at least [bytes]. A frame of any length takes a place of the longest. Default 4 MiB: 2560 frames at an
     /// MTU of 1500, 31 ms at 1 Gb/s.
     pub ring_bytes: usize,
-    /// Turn off offloads that break a switch, where otherwise the port is refused. Default false.
+    /// Turn off offloads that break a switch, where otherwise the port is rejected. Default false.
     pub fix_offloads: bool,
     /// Send past the interface's queueing discipline, which could drop or delay frames on its own account. Default true.
     pub qdisc_bypass: bool,
@@ -117,7 +117,8 @@ impl PacketPort {
         let failed = |action| move |source| OpenError::of(&name, action, RIGHT, source);
         let mut looked = Interface::look(&self.interface.name)?;
         if self.options.fix_offloads && !looked.breaking().is_empty() {
-            // Without the right to do so they stay; what the peer then leaves undone is counted, mended where possible, and advised on.
+            // Without the right to do so they stay; frames that the peer then leaves incomplete are counted, repaired where possible, and
+            // advised on.
             let _ = looked.fix();
         }
         if looked.merges() || !looked.breaking().is_empty() && !self.options.fix_offloads {
@@ -176,7 +177,7 @@ impl Port for PacketPort {
         // At most `max` places, also where all of them are refused: a flood may not keep the caller here.
         for _ in 0..max {
             let taken = self.ring.take(|arrived| {
-                // A kernel that cannot leave them out (before 4.20) hands over what was sent here.
+                // A kernel that cannot omit them (before 4.20) delivers frames that were sent here.
                 if arrived.packet_type == libc::PACKET_OUTGOING {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! What every port can do, and what it counts.
+//! Common operations and counters of every port.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -10,7 +10,7 @@ pub trait Port: Send {
 
     /// Hands at most `max` frames that have arrived to `f`, never blocks. Returns how many.
     ///
-    /// The bytes are valid during the call of `f` only: they may lie in memory shared with the kernel.
+    /// The bytes are valid during the call of `f` only: they may be in memory shared with the kernel.
     fn receive(&mut self, max: usize, f: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
 
     /// Takes a frame to be sent (copies it). False: no room now, try again after `flush`.
@@ -25,13 +25,13 @@ pub trait Port: Send {
     /// Counts since the port was opened.
     fn counters(&mut self) -> PortCounters;
 
-    /// Is its link there? Asked now and then, and after an error. A port that can come back by itself, such as one on an interface that
-    /// was made again, does so when it is asked.
+    /// Whether its link is there. Polled now and then, and after an error. A port that can come back on its own, such as one on an
+    /// interface that was made again, does so when it is asked.
     fn carrier(&mut self) -> Carrier {
         Carrier::Unknown
     }
 
-    /// Throws away what was taken and not sent: the link is gone. Returns how many frames.
+    /// Drops accepted frames that were not sent: the link is gone. Returns their number.
     fn clear(&mut self) -> u64 {
         0
     }
@@ -66,7 +66,7 @@ pub struct PortCounters {
     pub kernel_drops: u64,
     /// Frames that could not be sent and were given up.
     pub send_errors: u64,
-    /// Frames whose checksum the sender left to hardware, mended here.
+    /// Frames whose checksum the sender left to hardware, repaired here.
     pub checksums_completed: u64,
     /// Longer than the MTU and refused: an offload at the peer.
     pub too_long: u64,

@@ -1,4 +1,4 @@
-//! Rights are for opening ports; what runs afterwards needs none.
+//! Rights are for opening ports; the rest of a run needs none.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rustix::thread::{self, CapabilitySet, CapabilitySets};
 /// Gives up all capabilities, and the way to new ones (`no_new_privs`), for the calling thread and those it starts from now on.
 ///
 /// Call it after the ports are open and before threads are started: each thread has rights of its own. Sockets that are open stay usable.
-/// Being user 0 remains, without what makes it mighty.
+/// The process remains user 0, without its capabilities.
 pub fn drop_all() -> io::Result<()> {
     thread::set_no_new_privs(true)?;
     match thread::clear_ambient_capability_set() {
@@ -23,7 +23,7 @@ pub fn drop_all() -> io::Result<()> {
     Ok(())
 }
 
-/// Does the calling thread hold any capability?
+/// Whether the calling thread has any capability.
 pub fn has_any() -> io::Result<bool> {
     let sets = thread::capabilities(None)?;
     Ok(!(sets.effective | sets.permitted | sets.inheritable).is_empty())

@@ -142,14 +142,14 @@ fn attempt(check: Check) -> io::Result<()> {
     child.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// Can networks of one's own, with veth pairs and ports on them, be made here? The first thing that is missing otherwise; taps are not
+/// Whether own networks, with veth pairs and ports on them, can be created here; otherwise the first missing thing. Taps are not
 /// among them ([`check`]). Changes nothing; takes a few child processes.
 pub fn probe() -> Result<(), Missing> {
     use Capability::*;
     [Iproute2, UserNamespaces, NetworkNamespaces, PacketSockets, Veth].into_iter().try_for_each(check)
 }
 
-/// Is this there? Tried in a child process, in namespaces of its own.
+/// Whether this is there. Tried in a child process, in namespaces of its own.
 pub fn check(capability: Capability) -> Result<(), Missing> {
     let tried = match capability {
         Capability::Iproute2 => ip_command().arg("-V").stdin(Stdio::null()).output().map(drop),
@@ -166,7 +166,7 @@ pub fn check(capability: Capability) -> Result<(), Missing> {
     tried.map_err(|error| Missing { capability, error })
 }
 
-/// A pair of virtual Ethernet interfaces: what goes into one end comes out of the other.
+/// A pair of virtual Ethernet interfaces: frames sent on one end arrive at the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VethPair {
     /// Name of one end.

@@ -1,7 +1,7 @@
 //! A port whose other side is the machine's own network stack: a tap (Documentation/networking/tuntap.rst).
 //!
-//! Made by whoever may administer the network; it goes with the port. The stack finishes its checksums and cuts its segments itself,
-//! because the tap promises it no offloads, and leaves VLAN tags in line.
+//! Creating one needs the right to administer the network; the tap disappears with the port. The stack finishes its checksums and cuts its
+//! segments itself, because the tap promises it no offloads, and leaves VLAN tags in line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -23,7 +23,7 @@ pub struct TapPort {
     name: String,
     mac: Mac,
     file: File,
-    /// Counts of the interfaces of the tap's network namespace: the kernel reports nowhere else what it dropped before us.
+    /// Counts of the interfaces of the tap's network namespace: the kernel reports its earlier drops nowhere else.
     statistics: Option<File>,
     queue: SendQueue,
     frame: Vec<u8>,
@@ -69,7 +69,7 @@ impl TapPort {
     }
 }
 
-/// Dropped frames of what an interface should have sent, from the text of /proc/net/dev: eight columns of reception, then bytes,
+/// Dropped outgoing frames of an interface, from the text of /proc/net/dev: eight columns of reception, then bytes,
 /// packets, errors and drops of transmission.
 fn dropped(text: &str, name: &str) -> Option<u64> {
     let of = |line: &str| line.trim_start().strip_prefix(name)?.strip_prefix(':')?.split_whitespace().nth(11)?.parse().ok();

@@ -1,4 +1,4 @@
-//! How to do nothing: naps that end on time, and waiting for frames without a busy core.
+//! Waiting: naps that end on time, and waiting for frames without a busy core.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
@@ -24,7 +24,7 @@ pub fn nap(duration: Duration) {
 /// Sleeps until a frame has arrived at one of the ports, or until the timeout. True: a frame has arrived, or a port without a file
 /// descriptor ([`Port::fd`]) has to be asked.
 ///
-/// An error on a port, such as its interface going down, is returned: the socket would report it for ever, and no wait would wait.
+/// An error on a port, such as its interface going down, is returned: the socket would report it forever, and no wait would wait.
 pub fn wait<'a>(ports: impl IntoIterator<Item = &'a dyn Port>, timeout: Duration) -> io::Result<bool> {
     no_slack();
     let mut unpolled = false;

@@ -33,12 +33,12 @@ impl Ports {
 }
 
 impl Accounts {
-    /// A buffer of so many bytes for each port.
+    /// A buffer of this size for each port.
     pub fn ports(capacity: Bytes, ports: usize) -> Accounts {
         Accounts::Ports(Ports { capacity: capacity.0, held: vec![0; ports] })
     }
 
-    /// Takes a frame in, or refuses it. Returns what the receiver sees then.
+    /// Stores a frame, or rejects it. Returns the receiver's view afterwards.
     pub fn admit(&mut self, i: &mut Ingress, at: &Passage, len: u64) -> Option<Occupancy> {
         match self {
             Accounts::Pools(pools) => pools.admit(i, at, len),
@@ -55,7 +55,7 @@ impl Accounts {
         }
     }
 
-    /// Lets a frame go. Returns what the receiver sees then.
+    /// Removes a frame. Returns the receiver's view afterwards.
     pub fn release(&mut self, i: &mut Ingress, at: &Passage, len: u64) -> Occupancy {
         match self {
             Accounts::Pools(pools) => pools.release(i, at, len),

@@ -53,7 +53,7 @@ pub struct SharedPool {
     pub total: Bytes,
     /// Guaranteed to each port and class before the pool is touched [bytes].
     pub reserve: Bytes,
-    /// Headroom of each port for what arrives after a pause [bytes].
+    /// Headroom of each port for bytes that arrive after a pause [bytes].
     pub headroom: Vec<Bytes>,
     /// Right shift of the free pool that gives the limit of each port; alpha = 2^-shift.
     pub shift: Vec<u8>,
@@ -83,7 +83,7 @@ impl Ingress {
     }
 }
 
-/// The rule, without what differs from port to port.
+/// The rule, without the values that differ between ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// A fixed capacity [bytes].
@@ -139,7 +139,7 @@ impl Buffer {
         if wraps { ((pool as u32).wrapping_sub(used as u32) >> shift) as u64 } else { pool.saturating_sub(used) >> shift }
     }
 
-    /// Takes a frame in, or refuses it. Returns what the receiver sees then.
+    /// Stores a frame, or rejects it. Returns the receiver's view afterwards.
     #[inline]
     pub fn admit(&mut self, i: &mut Ingress, at: impl FnOnce() -> Passage, len: u32) -> Option<Occupancy> {
         let len = len as u64;
@@ -184,7 +184,7 @@ impl Buffer {
         if queue { Full::Queue } else { Full::Ingress }
     }
 
-    /// Lets a frame go: headroom is freed first, then the pool, then the reserve. Returns what the receiver sees then.
+    /// Removes a frame: headroom is freed first, then the pool, then the reserve. Returns the receiver's view afterwards.
     #[inline]
     pub fn release(&mut self, i: &mut Ingress, at: impl FnOnce() -> Passage, len: u32) -> Occupancy {
         let len = len as u64;
@@ -203,7 +203,7 @@ impl Buffer {
         self.of_rule(i)
     }
 
-    /// A frame is gone, but what it occupied is not freed.
+    /// A frame is gone, but its memory is not freed.
     pub fn lose(&mut self, len: u32) {
         self.held -= len as u64;
     }
@@ -217,7 +217,7 @@ impl Buffer {
         }
     }
 
-    /// The same without accounts.
+    /// Occupancy without accounts.
     #[inline]
     fn of_rule(&self, i: &Ingress) -> Occupancy {
         match self.rule {

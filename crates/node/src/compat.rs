@@ -1,18 +1,18 @@
 //! Differences between a replay of the HPCC simulator and the rules of xoff: every such setting of a node, in one place.
 //!
 //! ```text
-//!   Compat               what has no use but in the replay: off by default, never set by a scenario
+//!   Compat               settings for the replay only: off by default, never set by a scenario
 //!   general options      Pacing::Gap, Transport { interval: 0 }, RecordFormat::Packed, WireClock::Nanoseconds, and in the simulator
 //!                        EventOrder::Insertion, StartOrder, Losses, RngSource: the replay sets them, others may
 //! ```
 //!
 //! Two rules of that simulator hold for all runs, because they cost nothing and never show outside it: a window that follows the rate is
-//! computed in 64 bits that wrap, and so is what is in flight after a late acknowledgement.
+//! computed in 64 bits that wrap, and so are the bytes in flight after a late acknowledgement.
 
 /// The knobs of the replay of the HPCC simulator; all off: our own rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compat {
-    /// Switch: when a link fails, the frames that wait for it are gone but stay charged to their ingress for ever. Off: their memory is
+    /// Switch: when a link fails, the frames that wait for it are gone but stay charged to their ingress forever. Off: their memory is
     /// freed.
     pub failed_port_keeps_memory: bool,
     /// Switch: a frame that leaves through the port it came in by does not occupy the wire yet when its ingress sends a control frame, so

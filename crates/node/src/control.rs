@@ -23,7 +23,7 @@ impl Delay {
     }
 }
 
-/// Both delays of a control message.
+/// Delays of a control message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlDelay {
     /// From the decision to the control queue of the port.
@@ -40,7 +40,7 @@ impl ControlDelay {
 }
 
 /// Messages on their way through one delay, always in order: a stage or credit message that overtakes another
-/// would leave the sender at a wrong state for ever.
+/// would leave the sender at a wrong state forever.
 #[derive(Debug, Default, Serialize, Value)]
 pub(crate) struct DelayLine {
     waiting: VecDeque<(Time, u8, Message)>,

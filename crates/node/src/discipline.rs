@@ -61,7 +61,7 @@ impl PerIngress {
         if quantum == 0 || self.deficit[first] >= store[id].len() { Some((0, id)) } else { self.next_by_deficit(quantum, store) }
     }
 
-    /// The same where the first of the round robin has to wait for its next quantum.
+    /// Next ingress, where the first of the round robin has to wait for its next quantum.
     #[inline(never)]
     fn next_by_deficit(&self, quantum: u32, store: &FrameStore) -> Option<(u64, FrameId)> {
         let mut turns = 0;
@@ -77,7 +77,7 @@ impl PerIngress {
         None
     }
 
-    /// Passes over so many.
+    /// Skips a number of turns.
     #[inline]
     fn pass(&mut self, turns: u64, quantum: u32) {
         for _ in 0..turns {
@@ -88,7 +88,8 @@ impl PerIngress {
     }
 }
 
-/// Queue of an egress and class, whatever the discipline. It is part of the class state of its port, next to the sender half that guards it.
+/// Queue of an egress and class, whatever the discipline. It is part of the class state of its port, next to the sender half that guards
+/// it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Value)]
 pub struct Egress {
     /// Bytes that wait.
@@ -236,7 +237,7 @@ impl Discipline {
         true
     }
 
-    /// Length of the frame that would leave next through an egress and class. Asking changes nothing, however often and whoever does:
+    /// Length of the frame that would leave next through an egress and class. Asking changes nothing, however often:
     /// deficit round robin moves its turn on when a frame leaves.
     #[inline]
     pub fn head(&self, egress: &Egress, out: u16, class: u8, store: &FrameStore) -> Option<u32> {
@@ -366,7 +367,7 @@ impl Discipline {
     }
 }
 
-// What follows is out of line, so that runs without such senders do not pay for it.
+// The rest is out of line, so that runs without such senders do not pay for it.
 
 #[cold]
 #[inline(never)]

@@ -25,7 +25,7 @@ impl EventKey {
     /// After everything.
     pub const NEVER: EventKey = EventKey { time: Time::NEVER, rank: u64::MAX };
 
-    /// Both as one number: comparing two of these takes two instructions and no branch.
+    /// Key as one number: comparing two of these takes two instructions and no branch.
     #[inline(always)]
     fn word(self) -> u128 {
         (self.time.0 as u128) << 64 | self.rank as u128
@@ -119,7 +119,7 @@ pub enum Call {
         /// Number of the timer.
         which: u8,
     },
-    /// A timer of a flow: of its rate control, or for what it repeats.
+    /// A timer of a flow: of its rate control, or for its repetitions.
     FlowTimer {
         /// The flow's place in its NIC.
         slot: u32,
@@ -149,19 +149,19 @@ pub enum Drop {
 /// Action of a port whose link repeats frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryEvent {
-    /// A frame came corrupted, or did not come.
+    /// A frame arrived corrupted, or did not arrive.
     Corrupted(FrameKind),
-    /// A good frame came that was not the expected one.
+    /// A good frame arrived, but not the expected one.
     Discarded(FrameKind),
-    /// A frame went again.
+    /// A frame was sent again.
     Replayed(FrameKind),
-    /// The far end was sent that a frame is missing.
+    /// The port reported a missing frame to the far end.
     Nack,
-    /// The far end sent nothing for so long that everything goes again.
+    /// The far end was silent for the whole timeout, so everything is sent again.
     TimedOut,
     /// A signal of the far end was lost.
     SignalLost,
-    /// A frame was kept and will not go again. It may have arrived, or arrive yet: that is known at the far end.
+    /// The sender gave up a kept frame. It may have arrived, or arrive later: the far end knows.
     GivenUp {
         /// Purpose of the frame.
         kind: FrameKind,
@@ -174,7 +174,7 @@ pub enum RetryEvent {
         /// Reason.
         why: Surrender,
     },
-    /// The far end began anew: these numbers will not come any more.
+    /// The far end restarted: these numbers will not arrive any more.
     Skipped {
         /// The first of them, counted from the first of the run.
         from: u64,
@@ -195,7 +195,7 @@ pub enum Surrender {
 /// Event inside a node, for probes, checkers and flow accounting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NodeEvent {
-    /// A frame entered (`arrived`) or left a switch: what its ingress and its egress queue hold now [bytes].
+    /// A frame entered (`arrived`) or left a switch: present bytes of its ingress and its egress queue [bytes].
     Queue {
         /// Ingress port.
         in_port: u16,
@@ -265,7 +265,7 @@ pub enum NodeEvent {
         class: u8,
         /// Flow of the frame.
         flow: u32,
-        /// With what.
+        /// Mark of the frame.
         mark: Mark,
     },
     /// A source is notified that a buffer is congested.
@@ -304,7 +304,7 @@ pub enum NodeEvent {
         /// Finding of the watchdog.
         change: Change,
     },
-    /// The link of a port repeats what it corrupts, and did something about that.
+    /// Action of a port whose link repeats corrupted frames.
     LinkRetry {
         /// Number of the port at its node, from 0.
         port: u16,

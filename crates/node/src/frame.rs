@@ -24,14 +24,15 @@ pub enum FrameKind {
     Ack,
     /// Acknowledgement that also reports a gap.
     Nack,
-    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or what a receiver sends to a source (a CNP of RoCE, a BECN of IBTA).
+    /// Congestion notification: a CNM (802.1Qau) of a congestion point, or the message of a receiver to a source (a CNP of RoCE, a BECN of
+    /// IBTA).
     CongestionNotification,
     /// Link-local control frame of the flow control; never forwarded.
     Control,
 }
 
-/// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; what
-/// is small is packed into `bits`.
+/// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; small fields are packed
+/// into `bits`.
 #[derive(Clone, Copy, Debug, Value)]
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
@@ -39,7 +40,7 @@ pub struct Frame {
     pub seq: u64,
     /// Time at which the first bit left the source.
     pub sent_at: Time,
-    /// Next in whatever queue holds it.
+    /// Next frame in its queue.
     next: FrameId,
     /// The flow it belongs to.
     pub flow: u32,
@@ -67,7 +68,7 @@ const HAS_TOTAL: u32 = 1 << 8;
 const IS_SIGNAL: u32 = 1 << 9;
 
 impl Frame {
-    /// A frame of at most [`LEN_MAX`] bytes without content; callers set what they need.
+    /// A frame of at most [`LEN_MAX`] bytes without content; callers set other fields.
     #[inline]
     pub fn new(kind: FrameKind, flow: u32, class: u8, len: u32) -> Frame {
         debug_assert!(len <= LEN_MAX && class < 8);
@@ -120,7 +121,7 @@ impl Frame {
         (self.flow & HAS_TOTAL != 0).then_some(total)
     }
 
-    /// A control ordered set of a link's own: what kind, and a number of a frame.
+    /// Control ordered set of a link: its kind, and the number of a frame.
     pub fn link_signal(kind: u8, number: u32) -> Frame {
         let flow = u32::from(u8::MAX) | IS_SIGNAL;
         Frame { seq: u64::from(number) | u64::from(kind) << 32, flow, ..Frame::new(FrameKind::Control, 0, 0, 8) }
@@ -266,7 +267,7 @@ impl Telemetry {
     pub fn hops(&self) -> &[Hop] {
         &self.hops[..self.len as usize]
     }
-    /// One more; what does not fit is not recorded.
+    /// Adds a hop; a hop that does not fit is not recorded.
     pub fn push(&mut self, hop: Hop) {
         if let Some(place) = self.hops.get_mut(self.len as usize) {
             *place = hop;
@@ -279,9 +280,9 @@ impl Telemetry {
 #[derive(Default, Save)]
 pub struct FrameStore {
     frames: Vec<Frame>,
-    /// Records of frames, by handle; only as far as frames have any. Beside the frames, so that those stay small.
+    /// Records of frames, by handle; only as far as frames have any. Kept apart from the frames, so that those stay small.
     telemetry: Vec<Telemetry>,
-    /// Handles of places that are empty. Beside the frames: a list through them would have to read each place before the next is known.
+    /// Handles of empty places. Kept apart from the frames: a list through them would have to read each place before the next is known.
     free: Vec<FrameId>,
     /// Frames that exist: all others, data.
     live: [u64; 2],
@@ -306,8 +307,8 @@ impl FrameStore {
         self.frames[id as usize] = frame;
         id
     }
-    /// Makes room for more frames. A large store is given far more than it has: memory that nothing has touched is only a promise, and moving
-    /// the frames to a larger place would need both places at once.
+    /// Makes room for more frames. A large store is given far more than it has: memory that nothing has touched is only a promise, and
+    /// moving the frames to a larger place would need both places at once.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -319,7 +320,7 @@ impl FrameStore {
     }
     /// Frames of a large store: 32 MiB.
     const LARGE: usize = 1 << 20;
-    /// A large store gets room for so many times as many frames again: the most that the system promises.
+    /// Growth factor of a large store: it gets room for this multiple of its frames, the most that the system promises.
     const AHEAD: [usize; 4] = [255, 63, 15, 3];
     /// Removes a frame and returns its content.
     #[inline]

@@ -69,8 +69,8 @@ impl Classes {
     pub fn new(used: impl IntoIterator<Item = u8>) -> Self {
         Classes::with_unpaused_class(used, None)
     }
-    /// From the priorities in use, one of which travels with the control frames: first, never held, neither counted nor
-    /// marked. It is no class; frames carry the number after the last one for it.
+    /// From the priorities in use, where one travels with the control frames: first, never held, neither counted nor marked. That priority
+    /// is no class. Its frames carry the number after the last class.
     pub fn with_unpaused_class(used: impl IntoIterator<Item = u8>, unpaused: Option<u8>) -> Self {
         let mut priorities: Vec<u8> = used.into_iter().filter(|&p| p < 8 && Some(p) != unpaused).collect();
         priorities.sort_unstable();

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!   sending.rs    flows, when a frame may go      <- round_robin.rs, round_robin_by_place.rs   whose turn it is
-//!   receiving.rs  what came in order, what is answered
+//!   receiving.rs  bytes received in order, acknowledgements
 //!   reaction.rs   acknowledgements, CNMs and CNPs, timers of rate control
-//!   recovery.rs   a timer, and what goes again
+//!   recovery.rs   a timer, and repetitions
 //!   connection.rs flows that are connections of a transport
 //!   per_flow.rs   where the peer holds single flows
 //! ```
@@ -125,7 +125,7 @@ pub struct Nic {
     round_robin: Order,
     slots: FxHashMap<u32, u32>,
     receiving: FxHashMap<u32, Receiving>,
-    /// By flow: what came beyond the first missing byte, where that is kept.
+    /// By flow: bytes received beyond the first missing one, where these are kept.
     ahead: FxHashMap<u32, Ahead>,
     /// By flow: acknowledgements that wait for another segment, where connections delay them.
     sinks: FxHashMap<u32, Destination>,
@@ -226,8 +226,8 @@ impl Nic {
         self.try_send(now, env);
     }
 
-    /// Flows that are over go, but for those on which something may still depend: the latest of each queue pair, those that have a turn, and
-    /// those whose timers are to come.
+    /// Removes flows that are over, except those on which something may still depend: the latest of each queue pair, those that have a
+    /// turn, and those whose timers are to come.
     #[cold]
     fn clear_flows(&mut self) {
         let Nic { flows, round_robin, c, .. } = self;

@@ -1,4 +1,5 @@
-//! Memory of a switch in pools, as SONiC and SAI configure it: a priority group at its ingress and a queue at its egress each draw on a pool.
+//! Memory of a switch in pools, as SONiC and SAI configure it: a priority group at its ingress and a queue at its egress each draw on a
+//! pool.
 //!
 //! ```text
 //!   frame --> queue of its egress: reserve, then shared part up to its limit ---- no room: dropped (the tail of the queue)
@@ -6,7 +7,7 @@
 //!             then headroom, its own or that which all groups of the pool share - no room: dropped
 //!
 //!   pool      size = reserves of all members + headroom + shared part
-//!   limit     by the policy of the member's profile, from what is free of the shared part
+//!   limit     by the policy of the member's profile, from the free bytes of the shared part
 //! ```
 //!
 //! A frame counts at both of its ends at once. It leaves both when its transmission starts: headroom is freed first, then the shared part,
@@ -32,7 +33,7 @@ pub struct PoolConfig {
     pub size: Bytes,
     /// Reserves of all members, including those of priorities without traffic [bytes].
     pub reserves: Bytes,
-    /// Headroom that is set aside: that of all groups added up, or what they share [bytes].
+    /// Headroom that is set aside: the sum over all groups, or their shared headroom [bytes].
     pub headroom: Bytes,
 }
 
@@ -157,7 +158,7 @@ struct Members {
     /// By port, then by class.
     #[save(each)]
     all: Vec<Member>,
-    /// By class: sum over the ports of min(what counts of what it holds, [`CONGESTED`]).
+    /// By class: sum over the ports of min(counted bytes of the port, [`CONGESTED`]).
     crowd: Vec<u64>,
 }
 
@@ -166,7 +167,7 @@ impl Members {
         Members { all: all.iter().map(Member::new).collect(), crowd: vec![0; classes] }
     }
 
-    /// A member holds so much now.
+    /// Updates the bytes that a member holds.
     fn set_held(&mut self, at: usize, held: u64) {
         self.change(at, |m| m.held = held);
     }
@@ -212,7 +213,7 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Empty pools. One that is smaller than what it promises has no shared part.
+    /// Empty pools. A pool that is smaller than its promises has no shared part.
     pub fn new(c: &PoolsConfig) -> Pools {
         let pool =
             |p: &PoolConfig| Pool { shared: p.shared().0, used: 0, headroom: p.headroom.0, headroom_used: 0, used_max: 0, headroom_max: 0 };

@@ -45,7 +45,7 @@ pub(crate) struct ClassState {
     /// Obeys the peer. A per-flow one is the queue itself; the egress then only counts.
     #[save(by = saved_tx)]
     pub tx: Tx,
-    /// Marks what leaves.
+    /// Marks departing frames.
     pub detector: AnyDetector,
     /// Frames that have arrived and not left the switch.
     pub ingress: Ingress,
@@ -113,7 +113,7 @@ pub struct Port {
     repeats: bool,
     /// True if the sender halves share a resource ([`Sender::shared_use`]).
     shares: bool,
-    /// One of both: a frame that starts is noted. One look at a flag for all ports without.
+    /// True if the link repeats frames or the sender halves share: a frame that starts is noted. Other ports test one flag.
     notes_frames: bool,
     /// Messages of the flow control go before unpaused frames that wait already.
     #[serde(skip)] // constant
@@ -127,7 +127,7 @@ pub struct Port {
     /// Time of the next `Wake`; never: none is due.
     #[serde(skip)] // a timer: when the port may send is in the state of its halves and flows
     wake_at: Time,
-    /// The other classes.
+    /// Other classes.
     #[save(each)]
     more: Box<[ClassState]>,
     delays: Option<Box<Delays>>,
@@ -319,7 +319,7 @@ impl Port {
         }
     }
 
-    /// Requests a wake-up in the place of the one that is pending, which will come all the same.
+    /// Requests a wake-up in the place of the pending one, which will still come.
     pub fn put_wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
         self.wake_at = at;
         env.call_at(node, at, Call::Wake { port });
@@ -389,7 +389,7 @@ impl Port {
     fn start_popped(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         self.add_total(id, env.frames());
         if self.repeats && env.frames()[id].total().is_some() {
-            // It is about what came before it.
+            // The message is about earlier frames.
             self.keep(now, node, port, id, env);
         }
         if self.records {

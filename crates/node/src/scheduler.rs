@@ -92,7 +92,7 @@ impl Scheduler {
                 if heads.iter().all(Option::is_none) {
                     None
                 } else {
-                    // The class served last goes on while its deficit lasts; the others gain a quantum when their turn comes.
+                    // The class served last continues while its deficit lasts; the others gain a quantum when their turn comes.
                     let mut c = self.last;
                     loop {
                         match heads[c] {

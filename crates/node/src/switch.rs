@@ -329,7 +329,7 @@ impl Switch {
         self.plan_next(port, env);
     }
 
-    /// The link of a port fails: what waits for it is thrown away.
+    /// The link of a port fails: its queued frames are dropped.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
         while let Some(f) = self.ports[port as usize].fail(now, self.node, port, env) {
             let dropped = NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
@@ -391,7 +391,7 @@ impl Switch {
         }
     }
 
-    /// The same of a frame that has left.
+    /// Counterpart for a frame that has left.
     #[cold]
     #[inline(never)]
     fn on_departure_with_more(

@@ -79,7 +79,7 @@ struct Place {
 }
 
 impl Place {
-    /// The entry that sends next, with what is left of its weight then. Nothing is changed.
+    /// The entry that sends next, with the rest of its weight then. Nothing is changed.
     fn next(&self, entries: &[VlEntry], heads: &[Option<u32>; CLASSES_MAX]) -> Option<Place> {
         let n = entries.len();
         let may = |t: &VlEntry| t.weight > 0 && heads[t.vl as usize].is_some();
@@ -117,7 +117,7 @@ impl VlState {
     pub fn pick(&mut self, rule: &VlArbitration, heads: &[Option<u32>; CLASSES_MAX]) -> Option<usize> {
         let len = |turn: &VlEntry| heads[turn.vl as usize].unwrap_or(0);
         let high = self.high.next(&rule.high, heads);
-        // No packet of high priority, or the limit used up: an opportunity for the low table, and the limit begins anew.
+        // No packet of high priority, or the limit used up: an opportunity for the low table, and the limit restarts.
         if high.is_none() || self.high_left <= 0 {
             if let Some(place) = self.low.next(&rule.low, heads) {
                 let turn = &rule.low[place.at];
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(serve(&rule, &[(0, 64), (1, 64)], 8), [1, 0, 1, 1, 1, 0, 1, 1]);
     }
 
-    /// An entry without a packet is passed over and loses what is left of its weight.
+    /// An entry without a packet is skipped and loses the rest of its weight.
     #[test]
     fn a_class_that_has_nothing_to_send_loses_its_turn() {
         let rule = tables(&[], &[(0, 4), (1, 2)], 0);
@@ -217,11 +217,11 @@ mod tests {
         let (both, high, low) = ([(0, 1500), (1, 9000)], (1, 255), (0, 255));
         assert_eq!(serve(&tables(&[high], &[low], 0), &both, 6), [1, 0, 1, 0, 1, 0]);
         assert_eq!(serve(&tables(&[high], &[low], 255), &both, 1000), [1; 1000]);
-        // What high priority does not use, low priority gets.
+        // Low priority gets the share that high priority does not use.
         assert_eq!(serve(&tables(&[high], &[low], 255), &both[..1], 3), [0, 0, 0]);
     }
 
-    /// The limit is used up after three packets; nothing low waits then, so the opportunity passes and it begins anew.
+    /// The limit is used up after three packets; nothing low waits then, so the opportunity passes and the limit restarts.
     #[test]
     fn an_opportunity_that_is_not_taken_passes() {
         let rule = tables(&[(1, 255)], &[(0, 255)], 1);

@@ -17,7 +17,7 @@ pub(crate) type FlowTimes = WireTimes<1>;
 impl<const N: usize> WireTimes<N> {
     /// An empty cache.
     pub fn new(clock: WireClock) -> Self {
-        // A rate of zero takes for ever; no length at a rate above zero does.
+        // A rate of zero takes forever; no length at a rate above zero does.
         WireTimes { known: [(Rate::ZERO, 0, Span(u64::MAX)); N], clock }
     }
 

@@ -115,7 +115,7 @@ impl Bench {
         Bench { nic: Nic::new(ME, &flow_control, &link, Arc::new(config)), world: World { frames: FrameStore::new(), ..World::default() } }
     }
 
-    /// What the wire and the timers do until then.
+    /// Events of the wire and the timers until `ns`.
     fn until(&mut self, ns: u64) {
         let end = Time::from_ns(ns);
         // A wire that is free comes before a timer of the same time.
@@ -182,8 +182,8 @@ fn data_without_an_answer_is_no_occasion_to_send() {
     assert_eq!(b.sent(), [(2000, Data, 1, 2000)], "any acknowledgement is an occasion");
 }
 
-/// A sender that went back and then receives an acknowledgement of all goes on sending what it went back for, at the rate it
-/// has; a pause that finds it in this state ends it.
+/// A sender that went back and then receives an acknowledgement of everything still sends its repetitions, at its present rate. A pause in
+/// this state ends it.
 #[test]
 fn a_finished_flow_sends_again_what_it_went_back_for() {
     let slow = |b: &mut Bench| {
@@ -269,7 +269,7 @@ fn a_cnp_of_its_own_class_is_held_by_nothing() {
     assert_eq!(sent(Some(1)), [(100, cnp, 7, 0), (200, Ack, 7, 1000)]);
 }
 
-/// It waits for the frame on the wire alone: 1048 B take 83 ns.
+/// A CNP waits for the frame on the wire alone: 1048 B take 83 ns.
 #[test]
 fn a_cnp_of_its_own_class_goes_before_data_and_acknowledgements() {
     let mut b = Bench::with(with_tcd(), |c| c.cnp_class = Some(1));

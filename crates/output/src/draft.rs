@@ -25,21 +25,21 @@ pub struct Draft {
     path: PathBuf,
     to: To,
     bytes: u64,
-    /// The claim outlives what is written under it.
+    /// The claim outlives the files written under it.
     held: Option<Folder>,
 }
 
 #[derive(Debug)]
 enum To {
-    /// A temporary file beside the final one, which links have been followed to.
+    /// A temporary file next to the final one, which links have been followed to.
     File(NamedTempFile, PathBuf),
     /// A device, a FIFO or a socket: written as it is.
     Through(File),
 }
 
 impl Draft {
-    /// A draft of the file at `path`: a link is followed to its target, and what is no regular file is written through.
-    /// What cannot be written is refused here, not when the work is done.
+    /// A draft of the file at `path`: a link is followed to its target, and a path that is no regular file is written through.
+    /// A path that cannot be written is rejected here, not when the work is done.
     ///
     /// # Errors
     /// A file that cannot be made, and the reason of the operating system.
@@ -140,7 +140,7 @@ impl Draft {
         self.finish()
     }
 
-    /// The closed draft and where it belongs; only for drafts beside their file.
+    /// The closed draft and where it belongs; only for drafts next to their file.
     pub(crate) fn close(self) -> (tempfile::TempPath, PathBuf) {
         match self.to {
             To::File(draft, target) => (draft.into_temp_path(), target),
@@ -198,7 +198,7 @@ fn ends_with_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Where a chain of links leads, which need not exist.
+/// Target of a chain of links, which need not exist.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..LINKS_MAX {

@@ -4,14 +4,14 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An output that is refused, or that could not be written.
+/// An output that is rejected, or that could not be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What is wrong, one sentence with the path in it.
+    /// The problem, one sentence with the path in it.
     pub what: String,
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub hint: String,
 }
 

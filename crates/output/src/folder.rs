@@ -18,7 +18,7 @@ use crate::{Draft, OutputError};
 
 /// Names in a message.
 const NAMED_MAX: usize = 3;
-/// What versions without a record wrote beside their manifest.
+/// Files that versions without a record wrote next to their manifest.
 const BEFORE_RECORDS: [&str; 4] = ["manifest.json", "fct.txt", "pfc.txt", "qlen.txt"];
 
 /// A claimed folder, or one below it; the claim ends with the last handle, or with the process.
@@ -32,11 +32,11 @@ pub struct Folder {
 /// A file that is complete and waits for [`Folder::commit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staged {
-    /// Its path.
+    /// Path.
     pub path: PathBuf,
-    /// Its name in the folder.
+    /// Name in the folder.
     pub name: String,
-    /// Its length [bytes].
+    /// Length [bytes].
     pub bytes: u64,
 }
 
@@ -73,10 +73,10 @@ impl Folder {
     /// of another command are replaced, files that xoff did not write are kept.
     ///
     /// # Errors
-    /// A folder that is refused, and why; what would help is in the hint.
+    /// A folder that is rejected, and why; what would help is in the hint.
     pub fn claim(path: &Path, command: &str, force: bool) -> Result<Folder, OutputError> {
         let made = ready(path)?;
-        // Nothing is put into a user's folder that is refused anyway.
+        // Nothing is put into a user's folder that is rejected anyway.
         if !force && !path.join(RECORD).exists() {
             refuse_unknown(path, command, &BTreeSet::new())?;
         }
@@ -120,12 +120,12 @@ impl Folder {
         Ok(())
     }
 
-    /// It was claimed with leave to replace whatever xoff wrote there.
+    /// Whether the folder was claimed with permission to replace every file of xoff in it.
     pub fn may_replace_all(&self) -> bool {
         self.claim.force
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> PathBuf {
         self.claim.root.join(&self.prefix)
     }
@@ -156,7 +156,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Where its files are written.
+    /// Path at which the files are written.
     fn at(&self) -> PathBuf {
         self.claim.at.join(&self.prefix)
     }
@@ -393,7 +393,7 @@ pub fn owner(folder: &Path) -> Option<String> {
     Some(record::look(folder)?.0?.command)
 }
 
-/// What stands in the way of reading a folder's results, if a record says something; `None`: there is no record.
+/// Obstacle to reading a folder's results, if a record names one; `None`: there is no record.
 pub fn holder(folder: &Path) -> Option<String> {
     let (owner, held) = record::look(folder)?;
     let command = owner.as_ref().map_or("xoff".into(), |o| format!("xoff {}", o.command));

@@ -1,4 +1,4 @@
-//! What is at a path, in words.
+//! Kind of the item at a path, in words.
 
 use std::fs::FileType;
 use std::os::unix::fs::FileTypeExt;

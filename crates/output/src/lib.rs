@@ -1,4 +1,4 @@
-//! Where results go: folders that one command owns, and files that are complete or absent.
+//! Places of results: folders that one command owns, and files that are complete or absent.
 //!
 //! ```text
 //!   Folder::claim(--out) -- refuses what is no folder, what another process holds, what holds files of another origin

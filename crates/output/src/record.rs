@@ -25,19 +25,19 @@ const FIRST: usize = 256;
 const ROOM: usize = 128;
 /// Stamps kept of a name: of the file there, and of the one that is about to replace it.
 const STAMPS: usize = 2;
-/// What the first line begins with.
+/// Beginning of the first line.
 const BEGINS: &str = "{\"command\":";
-/// How often a lock is tried again.
+/// Number of attempts to lock.
 const TRIES: u32 = 3;
 /// Time between two tries.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Who owns a folder.
+/// Owner of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The command, such as `run` or `reproduce gfc`.
     pub command: String,
-    /// Its last process.
+    /// Last process.
     pub process: u32,
 }
 
@@ -45,18 +45,18 @@ pub struct Owner {
 #[derive(Debug)]
 pub struct Record {
     file: File,
-    /// Where the next line goes [bytes].
+    /// Position of the next line [bytes].
     end: u64,
-    /// Who owned the folder before; `None`: it is new.
+    /// Previous owner of the folder; `None`: it is new.
     pub before: Option<Owner>,
     /// Every name that was written here.
     pub names: BTreeMap<String, Entry>,
 }
 
-/// What is known of a name.
+/// Record of a name.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
-    /// Its line with stamps begins there [bytes]; `None`: what it holds is not recorded.
+    /// Position of its line with stamps [bytes]; `None`: its contents are not recorded.
     line: Option<u64>,
     stamps: Vec<Stamp>,
 }
@@ -68,9 +68,9 @@ struct Stamped {
     stamps: Vec<Stamp>,
 }
 
-/// What came of trying to lock a record.
+/// Result of an attempt to lock a record.
 pub enum Locked {
-    /// It is ours.
+    /// Locked by this process.
     Ours(Record),
     /// Another process holds it.
     Held(Option<Owner>),
@@ -182,13 +182,13 @@ impl Record {
         path.is_file() && !Stamp::of(path).is_ok_and(|now| entry.stamps.contains(&now))
     }
 
-    /// This record is still the one at `path`.
+    /// Whether this record is still the one at `path`.
     pub fn is_at(&self, path: &Path) -> bool {
         let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         self.file.metadata().is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|there| same(&own, &there)))
     }
 
-    /// Where the line begins.
+    /// Position at which the line begins.
     fn append(&mut self, line: &str) -> io::Result<u64> {
         let at = self.end;
         self.file.write_all_at(line.as_bytes(), at)?;
@@ -211,7 +211,7 @@ fn begins_like_ours(file: &File) -> io::Result<bool> {
     Ok(BEGINS.as_bytes().starts_with(&first[..n]))
 }
 
-/// What a record says: the owner, every name, and the end of the last whole line.
+/// Contents of a record: the owner, every name, and the end of the last whole line.
 type Stated = (Option<Owner>, BTreeMap<String, Entry>, u64);
 
 /// Reads it. A line that was cut off is overwritten by the next one.
@@ -257,7 +257,7 @@ pub fn changed(folder: &Path) -> Vec<String> {
     record.names.keys().filter(|n| record.changed(n, &folder.join(n))).cloned().collect()
 }
 
-/// Who owns a folder, and whether a process is at work in it right now; `None`: there is no record.
+/// Owner of a folder, and whether a process is at work in it right now; `None`: there is no record.
 pub fn look(folder: &Path) -> Option<(Option<Owner>, bool)> {
     let mut file = opened(folder)?;
     let owner = read(&mut file).ok()?.0;

@@ -1,4 +1,4 @@
-//! What a single file may take the place of: another output of its kind, never an input, a result in a folder, or a user's file.
+//! Rules for replacing a single file: another output of its kind, never an input, a result in a folder, or a user's file.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ const HEAD: u64 = 4096;
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The fonts of every drawing of xoff.
 pub const FONTS: &str = "Inter, Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
-/// What a page for a browser says of its origin.
+/// Text by which a page for a browser names its origin.
 pub const GENERATOR: &str = "name=\"generator\" content=\"xoff\"";
 /// The first words of a generated page.
 pub const PAGE_BEGINS: &str = "Written by `xoff reproduce ";
@@ -22,7 +22,7 @@ pub const PAGE_BEGINS: &str = "Written by `xoff reproduce ";
 /// The schema of a file of `--ready`, up to its version.
 pub const READY_SCHEMA: &str = "xoff-ready-";
 
-/// Start of the text beside a figure.
+/// Start of the text next to a figure.
 pub const CAPTION_BEGINS: &str = "Figure by xoff ";
 
 /// Kinds of single files.
@@ -69,7 +69,7 @@ impl Kind {
 /// Refuses to replace a result in a folder, and what [`refuse_unlike`] does.
 ///
 /// # Errors
-/// A file that is refused, and why; what would help is in the hint.
+/// A file that is rejected, and why; what would help is in the hint.
 pub fn refuse_others(path: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
     if let Some(real) = regular(path) {
         let name = real.file_name().unwrap_or_default().to_string_lossy();
@@ -83,7 +83,7 @@ pub fn refuse_others(path: &Path, kind: Kind, force: bool) -> Result<(), OutputE
 /// Refuses to replace a file that is neither empty nor of this kind, unless `force`.
 ///
 /// # Errors
-/// A file that is refused, and why; what would help is in the hint.
+/// A file that is rejected, and why; what would help is in the hint.
 pub fn refuse_unlike(path: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
     let Some(real) = regular(path).filter(|_| !force) else { return Ok(()) };
     let mut head = Vec::new();
@@ -97,7 +97,7 @@ pub fn refuse_unlike(path: &Path, kind: Kind, force: bool) -> Result<(), OutputE
     }
 }
 
-/// Where links lead, if that is a regular file: nothing else loses anything.
+/// Target of the links, if it is a regular file: nothing else loses anything.
 fn regular(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|real| real.is_file())
 }

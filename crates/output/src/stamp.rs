@@ -1,4 +1,5 @@
-//! What distinguishes a file that xoff wrote from one that was changed since: its length and a hash. A copy is as good as the original.
+//! Stamp that distinguishes a file that xoff wrote from one that was changed since: its length and a hash. A copy is as good as the
+//! original.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,7 +18,7 @@ const PART: u64 = 1 << 20;
 pub(crate) struct Stamp(u64, u64);
 
 impl Stamp {
-    /// Of the file at `path`.
+    /// Stamp of the file at `path`.
     pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

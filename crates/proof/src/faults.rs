@@ -1,9 +1,9 @@
-//! What may become of a message, and of a frame.
+//! Faults of messages and of frames.
 
 /// Ticks after a lost message in which no other one is: two intervals of those that are repeated.
 pub(crate) const SPARED: u16 = 8;
 
-/// What the adversary may do to what is on the wire.
+/// Faults that the adversary may cause on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faults {
     /// Nothing: a message takes between the least and the longest time for which the link was dimensioned.
@@ -12,19 +12,19 @@ pub enum Faults {
     Doubled,
     /// A message may take three frame times longer than the link was dimensioned for. What is sent after it comes after it, as on any wire.
     Late,
-    /// The same, and what is sent after it may come before it: no wire does that, an end that takes messages from several queues may.
+    /// Late, and later messages may overtake: no wire does that, an end that takes messages from several queues may.
     Overtaken,
     /// A message may be lost, and any number of them.
     Lost,
     /// A message may be lost, and none in the [`SPARED`] ticks after it.
     LostRarely,
-    /// Of the messages of a decision some may be lost, and never two of a kind in a row: of those that pause, or migrate, a queue or a flow.
+    /// Some messages of a decision may be lost, but never two of a kind in a row: of those that pause, or migrate, a queue or a flow.
     LostByKind,
     /// The messages of a decision may come in the other order.
     Turned,
     /// A frame may be lost: to a bit error, not for want of room.
     FrameLost,
-    /// The same, and the sender reports how much it has sent with every frame that arrives, as FCTBS of InfiniBand does.
+    /// Frames may be lost, and the sender reports its total of bytes sent with every frame that arrives, as FCTBS of InfiniBand does.
     FrameLostReported,
 }
 
@@ -59,7 +59,7 @@ impl Faults {
         }
     }
 
-    /// What may become of the messages that are sent in a tick.
+    /// Fates of the messages that are sent in a tick.
     pub(crate) const fn fates(self) -> &'static [Fate] {
         match self {
             Faults::None | Faults::FrameLost | Faults::FrameLostReported => &[Fate::Soon, Fate::Slow],
@@ -71,13 +71,13 @@ impl Faults {
         }
     }
 
-    /// May frames be lost to errors?
+    /// Whether frames may be lost to errors.
     pub(crate) const fn loses_frames(self) -> bool {
         matches!(self, Faults::FrameLost | Faults::FrameLostReported)
     }
 }
 
-/// What becomes of a message.
+/// Fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Nothing is in its way.
@@ -88,11 +88,11 @@ pub(crate) enum Fate {
     Late,
     /// Slow, and once more right behind it.
     Twice,
-    /// It is lost.
+    /// Lost.
     Never,
-    /// It is lost if it is the first of its decision, else slow.
+    /// Lost if it is the first of its decision, else slow.
     FirstNever,
-    /// It is slow if it is the first of its decision, else lost.
+    /// Slow if it is the first of its decision, else lost.
     RestNever,
     /// Slow, and those of a decision from the last to the first.
     Turned,

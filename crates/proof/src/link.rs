@@ -29,7 +29,7 @@ const FLOWS: u32 = 2;
 const WAITING_MAX: usize = 2;
 /// Ticks in which a link that is left alone has to be as new, and one that is used has to carry frames again.
 const RECOVERS_IN: u64 = 96;
-/// Of the last quarter of them so many carry a frame at least.
+/// Least number of the last quarter of ticks that carry a frame.
 const CARRIED_MIN: u64 = RECOVERS_IN / 4 / 2;
 /// Frames that a sender is asked for at once, to see what it may send without an answer.
 const BURST_MAX: usize = 64;
@@ -37,13 +37,13 @@ const BURST_MAX: usize = 64;
 /// A link to be checked.
 #[derive(Clone)]
 pub struct Link {
-    /// What both halves are made of.
+    /// Flow control of both halves.
     pub law: FlowControl,
-    /// What they may know of the link; its buffer is what must not overflow.
+    /// Facts of the link that both halves may know; the buffer must not overflow.
     pub facts: LinkFacts,
-    /// What the adversary may do.
+    /// Faults that the adversary may cause.
     pub faults: Faults,
-    /// How far the search goes.
+    /// Limits of the search.
     pub bounds: Bounds,
     /// Only this property is checked: then the search ends at the nearest state in which it does not hold.
     pub only: Option<&'static str>,
@@ -51,14 +51,14 @@ pub struct Link {
     pub canary: Option<Canary>,
 }
 
-/// How far a search goes, and from where.
+/// Limits of a search, and its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Ticks for which a decision holds.
     pub every: u16,
-    /// Ticks for which the drain may stand still while frames wait; `None`: for ever.
+    /// Ticks for which the drain may stop while frames wait; `None`: forever.
     pub standstill_max: Option<u16>,
-    /// Counters stay as they are, so that the search goes on until they wrap.
+    /// Counters stay as they are, so that the search continues until they wrap.
     pub wraps: bool,
     /// So many bits of a difference of counters count.
     pub counter_bits: u32,
@@ -68,7 +68,7 @@ pub struct Bounds {
     pub flows: u32,
     /// The search begins with so many frames in the buffer, come in at line rate.
     pub filled: usize,
-    /// It ends after so many ticks; `None`: by itself.
+    /// Number of ticks after which the search ends; `None`: no limit.
     pub ticks_max: Option<usize>,
 }
 
@@ -143,7 +143,7 @@ impl Link {
         Occupancy { bytes, shared: bytes, headroom: Bytes::ZERO, limit: self.facts.buffer }
     }
 
-    /// Something goes on the wire; only a report may be overtaken by what leaves after it.
+    /// Something starts on the wire; only a report may be overtaken by what leaves after it.
     fn fly(&self, s: &mut State, arrives: Time, carried: Carried) {
         let place = s.flying.partition_point(|f| f.0 <= arrives);
         s.flying.insert(place, (arrives, carried));
@@ -198,7 +198,7 @@ impl Link {
         }
     }
 
-    /// May the adversary have a message lost that it wants to be lost?
+    /// Whether the adversary may lose a message that it wants to lose.
     fn is_lost(&self, s: &mut State, message: Message, wanted: bool) -> bool {
         match self.faults {
             Faults::LostRarely if wanted && s.spared == 0 => {
@@ -268,7 +268,7 @@ impl Link {
         self.send_all(s, at, message, fate);
     }
 
-    /// May a frame start at a time? `Some(t)`: at `t`, if nothing happens before.
+    /// Whether a frame may start at a time. `Some(t)`: at `t`, if nothing happens before.
     fn may_start(&self, s: &State, at: Time, has_frames: bool) -> Option<Time> {
         let gate = match s.tx.flows() {
             Some(flows) => match flows.head(at) {

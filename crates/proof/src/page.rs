@@ -52,7 +52,7 @@ fn link(setup: &Setup) -> String {
     format!("| {} | {} frames | {} | {all} | {} |", setup.name, setup.frames, setup.spare, bounds.join("; "))
 }
 
-/// What is checked: the beginning of the page.
+/// Introduction of the page: the checked properties.
 pub fn introduction() -> String {
     let mut text = String::from(INTRODUCTION);
     for setup in SETUPS {
@@ -61,7 +61,7 @@ pub fn introduction() -> String {
     text
 }
 
-/// What is checked of links that repeat.
+/// Introduction for links that repeat.
 pub fn introduction_of_retry() -> String {
     let mut text = RETRY.replace("BITS", &BITS.to_string());
     for setup in retry::SETUPS {

@@ -5,8 +5,9 @@
 //!              replay buffer <--- Ack, Nack, InitEcho ---+
 //! ```
 //!
-//! The order of things is that of a port (`node/src/port/retry.rs`): what came is looked at, then the timer, then what is due is sent, then a
-//! frame goes, an old one before a new one. Everything happens at whole ticks, of which a frame takes one on the wire and the cable another.
+//! The order of things is that of a port (`node/src/port/retry.rs`): what came is looked at, then the timer, then what is due is sent, then
+//! a frame goes, an old one before a new one. Everything happens at whole ticks, of which a frame takes one on the wire and the cable
+//! another.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,14 +26,14 @@ use crate::words::Words;
 pub const BITS: u32 = 3;
 /// Ticks in which a link that is left alone has to be at rest, and one that is used has to carry frames again.
 const RECOVERS_IN: usize = 96;
-/// Of the last quarter of them so many carry a frame at least.
+/// Least number of the last quarter of ticks that carry a frame.
 const CARRIED_MIN: u64 = RECOVERS_IN as u64 / 4 / 2;
 
 /// A link that repeats, with its parameters.
 pub struct Setup {
     /// Name on the page.
     pub name: &'static str,
-    /// What is not at its default.
+    /// Parameters that are not at their default.
     pub given: &'static [(&'static str, &'static str)],
 }
 
@@ -60,7 +61,7 @@ impl Setup {
     }
 }
 
-/// What may become of frames and of signals.
+/// Faults of frames and of signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hits {
     /// Nothing: a signal may wait for a frame, no more.
@@ -117,7 +118,7 @@ impl Hits {
     }
 }
 
-/// What becomes of a frame.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {
     Good,
@@ -132,7 +133,7 @@ pub enum Canary {
     Window(u64),
     /// The timer is never called.
     NoTimer,
-    /// Whatever comes uncorrupted is accepted.
+    /// Accepts every uncorrupted frame.
     AcceptsAll,
     /// An acknowledgement counts a frame that has not come.
     AcksTheNext,
@@ -143,9 +144,9 @@ pub enum Canary {
 /// A link to be checked.
 #[derive(Clone)]
 pub struct RetryLink {
-    /// What both halves are made of.
+    /// Parameters of both halves.
     pub p: Params,
-    /// What the adversary may do.
+    /// Faults that the adversary may cause.
     pub faults: Hits,
     /// Only this property is checked.
     pub only: Option<&'static str>,
@@ -153,14 +154,14 @@ pub struct RetryLink {
     pub canary: Option<Canary>,
 }
 
-/// What is on its way to the receiver; a frame by its number on the wire and by which of the source's it is.
+/// Item on its way to the receiver; a frame by its number on the wire and its number at the source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
     Frame { number: u32, nth: u32, good: bool },
     Signal(Signal),
 }
 
-/// What went wrong for good.
+/// Permanent error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// A frame was delivered that was not the next.
@@ -188,7 +189,7 @@ pub struct State {
     /// Frames that had not been delivered were given up in the last tick.
     gave_up: bool,
     delivered: u64,
-    /// What went wrong.
+    /// Error found.
     pub broken: Option<Broken>,
     key: Vec<u64>,
 }
@@ -219,14 +220,14 @@ impl State {
     }
 }
 
-/// What the adversary decides for a tick.
+/// Decision of the adversary for a tick.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// The source has a frame.
     source: bool,
-    /// What becomes of a frame that goes.
+    /// Fate of a frame that leaves.
     frame: Frame,
-    /// What becomes of signals that go.
+    /// Fate of signals that leave.
     signals: Fate,
 }
 
@@ -261,7 +262,7 @@ impl RetryLink {
         s
     }
 
-    /// Writes down what is equal where the link goes on alike. Numbers stay as they are on the wire, so that they wrap.
+    /// Writes the values that are equal if the link continues alike. Numbers stay as they are on the wire, so that they wrap.
     fn name(&self, s: &mut State) {
         let mut w = Words::new(s.now, true, BITS, |frame, _| frame.into(), &[]);
         w.add(&s.tx).and_then(|()| w.add(&s.rx)).expect("halves are written");
@@ -304,7 +305,7 @@ impl RetryLink {
         }
     }
 
-    /// What the receiver has to say; `old`: about a frame that it has not accepted.
+    /// Answer of the receiver; `old`: about a frame that it has not accepted.
     fn answer(&self, s: &mut State, old: bool, fate: Fate) {
         while let Some(signal) = s.rx.due(s.now) {
             let signal = match (self.canary, signal) {

@@ -14,11 +14,11 @@ pub struct Setup {
     pub name: &'static str,
     /// Name in the registry.
     pub law: &'static str,
-    /// What is not at its default.
+    /// Parameters that are not at their default.
     pub given: &'static [(&'static str, &'static str)],
     /// Room in the buffer [frames].
     pub frames: u64,
-    /// How far the search goes.
+    /// Limits of the search.
     pub bounds: Bounds,
     /// Frames that the buffer may have less and still lose none; one more, and the search finds a frame that is lost.
     pub spare: u8,
@@ -112,7 +112,8 @@ impl Setup {
         (entry.read)(&mut values, &self.facts()).unwrap_or_else(|e| panic!("{}: {e:?}", self.name))
     }
 
-    /// The faults that make a difference: where the sender does not count what it sends, or reports it in any case, reports are no case of their own.
+    /// The faults that make a difference: where the sender does not count what it sends, or reports it in any case, reports are no case of
+    /// their own.
     pub fn faults(&self) -> impl Iterator<Item = Faults> {
         let (_, tx) = self.law().halves(&self.facts());
         let reports = tx.sent_total().is_some() && !self.always_reports();

@@ -1,4 +1,4 @@
-//! What a check came to.
+//! Result of a check.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -10,13 +10,13 @@ const STEPS_MAX: usize = 20_000_000;
 
 /// A closed system.
 pub trait System: Model + Clone + Send + Sync + 'static {
-    /// What is checked, in the order of the page.
+    /// Checked properties, in the order of the page.
     const PROPERTIES: &'static [&'static str];
-    /// The same system of which only this is checked.
+    /// System that checks only this property.
     fn alone(&self, property: &'static str) -> Self;
     /// States on a path at most; `None`: any number.
     fn states_on_a_path_max(&self) -> Option<usize>;
-    /// What is to be said about the last state of a counter-example of a property.
+    /// Explanation of the last state of a counter-example of a property.
     fn why(&self, property: &str, last: &Self::State) -> Option<&'static str>;
 }
 
@@ -27,7 +27,7 @@ pub struct Verdict {
     pub states: usize,
     /// All of them: the search ended by itself, or at the first counter-example of each property that does not hold.
     pub complete: bool,
-    /// Of each property that does not hold the shortest counter-example: a line for each decision.
+    /// Shortest counter-example of each property that does not hold: a line for each decision.
     pub broken: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -65,7 +65,7 @@ where
 }
 
 impl Verdict {
-    /// Does a property hold in every state?
+    /// Whether a property holds in every state.
     pub fn holds(&self, property: &str) -> bool {
         self.complete && self.broken.iter().all(|b| b.0 != property)
     }

@@ -1,4 +1,4 @@
-//! A state as numbers that are equal where the link goes on alike.
+//! A state as numbers that are equal where the link continues alike.
 
 use std::fmt;
 
@@ -82,7 +82,8 @@ impl Visitor for Words {
             Meaning::Counter => self.counter(value),
             Meaning::Ticks => self.numbers.push(self.now.0 % value.max(1)),
             Meaning::Frame => self.handle(value as u32),
-            // A second counter, byte offsets and flows do not occur in the halves of one link, but if they did, nothing would be taken for equal.
+            // A second counter, byte offsets and flows do not occur in the halves of one link, but if they did, nothing would be taken for
+            // equal.
             _ => self.numbers.push(value),
         }
         Ok(())

@@ -84,7 +84,7 @@ fn the_whole_page() {
     xoff_testing::golden(&page(), &render(&links, &retries));
 }
 
-/// What is planted, and the property that has to find it.
+/// Planted fault, and the property that has to find it.
 fn finds(setup: &Setup, canary: Canary, property: &'static str) -> bool {
     finds_under(setup, Faults::None, canary, property)
 }
@@ -103,7 +103,8 @@ fn planted_faults_are_found_under_every_flow_control() {
     }
 }
 
-/// The room that derived thresholds leave for a lost message is needed: with rare losses the search finds a frame that is lost sooner than without any.
+/// The room that derived thresholds leave for a lost message is needed: with rare losses the search finds a frame that is lost sooner than
+/// without any.
 #[test]
 fn the_room_for_a_lost_message_is_used() {
     let setup = |name: &str| SETUPS.iter().find(|s| s.name == name).unwrap();
@@ -171,7 +172,7 @@ fn a_sender_that_reports_nothing_is_found() {
     }
 }
 
-/// What is planted into a link that repeats, under which faults, and the property that has to find it.
+/// Faults planted into a link that repeats, the faults of its wire, and the property that has to find them.
 #[test]
 fn planted_faults_of_links_that_repeat_are_found() {
     let finds = |faults: Hits, canary: retry::Canary, property: &'static str| {

@@ -1,4 +1,4 @@
-//! The other subcommands: their answer as JSON, from which the package makes its objects.
+//! Other subcommands: their answer as JSON, from which the package makes its objects.
 //!
 //! ```text
 //!   xoff.check(...) -- a thread of the package --> _core.ask(["xoff", "check", ...], caller)
@@ -29,7 +29,7 @@ impl Caller {
     fn stop(&self) {
         self.0.stop();
     }
-    /// How far the work is: part done, 0 to 1, and what is being done.
+    /// Progress of the work: part done, 0 to 1, and the present activity.
     fn step(&self) -> (f64, String) {
         let step = self.0.step();
         (step.done, step.what)

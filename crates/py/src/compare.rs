@@ -19,13 +19,13 @@ type InMemory = (String, Option<(Vec<Flow>, Vec<Port>)>);
 /// A run of a side.
 #[derive(FromPyObject)]
 pub enum Given {
-    /// Its folder.
+    /// Folder.
     Folder(PathBuf),
-    /// What it has in memory.
+    /// Results in memory.
     Memory(InMemory),
 }
 
-/// How flows are put into bins.
+/// Bins of flows, as given.
 #[derive(FromPyObject)]
 pub enum GivenBins {
     /// So many of them.

@@ -1,4 +1,4 @@
-//! What is wrong, as Python exceptions with the text of the command line and the place of each problem.
+//! Errors as Python exceptions, with the text of the command line and the place of each problem.
 
 use pyo3::prelude::*;
 use xoff_record::OutputError;
@@ -13,7 +13,7 @@ mod python {
     pyo3::import_exception!(xoff._errors, RunError);
 }
 
-/// Why there is no run; made without the GIL.
+/// Reason why there is no run; made without the GIL.
 pub enum Failure {
     /// The scenario file does not exist.
     NotFound(Problems),
@@ -21,9 +21,9 @@ pub enum Failure {
     Input(Problems),
     /// Files or folders of results cannot be written or read.
     Results(Problems),
-    /// It cannot be built or recorded.
+    /// Error while it is built or recorded.
     Run(RunError),
-    /// A folder that is refused, a file that cannot be written.
+    /// A folder that is rejected, a file that cannot be written.
     Output(OutputError),
     /// A law written in Python raised this.
     Raised(PyErr),
@@ -47,7 +47,7 @@ impl From<OutputError> for Failure {
 /// A problem as `xoff.Problem` takes it: message, hint, file, line, column, setting. A place is in a file, or it is a setting.
 pub type Fields = (String, String, Option<String>, Option<usize>, Option<usize>, Option<String>);
 
-/// Its fields.
+/// Fields.
 pub fn fields(p: &Problem) -> Fields {
     let (message, hint) = (p.message.clone(), p.hint.clone());
     match &p.place {

@@ -1,4 +1,4 @@
-//! The Python extension `xoff._core`: as thin as it can be. The package around it, `python/xoff`, is what users see.
+//! The Python extension `xoff._core`: as thin as it can be. Users see the package around it, `python/xoff`.
 //!
 //! ```text
 //!   xoff.run(...) -> _core.run -> Scenario -> World -> Finished

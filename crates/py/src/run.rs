@@ -94,7 +94,7 @@ pub fn run(
             }
             let mut running = scenario.start(sink()?, threads).map_err(Failure::Run)?;
             let ended = running.drive(|at| !laws.fault.failed() && looker.look(at));
-            // A law that raised leaves no result: what came after it is not what it would have done.
+            // A law that raised leaves no result: later events are not those of the law.
             if let Some(e) = laws.fault.take() {
                 return Err(Failure::Raised(e));
             }
@@ -184,7 +184,7 @@ fn path_of(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a run does for Python now and then.
+/// Work of a run for Python now and then.
 struct Looker {
     progress: Option<Py<PyAny>>,
     last: Instant,

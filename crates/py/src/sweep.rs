@@ -42,7 +42,7 @@ impl Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// `plan`: a file, or name and text with the folder in which the scenario is looked up. `more`: what decides results besides.
+    /// `plan`: a file, or name and text with the folder in which the scenario is looked up. `more`: further inputs that decide results.
     #[new]
     #[pyo3(signature = (path, text, more))]
     fn new(py: Python<'_>, path: PathBuf, text: Option<String>, more: String) -> PyResult<Sweep> {
@@ -116,13 +116,13 @@ impl Sweep {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// How far the work is: part done, 0 to 1, in words, and seconds left.
+    /// Progress of the work: part done, 0 to 1, in words, and seconds left.
     fn step(&self) -> (f64, String, Option<f64>) {
         let p = *held(&self.progress);
         (p.part(), p.words(), p.left.map(|d| d.as_secs_f64()))
     }
 
-    /// Keeps what a worker has returned; false: the run failed.
+    /// Stores the return value of a worker; false: the run failed.
     fn put(&self, py: Python<'_>, index: usize, shard: &str, tables: Vec<(String, Vec<u8>)>) -> PyResult<bool> {
         let store = self.store()?;
         let shard: Shard = serde_json::from_str(shard).map_err(|e| PyValueError::new_err(format!("run {index}: {e}")))?;
@@ -162,7 +162,7 @@ impl Sweep {
     }
 }
 
-/// What a worker returns: the text to keep, tables as Parquet, and the run if it is wanted.
+/// Value that a worker returns: the text to keep, tables as Parquet, and the run if it is wanted.
 type Returned<'py> = (String, Vec<(String, Bound<'py, PyBytes>)>, Option<Finished>);
 
 /// Executes a run of a frozen plan.

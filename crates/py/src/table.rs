@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use xoff_record::MemoryTable;
 
-/// A table of a run. Its columns stay where the run wrote them; whoever takes the stream shares them.
+/// A table of a run. Its columns stay where the run wrote them; a consumer of the stream shares them.
 #[pyclass(frozen)]
 pub struct Table(pub MemoryTable);
 

@@ -13,7 +13,7 @@ use xoff_rows::{ColumnSpec, Kind, TableSpec, Value, Word};
 pub struct Names {
     /// Hosts and switches: `H0`, `S1`.
     pub nodes: Vec<String>,
-    /// Directed ports: `H1->S1` is what H1 sends through, and what S1 receives at its other end.
+    /// Directed ports: `H1->S1` is the port of H1 that sends, and the link into S1.
     pub ports: Vec<String>,
     /// Names of the workloads.
     pub labels: Vec<String>,
@@ -107,7 +107,7 @@ impl Column {
             (Column::U64(b), Value::U64(v)) => b.append_value(v),
             (Column::I64(b), Value::I64(v)) => b.append_value(v),
             (Column::F64(b), Value::F64(v)) => b.append_value(v),
-            // An index above 2^31 turns negative and is refused like any other that has no name.
+            // An index above 2^31 turns negative and is rejected like any other index without a name.
             (Column::Text { keys, .. }, Value::Name(v)) => keys.push(v as i32),
             (Column::Text { keys, .. }, Value::Word(v)) => keys.push(v as i32),
             (Column::Message { keys, words }, Value::Message(v)) => {

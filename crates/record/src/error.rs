@@ -1,4 +1,4 @@
-//! One kind of error: what was being done to which file, and the cause in the system's words.
+//! One kind of error: the operation on a file, and the cause in the system's words.
 
 use std::fmt;
 use std::io;
@@ -9,13 +9,13 @@ use xoff_output::OutputError;
 /// A table or the manifest could not be written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordError {
-    /// What was being done: `create`, `write`, `finish`, `read`; empty: `cause` is the whole sentence.
+    /// The operation: `create`, `write`, `finish`, `read`; empty: `cause` is the whole sentence.
     pub doing: &'static str,
     /// The file or folder.
     pub path: PathBuf,
     /// The cause, such as `No space left on device (os error 28)`.
     pub cause: String,
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub hint: String,
 }
 

@@ -19,7 +19,7 @@ use xoff_rows::TableRow;
 pub struct ResultHash(pub u128);
 
 impl ResultHash {
-    /// Of tables, by name, in the given order.
+    /// Hash of tables, by name, in the given order.
     pub fn of<'a>(tables: impl IntoIterator<Item = (&'a str, &'a TableHasher)>) -> ResultHash {
         let mut all = Xxh3::new();
         for (name, table) in tables {

@@ -1,4 +1,4 @@
-//! What the jobs of a run came to, as the manifest and JSON answers have it.
+//! Results of the jobs of a run, for the manifest and JSON answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 /// A job: ranks that compute and exchange messages, iteration by iteration.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct JobAnswer {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its ranks.
+    /// Number of ranks.
     pub ranks: u32,
     /// Iterations that it was to do.
     pub iterations_planned: u32,
     /// From its start to the end of the last iteration that all ranks have done [ps].
     pub time_ps: u64,
-    /// Those that all ranks have done.
+    /// Iterations that all ranks have done.
     pub iterations: Vec<IterationAnswer>,
     /// The application waits for itself: no message or computation of the job is left, and ranks wait for messages that nobody sends. The
     /// answer is then "no". Null: it does not.
@@ -25,16 +25,16 @@ pub struct JobAnswer {
     pub mismatch: Option<MismatchAnswer>,
 }
 
-/// Where a job waits for itself.
+/// Place where a job waits for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StuckAnswer {
     /// Ranks that have not finished their iteration.
     pub ranks: u32,
     /// The first of them that waits for a message.
     pub rank: u32,
-    /// Its iteration, from 0.
+    /// Iteration, from 0.
     pub iteration: u32,
-    /// Its receive, as in the table `operations`.
+    /// Receive, as in the table `operations`.
     pub operation: u32,
     /// The source that it names; null: any.
     pub from_rank: Option<u32>,
@@ -49,15 +49,15 @@ pub struct MismatchAnswer {
     pub iteration: u32,
     /// Receiving rank.
     pub rank: u32,
-    /// Its receive, as in the table `operations`.
+    /// Receive, as in the table `operations`.
     pub operation: u32,
-    /// What it expects [bytes].
+    /// Bytes that it expects [bytes].
     pub bytes: u64,
     /// Sending rank.
     pub from_rank: u32,
-    /// Its send, as in the table `operations`.
+    /// Send, as in the table `operations`.
     pub from_operation: u32,
-    /// What was sent [bytes].
+    /// Bytes that were sent [bytes].
     pub sent_bytes: u64,
 }
 
@@ -83,8 +83,8 @@ impl MismatchAnswer {
 /// An iteration of a job.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct IterationAnswer {
-    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. All of them
-    /// add up to `time_ps` of the job [ps].
+    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. All of
+    /// them add up to `time_ps` of the job [ps].
     pub time_ps: u64,
     /// Time at which the last rank ended [ps].
     pub end_ps: u64,
@@ -101,7 +101,7 @@ pub struct IterationAnswer {
 /// The message that an iteration waited for longest.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct StragglerAnswer {
-    /// Its flow.
+    /// Flow.
     pub flow: u64,
     /// Rank that sent it.
     pub from_rank: u32,
@@ -113,13 +113,13 @@ pub struct StragglerAnswer {
     pub to_host: String,
     /// Time at which its sender started it, or at which the previous iteration ended, whichever is later [ps].
     pub start_ps: u64,
-    /// When it was there [ps].
+    /// Arrival [ps].
     pub end_ps: u64,
     /// Part of that time in which ports on its path were paused [ps].
     pub pause_ps: u64,
     /// Rate control, or a window, held it back at its source [ps].
     pub rate_limit_ps: u64,
-    /// It stood behind other frames [ps].
+    /// Time behind other frames [ps].
     pub queueing_ps: u64,
     /// The port of its path that was paused longest during the message; null: none was paused.
     pub paused_port: Option<String>,
@@ -142,6 +142,6 @@ pub struct PathAnswer {
     pub pause_ps: u64,
     /// Rate control, or a window, held a message back at its source [ps].
     pub rate_limit_ps: u64,
-    /// A message stood behind other frames [ps].
+    /// Time of a message behind other frames [ps].
     pub queueing_ps: u64,
 }

@@ -1,4 +1,4 @@
-//! What a run leaves behind: tables, a manifest, a result hash.
+//! Results of a run: tables, a manifest, a result hash.
 //!
 //! ```text
 //!   probes -> FlowRow, QueueRow, ... -> Table -+-> row bytes -> TableHasher -> ResultHash
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The crate is independent of the simulator: rows and their columns are those that the crate `rows` declares, plain integers
-//! [ps, bytes, bit/s] and indices into the names given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all files in
-//! place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps what there is.
+//! [ps, bytes, bit/s] and indices into the names given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all
+//! files in place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps the rows so far.
 
 mod column;
 mod error;
@@ -39,8 +39,8 @@ pub use verdict::Verdict;
 pub use arrow_array::RecordBatch;
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_schema::SchemaRef;
-/// Where the files go.
+/// Folders of the files.
 pub use xoff_output::{Folder, OutputError, owner};
-/// What the tables hold.
+/// Rows and columns of the tables.
 pub use xoff_rows as rows;
 pub use xoff_rows::*;

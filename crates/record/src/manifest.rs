@@ -1,4 +1,4 @@
-//! The manifest of a run: what was asked, where each parameter came from, what happened.
+//! The manifest of a run: its request, the origin of each parameter, its result.
 
 use std::fs;
 use std::io;
@@ -22,20 +22,20 @@ pub const PAGE: &str = "report.html";
 /// One resolved parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Where it belongs: `flow_control.xoff`.
+    /// Path of the key: `flow_control.xoff`.
     pub path: String,
-    /// Its value in text form, with its unit.
+    /// Value in text form, with its unit.
     pub value: String,
-    /// Who set it: `default`, `scenario file line 12`, `command line`, `derived`.
+    /// Source of the value: `default`, `scenario file line 12`, `command line`, `derived`.
     pub origin: String,
-    /// Where a default or a rule comes from: paper section, equation, clause.
+    /// Source of a default or a rule: paper section, equation, clause.
     pub source: String,
 }
 
 /// A file of the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ResultFile {
-    /// Its name in the folder.
+    /// Name in the folder.
     pub name: String,
     /// Rows, or lines.
     pub rows: u64,
@@ -57,7 +57,7 @@ pub struct FastForward {
     pub skipped_ps: u64,
     /// Events of the skipped time; they count among the events of the run.
     pub events_skipped: u64,
-    /// Why nothing was skipped; null: something was.
+    /// Reason why nothing was skipped; null: something was.
     pub because: Option<String>,
 }
 
@@ -86,8 +86,8 @@ pub struct Manifest {
     /// Commit that it was built from; empty: unknown.
     #[serde(default)]
     pub xoff_commit: String,
-    /// Fingerprint of the sources that decide results, 16 hexadecimal digits. Two programs with the same fingerprint compute the same results.
-    /// Empty: an earlier version.
+    /// Fingerprint of the sources that decide results, 16 hexadecimal digits. Two programs with the same fingerprint compute the same
+    /// results. Empty: an earlier version.
     #[serde(default)]
     pub fingerprint: String,
     /// Version of the format of the folder, as in the metadata of its tables; 0: an earlier version.
@@ -111,19 +111,19 @@ pub struct Manifest {
     /// Processes that shared the network; never changes a result.
     #[serde(default = "one")]
     pub processes: u32,
-    /// How events were handled: `windows` (node after node, window by window) or `events` (in one order over all nodes); never changes a
-    /// result. Empty: a version that did not say, or a scheduled fabric.
+    /// Order in which events were handled: `windows` (node after node, window by window) or `events` (in one order over all nodes); never
+    /// changes a result. Empty: a version that did not say, or a scheduled fabric.
     #[serde(default)]
     pub engine: String,
-    /// Why not window by window; null: it was, or nothing said so.
+    /// Reason why not window by window; null: it was, or nothing said so.
     #[serde(default)]
     pub engine_because: Option<String>,
-    /// What fast-forward has done.
+    /// Result of fast-forward.
     #[serde(default)]
     pub fast_forward: FastForward,
     /// Hash of the results, 32 hexadecimal digits; independent of wall-clock times.
     pub result_hash: String,
-    /// When the run was started, as text for people.
+    /// Start of the run, as text for people.
     pub started: String,
     /// Time it took on the clock [s].
     pub wall_seconds: f64,
@@ -148,7 +148,7 @@ pub struct Manifest {
     pub flows_total: u64,
     /// Ports of the first deadlock's cycle, each waiting for the next; null: no deadlock.
     pub deadlock: Option<Vec<String>>,
-    /// Why the run ended.
+    /// Reason for the end of the run.
     pub ended_because: String,
     /// Active mechanisms and their effects, one sentence each.
     #[serde(alias = "took_effect")]
@@ -175,7 +175,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The same manifest with this verdict, and with what follows from it.
+    /// Manifest with this verdict, and with everything that follows from it.
     #[must_use]
     pub fn judged(self, verdict: Verdict) -> Manifest {
         let p = verdict.parts();
@@ -236,7 +236,7 @@ pub fn text(dir: &Path) -> Result<String, RecordError> {
     Ok(text)
 }
 
-/// Why there is no manifest to read.
+/// Reason why there is no manifest to read.
 fn absent(dir: &Path, path: &Path, e: &io::Error) -> RecordError {
     let mut error = RecordError::new("read", path, e);
     if e.kind() == io::ErrorKind::NotFound {

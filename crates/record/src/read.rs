@@ -38,7 +38,7 @@ pub fn schema(table: &TableSpec) -> SchemaRef {
     column::schema(table, &[])
 }
 
-/// Is there a file of table `name` in `dir`, in any format?
+/// Whether `dir` has a file of table `name`, in any format.
 pub fn exists(dir: &Path, name: &str) -> bool {
     export::FORMATS.iter().any(|f| dir.join(f.file(name)).is_file())
 }

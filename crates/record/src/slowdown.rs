@@ -30,7 +30,7 @@ impl Slowdown {
         Slowdown::of_sorted(all.len() as u64, unfinished.len() as u64, all.into_iter())
     }
 
-    /// From so many values in order, of which so many are lower bounds; `None`: there are none.
+    /// Percentiles of `flows` values in order, `censored` of them lower bounds; `None`: there are none.
     pub fn of_sorted(flows: u64, censored: u64, values: impl Iterator<Item = f64>) -> Option<Slowdown> {
         if flows == 0 {
             return None;

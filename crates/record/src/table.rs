@@ -11,7 +11,7 @@ use crate::error::RecordError;
 use crate::export::TableFile;
 use crate::hash::TableHasher;
 
-/// Where the chunks of a table go.
+/// Destination of the chunks of a table.
 pub(crate) enum Output {
     /// Nowhere: only the hash is wanted.
     Nothing,
@@ -72,7 +72,7 @@ impl<R: TableRow> Table<R> {
         &self.hasher
     }
 
-    /// Passes on what is buffered.
+    /// Passes on buffered rows.
     fn flush(&mut self) -> Result<(), RecordError> {
         if self.pending == 0 {
             return Ok(());

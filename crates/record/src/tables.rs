@@ -23,7 +23,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Rows in a chunk by default [rows].
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// Where the tables go.
+/// Destination of the tables.
 #[derive(Clone, Debug)]
 pub enum Sink {
     /// Files of this format in this folder; they get their names when the manifest is written.
@@ -34,7 +34,7 @@ pub enum Sink {
     Nothing,
 }
 
-/// What every table says about its run, in its metadata.
+/// Facts of the run in the metadata of every table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunInfo {
     /// Version of xoff.
@@ -55,13 +55,13 @@ pub struct MemoryTable {
 }
 
 impl MemoryTable {
-    /// The batches as a stream: what Arrow's C stream interface takes over without copying.
+    /// The batches as a stream, for Arrow's C stream interface without copying.
     pub fn into_reader(self) -> impl RecordBatchReader + Send {
         RecordBatchIterator::new(self.batches.into_iter().map(Ok), self.schema)
     }
 }
 
-/// What is there after the run.
+/// Files and rows after the run.
 #[derive(Debug)]
 pub struct Closed {
     /// Hash of all rows and names.
@@ -106,7 +106,8 @@ macro_rules! tables {
                 ResultHash::of(part.map(|(name, _, table)| (name, table)))
             }
 
-            /// Finishes every table: files are complete, and get their names with the manifest. Also after an interruption or an error elsewhere.
+            /// Finishes every table: files are complete, and get their names with the manifest. Also after an interruption or an error
+            /// elsewhere.
             pub fn close(self) -> Closed {
                 let mut closed =
                     Closed { hash: self.hash(), rows: Vec::new(), files: Vec::new(), memory: Vec::new(), error: None };

@@ -2,7 +2,7 @@
 
 use xoff_record::rows::{Kind, tables};
 
-/// What compiles without a text, or with a unit that its name contradicts, is found here.
+/// Finds columns without a text, and columns with a unit that contradicts their names: both compile.
 #[test]
 fn every_column_has_a_text_and_the_unit_of_its_name() {
     for t in tables() {

@@ -574,7 +574,7 @@ fn what_came_later_counts_where_it_has_a_value() {
     assert!((0..all.len()).all(|i| (0..i).all(|j| all[i] != all[j])), "{all:?}");
 }
 
-/// Their values are in the table all the same.
+/// Later columns are in the table all the same.
 #[test]
 fn what_came_later_is_in_the_table() {
     let dir = folder("later");

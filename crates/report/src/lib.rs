@@ -50,7 +50,7 @@ pub use table::{Align, Cell, Column, Table};
 pub use tone::Tone;
 pub use tree::{TreeBox, TreeFigure};
 
-/// Drops the characters that neither XML 1.0 nor HTML may contain, whatever text brought them in.
+/// Drops the characters that neither XML 1.0 nor HTML may contain, from any text.
 fn printable(text: String) -> String {
     let bad = |c: char| (c < ' ' && !matches!(c, '\n' | '\t' | '\r')) || matches!(c, '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
     if text.contains(bad) { text.replace(bad, "\u{fffd}") } else { text }

@@ -7,9 +7,9 @@ use crate::Colour;
 pub struct Mechanism {
     /// Its `kind` in a scenario.
     pub kind: &'static str,
-    /// Its name in texts.
+    /// Name in texts.
     pub name: &'static str,
-    /// Its colour in figures.
+    /// Colour in figures.
     pub colour: Colour,
 }
 

@@ -89,7 +89,7 @@ impl From<u64> for Cell {
 pub struct Table {
     /// Headings and alignments.
     pub columns: Vec<Column>,
-    /// Rows; a short row is filled with empty cells, what exceeds the columns is not shown.
+    /// Rows; a short row is filled with empty cells, surplus cells are not shown.
     pub rows: Vec<Vec<Cell>>,
     /// A sentence above the table.
     pub caption: Option<String>,

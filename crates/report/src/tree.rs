@@ -1,4 +1,4 @@
-//! A tree as a drawing: the root at the left, what hangs on it to the right.
+//! A tree as a drawing: the root at the left, its branches to the right.
 
 use std::path::Path;
 

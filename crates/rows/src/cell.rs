@@ -1,4 +1,4 @@
-//! One value of a row: what its column holds, and its bytes in the result hash.
+//! One value of a row: the kind of its column, and its bytes in the result hash.
 
 use std::fmt::Debug;
 
@@ -22,29 +22,29 @@ pub struct Message(pub &'static str);
 pub enum Value {
     /// No value.
     Null,
-    /// Of [`Kind::U8`].
+    /// Value of a [`Kind::U8`].
     U8(u8),
-    /// Of [`Kind::U16`].
+    /// Value of a [`Kind::U16`].
     U16(u16),
-    /// Of [`Kind::U32`].
+    /// Value of a [`Kind::U32`].
     U32(u32),
-    /// Of [`Kind::U64`].
+    /// Value of a [`Kind::U64`].
     U64(u64),
-    /// Of [`Kind::I64`].
+    /// Value of a [`Kind::I64`].
     I64(i64),
-    /// Of [`Kind::F64`].
+    /// Value of a [`Kind::F64`].
     F64(f64),
-    /// Of [`Kind::Node`], [`Kind::Port`] and [`Kind::Label`]: index of a name.
+    /// Index of a name, for [`Kind::Node`], [`Kind::Port`] and [`Kind::Label`].
     Name(u32),
-    /// Of [`Kind::Word`]: place of the word in the list.
+    /// Place of the word in the list of [`Kind::Word`].
     Word(u8),
-    /// Of [`Kind::Message`].
+    /// Text of a [`Kind::Message`].
     Message(&'static str),
 }
 
 /// A type that a column can have.
 pub trait Cell: Copy + Debug {
-    /// What the column holds.
+    /// Kind of values in the column.
     const KIND: Kind;
     /// Whether the column has nulls.
     const NULLABLE: bool = false;
@@ -87,10 +87,9 @@ impl<T: Cell> Cell for Option<T> {
     }
 }
 
-/// A value in a column that its table has not always had: what every row had in effect before (zero, for a counter) adds nothing to
-/// the hash, so that results from before keep theirs. No tag precedes it: two `Late` columns of one row of which only one is set have the same
-/// bytes whichever it is. The first ones stay so, for the hashes of before; a row that has one takes no other, but a type with a tag of its
-/// own ([`ADDED`]).
+/// A value in a column that its table has not always had: the implicit previous value (zero, for a counter) adds nothing to the hash, so
+/// that earlier results keep theirs. No tag precedes it: if one of two `Late` columns of a row is set, the bytes are the same for either.
+/// The first ones stay so, for the earlier hashes; a row that has one takes no other, but a type with a tag of its own ([`ADDED`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late<T = u64>(pub T);
 
@@ -107,7 +106,7 @@ impl<T: Cell + Default + PartialEq> Cell for Late<T> {
     }
 }
 
-/// What precedes a value of a column that was added later in the hash, so that two of them are distinguished.
+/// Prefix in the hash of a value of a column that was added later. It distinguishes two such columns.
 const ADDED: [u8; 2] = [0xa1, 0xa2];
 
 /// A time in a column that its table has not always had: null adds nothing to the hash.
@@ -128,13 +127,12 @@ impl Cell for Known {
     }
 }
 
-/// A counter in a column that its table has not always had, beside one that usually has the same value: only another value adds to
-/// the hash.
+/// A counter in a column that was added later, and that usually equals another column: only a different value adds to the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// The other column's.
+    /// Value of the other column.
     pub usual: u64,
-    /// This one's.
+    /// Value of this column.
     pub value: u64,
 }
 

@@ -24,7 +24,7 @@ words! {
 table! {
     /// A stretch of a run of a scheduled fabric.
     WindowRow in "windows" {
-        /// Its end.
+        /// End of the stretch.
         time_ps: u64 ["ps"],
         /// Bytes of packets that left through outputs that are no hotspots.
         cold_bytes: u64 ["bytes"],
@@ -47,7 +47,7 @@ table! {
 table! {
     /// Counters of one port of a scheduled fabric, from the end of the warm-up on.
     FabricPortRow in "fabric_ports" {
-        /// Which port.
+        /// Port.
         port: Node,
         /// Whether the workload overloads it.
         load: Load,
@@ -70,13 +70,13 @@ table! {
         time_ps: u64 ["ps"],
         /// Number of the flow.
         flow: u32,
-        /// Its host.
+        /// Host.
         source: Node,
         /// Bytes that arrived at its input buffer, with the overhead on the line.
         rate_bps ("bits_per_second"): u64 ["bit/s"],
         /// Rate of its limiter at the end; null: it has none.
         limit_bps ("limit"): Option<u64> ["bit/s"],
-        /// Its input buffer at the end.
+        /// Input buffer at the end.
         input_bytes: u64 ["bytes"],
         /// The output buffer of its first destination at the end.
         output_bytes: u64 ["bytes"],

@@ -1,4 +1,4 @@
-//! What a run records, declared once: each table is a row type whose declaration is its schema and its documentation.
+//! Tables that a run records, declared once: each table is a row type whose declaration is its schema and its documentation.
 //!
 //! ```text
 //!   table! { /// text  QueueRow in "queues" { /// text  time_ps: u64 ["ps"], ... } }

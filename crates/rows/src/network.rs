@@ -57,9 +57,9 @@ table! {
     QueueRow in "queues" {
         /// Simulated time.
         time_ps: u64 ["ps"],
-        /// Which port.
+        /// Port.
         port: Port,
-        /// Which buffer of the port.
+        /// Buffer of the port.
         kind: Side,
         /// Priority, 0 to 7.
         priority: u8,
@@ -72,7 +72,7 @@ table! {
     RateRow in "rates" {
         /// Simulated time.
         time_ps: u64 ["ps"],
-        /// Which port.
+        /// Port.
         port: Port,
         /// Priority, 0 to 7; null: all together.
         priority: Option<u8>,
@@ -80,7 +80,7 @@ table! {
         flow: Option<u64>,
         /// The rate.
         rate_bps ("bits_per_second"): u64 ["bit/s"],
-        /// What it is.
+        /// Source of the rate.
         source: RateSource,
     }
 }
@@ -97,7 +97,7 @@ table! {
         direction: Direction,
         /// Kind of message: `pause`, `resume`, `credit`, `stage`, ...; a mechanism's page names its own.
         message: Message,
-        /// Its value: quanta, blocks, stage; the mechanism's page names the unit.
+        /// Value: quanta, blocks, stage; the mechanism's page names the unit.
         value: u64,
     }
 }
@@ -114,7 +114,7 @@ table! {
         position: u32,
         /// The blocked port.
         port: Port,
-        /// Its blocked priority.
+        /// Blocked priority.
         priority: u8,
         /// Frames that wait there.
         frames: u64,
@@ -144,7 +144,7 @@ table! {
 table! {
     /// Counters of one directed port over the whole run.
     PortRow in "ports" {
-        /// Which port.
+        /// Port.
         port: Port,
         /// Bytes it put on the wire, control frames not counted.
         tx_bytes: u64 ["bytes"],
@@ -188,11 +188,11 @@ table! {
 table! {
     /// A CNM: congestion notification message (802.1Qau) of a congested buffer to the source of a flow.
     CnmRow in "cnms" late ("notices") {
-        /// When it was made.
+        /// Time of its creation.
         time_ps: u64 ["ps"],
-        /// Which port.
+        /// Port.
         port: Port,
-        /// Which buffer of the port.
+        /// Buffer of the port.
         kind: Side,
         /// Priority, 0 to 7.
         priority: u8,
@@ -209,7 +209,7 @@ table! {
 table! {
     /// A frame that a port marked.
     MarkRow in "marks" {
-        /// When it left.
+        /// Time of departure.
         time_ps: u64 ["ps"],
         /// Through which port.
         port: Port,
@@ -226,11 +226,11 @@ table! {
     StateRow in "states" {
         /// Time from which on the port has the state.
         time_ps: u64 ["ps"],
-        /// Which port, as an egress.
+        /// Egress port.
         port: Port,
         /// Priority, 0 to 7.
         priority: u8,
-        /// Its state.
+        /// State.
         state: PortState,
     }
 }
@@ -247,7 +247,7 @@ table! {
         flow: u64,
         /// The port these frames waited for; if it was paused itself, the chain continues there.
         next_port: Port,
-        /// How much of the buffer they filled.
+        /// Bytes of the buffer that they filled.
         bytes: u64 ["bytes"],
     }
 }
@@ -285,7 +285,7 @@ table! {
         side: Side,
         /// All of it.
         size_bytes: u64 ["bytes"],
-        /// What its members reserve.
+        /// Bytes that its members reserve.
         reserved_bytes: u64 ["bytes"],
         /// Size of the shared part.
         shared_bytes: u64 ["bytes"],
@@ -308,7 +308,7 @@ table! {
         iteration: u32,
         /// Number of the rank, from 0.
         rank: u32,
-        /// Its host.
+        /// Host.
         host: Node,
         /// The iteration begins.
         start_ps: u64 ["ps"],
@@ -351,7 +351,7 @@ table! {
         iteration: u32,
         /// The collective: the name of its job and its own, `train gradients`; of several groups each has its number, `train experts[1]`.
         collective: Label,
-        /// Its ranks.
+        /// Number of ranks.
         ranks: u32,
         /// The first of them starts it.
         start_ps: u64 ["ps"],
@@ -359,7 +359,7 @@ table! {
         all_started_ps ("all_begun_ps"): Option<u64> ["ps"],
         /// Time at which the last of them ended it; null: not before the end of the run.
         end_ps: Option<u64> ["ps"],
-        /// Its size.
+        /// Size.
         bytes: u64 ["bytes"],
         /// Algorithm bandwidth: size divided by the time from the first start to the last end, truncated; null: it has no size or no end.
         algorithm_bps ("algorithm_bits_per_second"): Option<u64> ["bit/s"],
@@ -380,7 +380,7 @@ table! {
         position: u32,
         /// The rank that the next one waited for.
         rank: u32,
-        /// Its operation.
+        /// Number of the operation in its rank.
         operation: u32,
         /// Start of the stretch.
         start_ps ("from_ps"): u64 ["ps"],
@@ -403,11 +403,11 @@ table! {
         rank: u32,
         /// Number of the operation in its rank, from 0.
         operation: u32,
-        /// What it does.
+        /// Work of the operation.
         work: Operation,
         /// The rank that the operation sends to or received from; null: it computes, or has received nothing yet.
         peer: Option<u32>,
-        /// Its bytes; null: it computes.
+        /// Bytes; null: it computes.
         bytes: Option<u64> ["bytes"],
         /// The flow of its message; null: none, or not known yet.
         flow: Option<u64>,

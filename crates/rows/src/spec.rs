@@ -1,9 +1,9 @@
-//! What is known of a table before there is a row, and the macro that declares one.
+//! Facts of a table that are known before there is a row, and the macro that declares one.
 
 use crate::cell::Value;
 use crate::words::Word;
 
-/// What a column holds.
+/// Kind of values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 8 bits without sign.
@@ -33,15 +33,15 @@ pub enum Kind {
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnSpec {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it holds.
+    /// Kind of its values.
     pub kind: Kind,
     /// Whether it has nulls.
     pub nullable: bool,
     /// Unit of its numbers; empty: a count, a number or a name.
     pub unit: &'static str,
-    /// What it means: the lines of its declaration, each with a space before it.
+    /// Meaning: the lines of its declaration, each with a space before it.
     pub about: &'static str,
     /// Earlier name of the column, if it was renamed. Tables of earlier versions have it.
     pub renamed_from: Option<&'static str>,
@@ -50,15 +50,15 @@ pub struct ColumnSpec {
 /// A table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableSpec {
-    /// Its name, which is that of its file.
+    /// Name, which is that of its file.
     pub name: &'static str,
-    /// What a row is: the lines of its declaration, each with a space before it.
+    /// Meaning of a row: the lines of its declaration, each with a space before it.
     pub about: &'static str,
-    /// It has not always been there: without rows it is no part of the result hash, so that results from before keep theirs.
+    /// Whether the table was added later: without rows it is no part of the result hash, so that earlier results keep theirs.
     pub late: bool,
-    /// The name it had before, if it was renamed. The result hash goes on using it, so that results from before keep theirs.
+    /// Former name, if the column was renamed. The result hash still uses it, so that earlier results keep theirs.
     pub renamed_from: Option<&'static str>,
-    /// Its columns, in order.
+    /// Columns, in order.
     pub columns: &'static [ColumnSpec],
 }
 

@@ -7,9 +7,9 @@ use xoff_mech::watchdog::Action;
 /// A word of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// As it stands in the column.
+    /// Text in the column.
     pub word: &'static str,
-    /// What it means.
+    /// Meaning.
     pub about: &'static str,
 }
 
@@ -35,7 +35,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// Which way a control message went.
+/// Direction of a control message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// Sent by the port's receiving end.
@@ -45,31 +45,31 @@ pub enum Direction {
     Received,
 }
 
-/// Where a recorded rate comes from.
+/// Source of a recorded rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::save::Value)]
 pub enum RateSource {
     /// Bytes on the wire (ports: all frames but control; flows: payload) per sampling interval.
     #[default]
     Measured,
-    /// What flow control allows.
+    /// Rate that flow control allows.
     FlowControl,
-    /// What rate control sets.
+    /// Rate that rate control sets.
     RateControl,
 }
 
-/// What an operation of a rank does.
+/// Work of an operation of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// It keeps the rank busy.
+    /// Keeps the rank busy.
     #[default]
     Compute,
-    /// It sends a message.
+    /// Sends a message.
     Send,
-    /// It receives one.
+    /// Receives a message.
     Receive,
 }
 
-/// What passed a stretch of time that a rank waited for.
+/// Cause of a stretch of time that a rank waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Computing.

@@ -1,11 +1,11 @@
-//! Warnings of what will not happen: a run without time, flows that begin after its end, samples that are never taken.
+//! Warnings of parts without effect: a run without time, flows that begin after its end, samples that are never taken.
 
 use xoff_net::workload::Generated;
 use xoff_scenario::document::Section;
 use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
 
-/// A run that lasts no time, and sections whose times lie beyond its end.
+/// A run that lasts no time, and sections whose times are beyond its end.
 pub(crate) fn warn_of_times(run: &Section<'_>, duration: Span, probes: (&Section<'_>, Span), failures: &[(&Section<'_>, Time)]) {
     if duration.0 == 0 {
         run.warn(&ParamError::new(

@@ -47,7 +47,7 @@ pub const FINGERPRINT: &str = env!("XOFF_ENGINE");
 mod tests {
     use super::*;
 
-    /// Without one of these a changed mechanism would go on with results of before.
+    /// Without one of these, a changed mechanism would reuse previous results.
     #[test]
     fn the_engine_is_all_that_decides_results() {
         let of: Vec<&str> = env!("XOFF_ENGINE_OF").split(' ').collect();

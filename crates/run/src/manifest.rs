@@ -42,7 +42,7 @@ impl fmt::Display for RunError {
 }
 impl std::error::Error for RunError {}
 
-/// Name of the scenario beside the tables: not one that users give to theirs.
+/// Name of the scenario next to the tables: not a name that users choose.
 pub const RESOLVED: &str = "resolved.toml";
 
 /// The clocks of a run, for its manifest only.
@@ -127,7 +127,7 @@ pub(crate) fn run_info(resolved: &str) -> RunInfo {
     RunInfo { xoff_version: crate::VERSION.into(), scenario_hash: ResultHash::of([("scenario", &hasher)]).to_string() }
 }
 
-/// A further file beside the tables of a run.
+/// A further file next to the tables of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtraFile {
     /// Name of the file.

@@ -25,7 +25,7 @@ impl Scenario {
         Scenario::of(Document::load(path, settings)?, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// From a text; `name` stands in messages, files are looked up in `folder`.
+    /// From a text; `name` appears in messages, files are looked up in `folder`.
     ///
     /// # Errors
     /// Everything wrong with it, each with its place.

@@ -368,7 +368,7 @@ pub fn fabric_sections() -> Vec<SectionSpec> {
     crate::fabric::sections::sections()
 }
 
-/// Every section of a scenario file: what the JSON Schema is made from.
+/// Every section of a scenario file: source of the JSON Schema.
 pub fn sections() -> Vec<SectionSpec> {
     let mut all = vec![run()];
     all.extend(xoff_scenario::topology::sections());

@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 const FILE: &str = "scenarios/operation/broken-nic.toml";
 
-/// The runs of the page: a heading, and what is set.
+/// The runs of the page: a heading, and the settings.
 const RUNS: [(&str, &[&str]); 4] = [
     ("no storm", &["pause_storm[0].start=1s"]),
     ("storm", &[]),
@@ -27,7 +27,7 @@ fn load(settings: &[&str]) -> NetworkScenario {
     NetworkScenario::load(&root().join(FILE), &settings).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
-/// What a flow delivered over the whole run.
+/// Rate that a flow delivered over the whole run.
 fn rate(f: &Finished, flow: usize) -> Rate {
     Rate::of(Bytes(f.outcome.flows[flow].delivered), Span(f.outcome.now.0))
 }
@@ -91,7 +91,7 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
         let _ = writeln!(p, "- {ports}, whose far end is the broken NIC.");
     }
     p += FOOT;
-    // What the page states in words.
+    // Statements of the page in words.
     assert!(victims.len() >= 2, "{victims:?}");
     assert_eq!(storm.1.outcome.lost.total().total(), 0, "PFC loses nothing, and nothing moves");
     for (_, f) in &runs[2..] {

@@ -1,4 +1,4 @@
-//! Chakra traces: what is read takes what it should, and what is broken is refused with its rank and node.
+//! Chakra traces: a valid trace takes the expected time, and a broken one is rejected with its rank and node.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -125,7 +125,7 @@ fn a_pipeline_takes_what_its_nodes_take() {
     assert_eq!(f.outcome.ranks[0][0].log.iterations.len(), 2);
 }
 
-/// The same as a collective of a scenario, for every type; a ring's all-gather is of shares unless the job says otherwise.
+/// Collectives equal those of a scenario, for every type; a ring's all-gather is of shares unless the job says otherwise.
 #[test]
 fn collectives_are_those_of_scenarios() {
     for (number, kind, size, option) in [
@@ -172,7 +172,7 @@ fn groups_are_named_or_dimensions() {
     assert_eq!(all, ends(&run(&vec![file(&[collective(1, 0, 200_000, "0", &[])]); 4], "")));
 }
 
-/// Computing of the accelerator is one after the other, that of the processor beside it.
+/// The accelerator computes one node after the other; the processor computes in parallel.
 #[test]
 fn the_processor_computes_beside_the_accelerator() {
     let on_processor = |id: u64, us: u64| [compute(id, us, &[]), attribute("is_cpu_op", number(27, 1))].concat();
@@ -181,7 +181,7 @@ fn the_processor_computes_beside_the_accelerator() {
     assert_eq!(ends(&run(&[one], "")), [30_000_000]);
 }
 
-/// A rank is busy with one message at a time, beside its computing.
+/// A rank is busy with one message at a time, in parallel with its computing.
 #[test]
 fn overheads_of_messages_follow_each_other() {
     let ranks = [
@@ -252,7 +252,7 @@ fn broken_traces_are_refused_with_rank_and_node() {
         let e = load(ranks, job).err().unwrap_or_else(|| panic!("{name} was read"));
         assert!(e.contains(place) && e.contains(what), "{name}: {e}");
     }
-    // Ranks wait for each other: what stands still is the application.
+    // Ranks wait for each other: the application is blocked.
     let both = |peer| vec![receive(1, peer, 8, 0, &[]), send(2, peer, 8, 0, &[1])];
     let e = load(&two(both(1), both(0)), "").err().unwrap();
     assert!(e.contains("deadlock of the application"), "{e}");

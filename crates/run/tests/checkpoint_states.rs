@@ -1,5 +1,5 @@
-//! The state of a network is all of it: a world that is built anew and given the state of another one in the middle of its run goes on as that
-//! one would have, in every row and every counter.
+//! The state of a network is all of it: a new world that is given the state of another one in the middle of its run continues as that one
+//! would have, in every row and every counter.
 //!
 //! Every flow control meets every detection and every rate control, with both engines and on several threads, with failures, broken NICs,
 //! slow receivers, errors of links and links that repeat.
@@ -23,7 +23,7 @@ struct Seen {
     cuts: Vec<u64>,
 }
 
-/// Runs it; after so many events at a time, what `moves` makes of the world goes on.
+/// Runs it; after each slice of events, the world that `moves` returns continues.
 fn drive(s: &NetworkScenario, how: How, mut slice: impl FnMut() -> u64, mut moves: impl FnMut(World) -> World) -> Seen {
     let mut w = build(s, how).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));

@@ -37,7 +37,7 @@ fn most_open(flows: &[FlowRecord]) -> i64 {
     most
 }
 
-/// The first of two flows of which the second one is the successor, and when that starts, for one flow at a time.
+/// A flow with its successor, and the start of the successor, for one flow at a time.
 fn successions(flows: &BTreeMap<u32, Vec<FlowRecord>>) -> impl Iterator<Item = (&FlowRecord, Time)> {
     flows.values().flat_map(|f| f.windows(2).map(|w| (&w[0], w[1].flow.start)))
 }

@@ -87,7 +87,7 @@ fn a_cnp_reaches_a_host_whose_link_is_paused() {
     assert_eq!(free.1.unwrap(), free.0.unwrap() + WAY, "nothing stops that of H2");
 }
 
-/// It changes nothing where nothing is paused, but that CNPs overtake data: none goes their way here.
+/// A separate class changes nothing without pauses, except that CNPs overtake data: none shares their path here.
 #[test]
 fn without_pauses_a_class_of_their_own_changes_nothing() {
     let calm = ["pause_storm[0].start=1s", "run.duration=300us"];
@@ -109,7 +109,7 @@ fn both_engines_and_any_number_of_threads_give_the_same() {
     }
 }
 
-/// Acknowledgements of the same priority are held by nothing either: the flow of the host that is held goes on to its end.
+/// Acknowledgements of the same priority are held by nothing either: the flow of the paused host continues to its end.
 #[test]
 fn acknowledgements_may_join_them() {
     let acknowledged = |ack_priority: &str| {

@@ -79,8 +79,8 @@ fn fcts(outcome: &Outcome) -> Vec<u64> {
     outcome.flows.iter().map(|f| f.fct().expect("complete").0).collect()
 }
 
-/// A frame of 1000 B takes 800 ns on each of two links of 1 us. Of two messages of 100 frames each the second, 10 us later, waits for the last
-/// byte of the first where they share a connection; where they do not, they take turns. With the other host's turn nothing is shared.
+/// A frame of 1000 B takes 800 ns on each of two links of 1 us. Of two messages of 100 frames each the second, 10 us later, waits for the
+/// last byte of the first where they share a connection; where they do not, they take turns. With the other host's turn nothing is shared.
 #[test]
 fn messages_of_one_connection_are_sent_one_after_the_other() {
     let way = 2 * 1_000_000 + 800_000;
@@ -96,7 +96,7 @@ fn messages_of_one_connection_are_sent_one_after_the_other() {
     }
 }
 
-/// A message that begins when the network is empty again goes on at the rate to which the one before it was cut.
+/// A message that begins when the network is empty again starts at the rate to which the previous one was cut.
 #[test]
 fn a_message_has_the_congestion_state_of_the_one_before() {
     const THREE: &str = "[[flow]]\nsrc = \"H2\"\ndst = \"H1\"\nsize = \"400KB\"\n";
@@ -116,7 +116,7 @@ fn a_message_has_the_congestion_state_of_the_one_before() {
     }
 }
 
-/// What has no end, a rate of its own or no rate control keeps a connection of its own: nothing waits behind it.
+/// A flow without an end, with its own rate or without rate control keeps a separate connection: nothing waits behind it.
 #[test]
 fn an_endless_flow_holds_up_no_message() {
     let text = STAR.replacen("size = \"100KB\"\n", "", 1);
@@ -183,7 +183,7 @@ flow_rates = true
             assert!(rows == again, "{control:?}, {engine:?}, {threads} threads");
             assert_eq!(fcts(&outcome), fcts(&other), "{control:?}, {engine:?}, {threads} threads");
         }
-        assert!(rows == moved(&s), "{control:?}: another world goes on with the state of this one");
+        assert!(rows == moved(&s), "{control:?}: another world continues with the state of this one");
         let apart = load(&TREE.replace("per-pair", "per-message"), control);
         assert_ne!(fcts(&outcome), fcts(&run(&apart, Engine::Auto, 1).1), "{control:?}: sharing changes something");
     }

@@ -76,7 +76,7 @@ fn workload(d: &mut Dice, hosts: &[String], periodic: bool) -> String {
     text
 }
 
-/// Groups of short flows that come again and again, some beside others, as the iterations of jobs do.
+/// Groups of short flows that recur, some at the same time as others, like the iterations of jobs.
 fn iterations(d: &mut Dice, hosts: &[String]) -> String {
     let n = hosts.len() as u64;
     let mut text = String::new();
@@ -99,7 +99,7 @@ fn iterations(d: &mut Dice, hosts: &[String]) -> String {
     text
 }
 
-/// Jobs whose iterations come again: some ranks slow, some jobs with other iterations than the one beside them.
+/// Jobs whose iterations recur: some ranks are slow, some jobs have other iterations than the job that runs with them.
 fn jobs(d: &mut Dice, hosts: &[String]) -> String {
     let n = hosts.len() as u64;
     let jobs = if n >= 6 { 1 + d.roll(2) } else { 1 };
@@ -135,7 +135,7 @@ fn jobs(d: &mut Dice, hosts: &[String]) -> String {
     text
 }
 
-/// What the flows of a case are.
+/// Kind of the flows of a case.
 #[derive(Clone, Copy, PartialEq)]
 enum Flows {
     Long,
@@ -299,12 +299,12 @@ fn all_skipped(seen: BTreeMap<&str, (u32, u32)>, but: &[&str]) {
     }
 }
 
-/// Without flow control frames are lost, which no state recovers from. BFC's clock ticks from the start of the run: few periods fit it. Updates that
-/// are spaced, and come on idle links too, seldom meet the period of long flows; they do between iterations.
+/// Without flow control frames are lost, which no state recovers from. BFC's clock ticks from the start of the run: few periods fit it.
+/// Updates that are spaced, and come on idle links too, seldom meet the period of long flows; they do between iterations.
 const NO_PERIOD: [&str; 3] = ["none", "bfc", "uec-cbfc"];
-/// These distinguish flows by their numbers, which are others the next time.
+/// Mechanisms that distinguish flows by their numbers, which differ the next time.
 const NO_MEMORY: [&str; 2] = ["bfc", "pffc"];
-/// What these send by the clock has to meet an iteration, besides.
+/// Messages that these send by the clock also have to meet an iteration.
 const BY_CLOCK: [&str; 6] = ["bfc", "pffc", "none", "cbfc", "gfc-time", "uec-cbfc"];
 
 #[test]

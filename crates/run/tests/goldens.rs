@@ -62,7 +62,7 @@ fn the_transport_has_its_golden() {
     compare("mechanisms/tcp.golden.txt", &summary(&f));
 }
 
-/// Who deadlocks in the ring of GFC Fig. 1, under every discipline.
+/// Flow controls that deadlock in the ring of GFC Fig. 1, under every discipline.
 #[test]
 fn the_ring_matrix() {
     let mut t =

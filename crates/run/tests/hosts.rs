@@ -1,4 +1,4 @@
-//! What hosts do, from a scenario file: constant rates, completion, what is counted, and times at the end of time.
+//! Behaviour of hosts, from a scenario file: constant rates, completion, counters, and times at the end of time.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn rates(given: &[Option<f64>], host: &str) -> Vec<f64> {
     f.outcome.flows.iter().map(|f| Rate::of(Bytes(f.sent), Span(f.flow.start.0 + 10_000_000_000)).0 as f64 / 1e9).collect()
 }
 
-/// By distance from the frame before, as it was counted for all, 4.9 Gb/s beside a greedy flow became 3.33, and 5 and 4 became 4 and 4.
+/// By the distance from the previous frame, the former count, 4.9 Gb/s next to a greedy flow became 3.33, and 5 and 4 became 4 and 4.
 #[test]
 fn a_constant_rate_is_kept_where_the_link_carries_it() {
     let near = |got: Vec<f64>, want: &[f64]| {
@@ -41,7 +41,7 @@ fn a_constant_rate_is_kept_where_the_link_carries_it() {
     near(rates(&[Some(4.9), None], ""), &[4.9, 5.1]);
     near(rates(&[Some(5.0), Some(4.0)], ""), &[5.0, 4.0]);
     near(rates(&[Some(8.0), Some(0.3), Some(0.3), Some(0.3), Some(0.3), Some(0.3)], ""), &[8.0, 0.3, 0.3, 0.3, 0.3, 0.3]);
-    // The link carries a fair share, not 7 Gb/s beside a greedy flow.
+    // The link carries a fair share, not 7 Gb/s next to a greedy flow.
     near(rates(&[Some(7.0), None], ""), &[5.0, 5.0]);
     let gap = "pacing = \"gap\"\n";
     near(rates(&[Some(4.9), None], gap), &[3.333, 6.667]);
@@ -97,7 +97,7 @@ fn what_arrives_behind_a_gap_is_counted_beside_what_is_delivered() {
     assert_eq!((flow.delivered, flow.arrived(), flow.received), (67 * 1500, 1_000_000 - 8 * 1500, None));
 }
 
-/// Such a run never ended and ignored signals. Every time of a file is refused that lies so far out.
+/// A run with such a time never ended and ignored signals. Every such time in a file is rejected.
 #[test]
 fn the_end_of_time_is_refused() {
     let base = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\n[flow_control]\nkind = \"pfc\"\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\nsize = \"1MB\"\n";

@@ -1,4 +1,4 @@
-//! Switches of InfiniBand from scenario files: what virtual lanes get, what cut-through saves, what is refused and where.
+//! Switches of InfiniBand from scenario files: shares of virtual lanes, time saved by cut-through, and errors with their places.
 
 use std::path::Path;
 
@@ -63,7 +63,7 @@ fn a_flow_over_a_cut_through_switch_takes_its_ideal_time() {
     assert_eq!(fct("cut_through = \"1500B\""), fct(""));
 }
 
-/// Where cut-through changes nothing, there is a warning.
+/// Cut-through without effect gives a warning.
 #[test]
 fn cut_through_without_effect_is_a_warning() {
     let stated = |head: &str, host: &str| {

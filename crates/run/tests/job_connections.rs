@@ -1,5 +1,5 @@
-//! Jobs from htsim's connection matrices with triggers and from SimAI's workload texts: what is read takes what it should, what is broken is
-//! refused with its line, and bytes that are neither make no reader panic.
+//! Jobs from htsim's connection matrices with triggers and from SimAI's workload texts: what is read takes what it should, what is broken
+//! is rejected with its line, and bytes that are neither make no reader panic.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ fn ends(f: &Finished) -> Vec<u64> {
     f.outcome.ranks[0].iter().map(|r| r.log.iterations[0].1.expect("an end").0).collect()
 }
 
-/// When each flow begins and is there, by source and destination.
+/// Start and arrival of each flow, by source and destination.
 fn flows(f: &Finished) -> Vec<(u32, u32, u64, u64)> {
     let mut all: Vec<_> =
         f.outcome.flows.iter().map(|f| (f.flow.src, f.flow.dst, f.flow.start.0, f.received.expect("it is there").0)).collect();
@@ -64,7 +64,7 @@ const ONE_AFTER_ANOTHER: &str = "Nodes 4\nConnections 3\nTriggers 2\n0->1 id 1 s
 #[test]
 fn connections_begin_when_those_before_them_are_done() {
     let (f, warnings) = run("chain", 4, "htsim", ONE_AFTER_ANOTHER);
-    // Each begins when the last frame of the one before goes on the wire, and follows it there.
+    // Each begins when the last frame of the previous one starts on the wire, and follows it there.
     assert_eq!(flows(&f), [(0, 1, 0, step(100)), (0, 2, 99 * TX, 100 * TX + step(50)), (0, 3, 149 * TX, 150 * TX + step(1))]);
     assert!(warnings.is_empty(), "{warnings:?}");
     let (f, _) = run("crlf", 4, "htsim", &ONE_AFTER_ANOTHER.replace('\n', "\r\n"));
@@ -143,8 +143,8 @@ fn broken_matrices_are_refused_with_their_lines() {
 const LAYERS: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0\n\
      2\nfirst -1 1000 ALLREDUCE 200000 2000 ALLREDUCE 200000 3000 NONE 0 0\nsecond\t-1\t4000\tALLREDUCE\t400000\t5000\tALLREDUCE\t200000\t6000\tALLREDUCE\t100000\t700\n";
 
-/// Forward: each all-reduce of two ranks is two steps of a half. Back: that of the input gradient beside the next computing, that of the first
-/// layer not at all; that of the weight gradient, among ranks two apart, beside all that follows.
+/// Forward: each all-reduce of two ranks is two steps of a half. Back: that of the input gradient in parallel with the next computing, that
+/// of the first layer not at all; that of the weight gradient, among ranks two apart, in parallel with everything after it.
 #[test]
 fn a_transformer_takes_what_its_layers_take() {
     let (f, warnings) = run("layers", 4, "simai", LAYERS);
@@ -217,7 +217,7 @@ fn broken_workloads_are_refused_with_their_lines() {
     }
 }
 
-/// Bytes of all readers' own samples, cut, doubled and changed at random: read or refused, never a panic, and what is read has an end.
+/// Bytes of all readers' own samples, cut, doubled and changed at random: read or rejected, never a panic, and a valid job has an end.
 #[test]
 fn changed_files_are_read_or_refused() {
     let goal = "num_ranks 2\nrank 0 {\nl1: calc 10 cpu 0\nl2: send 8b to 1 tag 7 cpu 0 nic 0\nl2 requires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 7\n}\n";

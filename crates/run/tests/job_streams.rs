@@ -43,7 +43,7 @@ fn answers(f: &Finished) -> String {
     format!("{} {:?} {flows:?} {:?} {:?} {active:?}", f.tables.hash, f.tables.rows, m.slowdown, m.jobs)
 }
 
-/// A fabric with an incast beside the jobs.
+/// A fabric with an incast and jobs.
 fn fabric(flow_control: &str, more: &str, jobs: &str) -> String {
     format!(
         "[run]\nduration = \"20ms\"\nfast_forward = \"off\"\n[topology]\nkind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 4\nrate = \"100Gbps\"\n\
@@ -61,7 +61,7 @@ const CASES: [(&str, &str); 6] = [
     ("bfc", "[switch]\nbuffer = \"4MB\"\n"),
 ];
 
-/// The same hash, tables and answers as in memory, with either engine, on any number of threads.
+/// Same hash, tables and answers as in memory, with either engine, on any number of threads.
 fn compare(name: &str, folder: &Path, jobs: &dyn Fn(&str) -> String, cases: &[(&str, &str)]) {
     let mut split = 0;
     for &(flow_control, more) in cases {
@@ -99,7 +99,8 @@ fn streamed_collectives_are_those_in_memory() {
     compare("collectives", Path::new("."), &jobs, &CASES);
 }
 
-/// GOAL text of so many rounds: computing, a message to another rank of its choice, the receive there, dependencies on operations far before.
+/// GOAL text of so many rounds: computing, a message to another rank of its choice, the receive there, dependencies on operations far
+/// before.
 fn goal(ranks: usize, rounds: usize) -> String {
     let mut state = 11u64;
     let mut draw = |n: usize| {
@@ -159,7 +160,7 @@ fn iterations_that_take_much_memory_are_warned_of() {
     assert_eq!(load("iterations = 100000\nstream = true\n"), "");
 }
 
-/// What is broken is refused in the same words, with the same place.
+/// A broken trace is rejected with the same message and the same place.
 #[test]
 fn a_streamed_trace_is_refused_as_one_in_memory() {
     let folder = Folder::new("broken");
@@ -202,7 +203,7 @@ fn a_streamed_trace_is_refused_as_one_in_memory() {
     }
 }
 
-/// What would have to be kept is refused, and says why.
+/// A trace that would have to be kept in memory is rejected, with the reason.
 #[test]
 fn what_cannot_be_streamed_is_refused() {
     let folder = Folder::new("refused");

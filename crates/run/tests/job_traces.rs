@@ -1,4 +1,4 @@
-//! Jobs from files of other programs: what is read takes what it should, and what is broken is refused with its line.
+//! Jobs from files of other programs: a valid job takes the expected time, and a broken one is rejected with its line.
 
 use std::path::PathBuf;
 
@@ -77,7 +77,8 @@ fn goal_has_wildcards_cpus_and_comments() {
     assert_eq!(ends(&run("cpus", "x.goal", cpus, GOAL)), [9_000]);
 }
 
-/// A cpu has one operation at a time, sends and receives without overhead too, as in LogGOPSim: `calc 5000` keeps the send of its cpu waiting,
+/// A cpu has one operation at a time, sends and receives without overhead too, as in LogGOPSim: `calc 5000` keeps the send of its cpu
+/// waiting,
 /// `calc 9000` what its receive has, and neither the other cpu.
 #[test]
 fn goal_cpus_have_one_operation_at_a_time() {
@@ -124,8 +125,8 @@ fn messages_of_a_rank_keep_their_gap() {
     assert_ne!(hidden("3us"), hidden("0us"));
 }
 
-/// A receive of any source takes what comes first, so whether the next one gets its message is known in a run only: the application is named, not the
-/// network.
+/// A receive of any source takes what comes first, so whether the next one gets its message is known in a run only: the application is
+/// named, not the network.
 #[test]
 fn an_application_that_waits_for_itself_is_named() {
     let text = "num_ranks 3\nrank 0 {\na: recv 8b from -1 tag -1\nb: recv 8b from 2 tag 5\nb requires a\n}\nrank 1 {\nc: calc 100000\nd: send 8b to 0 tag 5\n\
@@ -145,7 +146,7 @@ fn an_application_that_waits_for_itself_is_named() {
     );
     let stuck = StuckAnswer { ranks: 1, rank: 0, iteration: 0, operation: 1, from_rank: Some(2), tag: Some(5) };
     assert_eq!(f.manifest.jobs[0].stuck, Some(stuck));
-    // A flow beside it that goes on to the end of the run changes nothing.
+    // A parallel flow that lasts until the end of the run changes nothing.
     let beside = "goal = \"x.goal\"\n[[flow]]\nsrc = \"H3\"\ndst = \"H2\"\n";
     let f = run("beside", "x.goal", text, beside);
     assert!(f.manifest.jobs[0].stuck.is_some());
@@ -162,8 +163,8 @@ fn an_application_that_waits_for_itself_is_named() {
     }
 }
 
-/// Which of several messages of a source and tag comes first depends on the run, where they take different queue pairs: a receive that takes one of
-/// another size is named with both ends.
+/// A receive that may take a message of another size is named with both ends: the order of several messages of a source and tag depends on
+/// the run, if they take different queue pairs.
 #[test]
 fn a_receive_that_takes_a_message_of_another_size_is_named() {
     let text = "num_ranks 2\nrank 0 {\na: send 5000b to 1 tag 0 nic 0\nb: send 8b to 1 tag 0 nic 1\n}\nrank 1 {\na: recv 5000b from 0 tag 0\nb: recv 8b from 0 tag 0\n}\n";
@@ -181,7 +182,7 @@ fn a_receive_that_takes_a_message_of_another_size_is_named() {
     // In one queue pair they come as they were sent.
     let f = run("one", "x.goal", text, GOAL);
     assert_eq!((f.manifest.jobs[0].mismatches, f.manifest.verdict.unwrap().conclusion(&[]).exit_code()), (0, 0));
-    // An order of sizes that no run can have is refused, one that a run may have is not.
+    // An order of sizes that no run can have is rejected, one that a run may have is accepted.
     let chain = |from: &str, to: &str| {
         format!(
             "num_ranks 2\nrank 0 {{\na: send {from}b to 1\nb: send 9b to 1\n{to}}}\nrank 1 {{\na: recv 9b from 0\nb: recv 8b from 0\nb requires a\n}}\n"

@@ -30,7 +30,7 @@ fn run(text: &str, engine: Engine, threads: usize) -> Finished {
     f
 }
 
-/// When the last rank of the first job ended its last iteration.
+/// End of the last iteration of the first job, at its last rank.
 fn end(f: &Finished) -> Time {
     let ends = f.outcome.ranks[0].iter().map(|r| r.log.iterations.last().and_then(|i| i.1).expect("an end"));
     ends.max().expect("a rank")
@@ -73,8 +73,8 @@ fn halving_doubling_takes_what_the_closed_form_gives() {
     assert_eq!(takes(8, "kind = \"all-gather\"\nalgorithm = \"halving-doubling\"\nsize = \"800KB\"\n"), gather);
 }
 
-/// The one figure of its analytical back end that astra-sim's repository prints (tests/rt_template) has 56 steps of 32 KiB at 50 GB/s (of 2^30 B) and
-/// 500 ns, and beside them the model of a local memory, which is not here. A switch that cuts through adds 64 B to each step.
+/// The one figure of its analytical back end that astra-sim's repository prints (tests/rt_template) has 56 steps of 32 KiB at 50 GB/s (of
+/// 2^30 B) and 500 ns, and the model of a local memory, which xoff does not have. A switch that cuts through adds 64 B to each step.
 #[test]
 fn a_ring_takes_what_astra_sims_network_takes() {
     let text = "[run]\nduration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 8\nrate = \"429496729600bps\"\ndelay = \"250ns\"\n[switch]\ncut_through = \"64B\"\n\
@@ -107,7 +107,7 @@ fn broadcast_reduce_and_barrier_take_what_their_trees_give() {
     assert_eq!(takes(8, "kind = \"barrier\"\n"), 3 * (2 * 49 * 80 + 2 * D));
 }
 
-/// Two groups of four do the same at the same time, and a job of its own beside them does not meet them.
+/// Two groups of four do the same at the same time, and a separate job in parallel does not meet them.
 #[test]
 fn groups_and_jobs_share_a_fabric() {
     let text = star(
@@ -159,7 +159,7 @@ fn tables_add_up(f: &Finished, name: &str) {
             assert_eq!((i.end_ps, i.time_ps), (last, last - before), "{name}");
             before = last;
             assert_eq!(i.path_ps.iter().sum::<u64>(), i.time_ps, "{name}: iteration {nth}");
-            assert_eq!(i.path_ps[2], 0, "{name}: the path goes on at the peer that is waited for");
+            assert_eq!(i.path_ps[2], 0, "{name}: the path continues at the awaited peer");
             let answer = &f.manifest.jobs.iter().find(|j| j.name == job.name).expect("in the manifest").iterations[nth];
             let c = &answer.critical_path;
             let answered =
@@ -208,8 +208,8 @@ fn iterations_of_ranks_that_drift_apart_are_not_counted_twice() {
     tables_add_up(&f, "drift");
 }
 
-/// What the last frames of messages met, from the frames on all wires and the table of pauses: a frame is held up by the port at which it stands, not
-/// by one that it has left.
+/// Pauses that the last frames of messages met, from the frames on all wires and the table of pauses. The port that has a frame delays it,
+/// not a port that it has left.
 fn met(s: &NetworkScenario) -> (Finished, Vec<u64>) {
     let wires = Arc::new(Mutex::new(BTreeMap::<u32, Vec<(Time, Time, u32, u16)>>::new()));
     let taken = wires.clone();
@@ -283,7 +283,7 @@ fn a_pause_counts_at_the_port_at_which_the_frame_stands() {
     assert!(all_held > 100, "{all_held}");
 }
 
-/// Ranks at their own pace, an incast beside them, chunks, channels and queue pairs, two jobs on the same hosts, under mechanisms that hold
+/// Ranks at their own pace, an incast in parallel, chunks, channels and queue pairs, two jobs on the same hosts, under mechanisms that hold
 /// frames back in different manners.
 fn busy(flow_control: &str, rest: &str) -> String {
     format!(
@@ -345,7 +345,7 @@ fn engines_and_threads_give_the_same_hash() {
     }
 }
 
-/// What congestion control has found out holds for the next message of a queue pair: without that, or on another pair, its frames would follow
+/// The state of congestion control applies to the next message of a queue pair: without that, or on another pair, its frames would follow
 /// each other at line rate.
 #[test]
 fn a_queue_pair_keeps_its_rate() {

@@ -25,7 +25,7 @@ fn what_does_not_fit_is_refused() {
         let stated = refusal(NetworkScenario::from_text("limits.toml", &format!("{TWO}{lines}"), &[], Path::new(".")));
         assert!(stated.contains(words), "{stated}");
     }
-    // Port 65535 stands for none, and a 65536th would have the number of the first.
+    // Port 65535 represents none, and a 65536th would have the number of the first.
     let star = TWO.replace("hosts = 3", "hosts = 65536");
     assert_ne!(star, TWO);
     let stated = refusal(NetworkScenario::from_text("limits.toml", &star, &[], Path::new(".")));

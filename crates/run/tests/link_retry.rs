@@ -1,4 +1,4 @@
-//! Links that corrupt frames, with and without repetition: closed forms, exact traces, and what a lost message costs.
+//! Links that corrupt frames, with and without repetition: closed forms, exact traces, and the cost of a lost message.
 
 use std::path::Path;
 
@@ -92,7 +92,8 @@ fn a_tail_that_vanishes_costs_the_timer() {
     }
 }
 
-/// Every kind of error on every link and every frame, signals between the ends included: all flows arrive in order; without a retry they do not.
+/// Every kind of error on every link and every frame, signals between the ends included: all flows arrive in order; without a retry they do
+/// not.
 #[test]
 fn retry_hides_every_kind_of_error() {
     let kinds = [
@@ -119,7 +120,8 @@ fn retry_hides_every_kind_of_error() {
     }
 }
 
-/// Credits of lost frames come back: with Ultra Ethernet's credits by CC_Update, with InfiniBand's by FCTBS. A gap without them would end the flow.
+/// Credits of lost frames come back: with Ultra Ethernet's credits by CC_Update, with InfiniBand's by FCTBS. A gap without them would end
+/// the flow.
 #[test]
 fn lost_frames_leak_no_credits() {
     for fc in ["kind = \"uec-cbfc\"\nlimit = 120\ncc_period = \"50us\"\n", "kind = \"cbfc\"\nperiod = \"1us\"\n"] {
@@ -150,7 +152,7 @@ fn a_leak_ends_with_one_cc_period() {
     let errors = format!("[[link_errors]]\nports = [\"H0->S1\"]\nframes = \"flows\"\nkind = \"nth\"\nnumbers = [{}]\n", numbers.join(", "));
     let (with, without) = (run(&text(&errors)).outcome, run(&text("")).outcome);
     assert_eq!(with.lost.on_faulty_link.data, 10, "all ten frames that its credits cover");
-    // The CC_Update at 40 us, and the CF_Update that follows it: 64 B, a way there, 8 B and a way back, and the loop begins anew.
+    // The CC_Update at 40 us, and the CF_Update that follows it: 64 B, a way there, 8 B and a way back, and the loop restarts.
     let stood = 40_000_000 + (64 + 8) * PS_PER_BYTE + 200_000;
     let missing = without.flows[0].sent - with.flows[0].sent;
     let rate = 1_000_000_000 / (without.flows[0].sent / 1500);
@@ -158,7 +160,7 @@ fn a_leak_ends_with_one_cc_period() {
     assert!((missing / 1500).abs_diff(frames) <= 10 + 1, "{missing} B are {} frames; {frames} in {stood} ps", missing / 1500);
 }
 
-/// What cannot be is refused, at its place.
+/// An impossible value is rejected at its place.
 #[test]
 fn bad_input_has_its_place_and_its_inequality() {
     let refused = |errors: &str, what: &str| {
@@ -184,8 +186,8 @@ fn bad_input_has_its_place_and_its_inequality() {
     assert!(s.warnings.render(false).contains("replay buffer 5 KB < "), "{}", s.warnings.render(false));
 }
 
-/// However a link loses what it keeps - too many replays, with a handshake after them or without, or a failure in the middle of them - each frame
-/// that was sent has arrived or is counted as lost, once, with the cause; what had arrived before its link gave it up is not.
+/// However a link loses what it keeps - too many replays, with a handshake after them or without, or a failure in the middle of them - each
+/// frame that was sent has arrived or is counted as lost, once, with the cause; what had arrived before its link gave it up is not.
 #[test]
 fn what_a_link_gives_up_is_a_loss_unless_it_had_arrived() {
     let (mut given_up, mut failed, mut arrived, mut on_control) = (0, 0, 0, 0);

@@ -1,5 +1,5 @@
-//! The page `docs/links-with-errors.md`: its tables are computed here. `XOFF_TEST_BLESS=1 cargo test --release -p xoff-run --test links_with_errors`
-//! renews it.
+//! The page `docs/links-with-errors.md`: its tables are computed here. `XOFF_TEST_BLESS=1 cargo test --release -p xoff-run --test
+//! links_with_errors` renews it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn errors(ber: f64, host: &str, retry: &str) -> (f64, f64, f64, u64, u64) {
     (size as f64 / sent as f64, at(0.5), at(0.99), o.retransmission_timeouts, o.retry.replayed.data)
 }
 
-/// Points: bit error ratio, and what it gives.
+/// Points: bit error ratio, and the result.
 type Curve = Vec<(f64, f64)>;
 
 fn bit_errors(page: &mut String) {
@@ -162,7 +162,7 @@ fn bursts(rest: &str) -> String {
     )
 }
 
-/// What the loss of a single message of the switch to the first host costs, at worst: frames dropped, and time of its flow.
+/// Worst cost of a single lost message of the switch to the first host: frames dropped, and time of its flow.
 fn cost_of_a_message(flow_control: &str) -> (u64, u64, u64) {
     let end = |f: &Finished| f.outcome.flows[0].received.map_or(u64::MAX, |t| t.0);
     let whole = run(&bursts(flow_control)).unwrap();

@@ -1,4 +1,4 @@
-//! Lossy priorities beside lossless ones: what is lost is what a closed form says, and what is promised is kept.
+//! Lossy and lossless priorities together: losses match a closed form, and promises are kept.
 
 use std::path::Path;
 
@@ -46,8 +46,8 @@ fn pools(of_queues: &str) -> String {
     )
 }
 
-/// n senders at line rate into one port, S frames each: in the time of S frames S leave, and the queue keeps its limit L. Lost: n S - S - L.
-/// Beside it, n senders of a lossless priority into another port of the same switch: nothing.
+/// n senders at line rate into one port, S frames each: in the time of S frames S leave, and the queue keeps its limit L. Lost: n S - S -
+/// L. At the same time, n senders of a lossless priority into another port of the same switch lose nothing.
 #[test]
 fn a_lossy_incast_loses_what_the_closed_form_gives_and_a_lossless_one_nothing() {
     let (n, s) = (4, 500);
@@ -118,8 +118,8 @@ fn queues_of_n_ports_hold_the_share_of_the_closed_form() {
     }
 }
 
-/// ABM divides by the number of congested ports, so that all of them together hold alpha B / (1 + alpha), however many they are; their queues are
-/// longer than 20 KiB here, and drain at line rate.
+/// ABM divides by the number of congested ports, so that all of them together hold alpha B / (1 + alpha), however many they are; their
+/// queues are longer than 20 KiB here, and drain at line rate.
 #[test]
 fn abm_leaves_as_much_free_whatever_the_number_of_ports() {
     for (alpha, ports) in [(1.0, 7), (4.0, 8)] {
@@ -145,8 +145,8 @@ fn reverie_by_hand(pool: f64, alpha: f64, gain: f64) -> f64 {
     most
 }
 
-/// Reverie compares a smoothed queue with the threshold: without smoothing a queue holds alpha B / (1 + alpha); the less the present queue weighs, the more of a burst
-/// is taken in, as the rule by hand has it.
+/// Reverie compares a smoothed queue with the threshold: without smoothing a queue holds alpha B / (1 + alpha); the less the present queue
+/// weighs, the more of a burst is taken in, as the rule by hand has it.
 #[test]
 fn reverie_takes_in_as_much_of_a_burst_as_its_rule_allows() {
     let mut longest = Vec::new();
@@ -172,7 +172,7 @@ fn reverie_takes_in_as_much_of_a_burst_as_its_rule_allows() {
     assert!(longest.chunks(3).all(|by_gain| by_gain[0] < by_gain[1] && by_gain[1] < by_gain[2]), "{longest:?}");
 }
 
-/// The same loss with a fixed buffer by ingress: each of n ingresses keeps B.
+/// Loss with a fixed buffer by ingress: each of n ingresses keeps B.
 #[test]
 fn a_fixed_buffer_drops_at_the_ingress() {
     let (n, s, frames) = (4, 500, 20);
@@ -183,7 +183,7 @@ fn a_fixed_buffer_drops_at_the_ingress() {
     assert_eq!((f.outcome.violations_total, f.manifest.verdict.as_ref().unwrap().conclusion(&[]).exit_code()), (0, 0));
 }
 
-/// Hosts with a reliable transport recover what a lossy priority loses; the lossless one beside it loses nothing.
+/// Hosts with a reliable transport recover the losses of a lossy priority; the lossless one loses nothing.
 #[test]
 fn a_reliable_transport_recovers_what_is_dropped() {
     for recovery in ["go-back-n", "selective"] {
@@ -292,7 +292,8 @@ fn what_cannot_be_is_refused() {
     refused("[[flow]]\n", storm, &["priority 0 is lossy: no message pauses it"]);
 }
 
-/// A limit of a lossless queue at the egress that a group fills before it is paused: its frames would be dropped there, which is a violation. Warned of.
+/// A limit of a lossless queue at the egress that a group fills before it is paused: its frames would be dropped there, which is a
+/// violation. Warned of.
 #[test]
 fn a_limit_before_the_pause_is_warned_of() {
     let of = |queue: &str| {
@@ -314,8 +315,8 @@ fn a_limit_before_the_pause_is_warned_of() {
     assert!(!load(&wide).warnings.render(false).contains("takes effect: the queue may drop frames"));
 }
 
-/// A group under Reverie whose queue is stopped takes in the whole pool, which the warning of a queue that drops before the pause reckons with.
-/// Before: half of it, as if what is compared with the limit grew with what is held, and no warning.
+/// A group under Reverie whose queue is stopped takes in the whole pool, which the warning of a queue that drops before the pause reckons
+/// with. Before: half of it, as if the value that is compared with the limit grew with the occupancy, and no warning.
 #[test]
 fn what_reverie_takes_in_behind_a_stopped_port_is_warned_of() {
     let of = |kind: &str| {

@@ -2,7 +2,7 @@
 
 use xoff_units::params::ParamSpec;
 
-/// What compiles without a text is found here.
+/// Finds sections, kinds and keys without a text: they compile.
 #[test]
 fn every_section_kind_and_key_has_its_text() {
     let words = |text: &str| text.split_whitespace().count();

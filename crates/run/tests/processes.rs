@@ -1,5 +1,5 @@
-//! Promise 2 for processes: a run that several processes share gives the same rows in the same order, the same counters and the same hash as
-//! that of one. Here they are threads that reach each other by channels; `crates/mpi` does the same with real ones.
+//! Promise 2 for processes: a run that several processes share gives the same rows in the same order, the same counters and the same hash
+//! as that of one. Here they are threads that reach each other by channels; `crates/mpi` does the same with real ones.
 
 use xoff_farm::cores::on_all_cores;
 use xoff_farm::networks::load;
@@ -34,7 +34,7 @@ fn run(s: &NetworkScenario, engine: Engine, processes: Option<Box<dyn Processes>
     Seen { rows, outcome, busy }
 }
 
-/// What the first of so many processes has in the end.
+/// Final value of the first of `count` processes.
 fn together<T: Send>(count: usize, work: impl Fn(Box<dyn Processes>) -> T + Sync) -> T {
     std::thread::scope(|scope| {
         let all: Vec<_> = local(count).into_iter().map(|p| scope.spawn(|| work(Box::new(p)))).collect();
@@ -104,7 +104,7 @@ fn shared_run(texts: &[&str], until: Option<u64>) -> Vec<Result<Option<Manifest>
     })
 }
 
-/// Of the first process.
+/// Result of the first process.
 fn first(all: Vec<Result<Option<Manifest>, String>>) -> Manifest {
     all.into_iter().next().expect("a process").unwrap_or_else(|e| panic!("{e}")).expect("the first process has the manifest")
 }

@@ -44,7 +44,7 @@ fn efficiency_under_loss_is_the_closed_form() {
         let errors = format!("kind = \"frame\"\nloss = {p}\n");
         for selective in [false, true] {
             let host = if selective {
-                // What is lost twice waits for the timer, and the flow goes on meanwhile.
+                // A frame that is lost twice waits for the timer, and the flow continues meanwhile.
                 "recovery = \"selective\"\nrto = \"20us\"\n".to_owned()
             } else {
                 format!("recovery = \"go-back-n\"\nrto = \"200us\"\nnack_interval = \"{}ps\"\n", round(delay_ns))
@@ -141,7 +141,8 @@ fn few_frames_outstanding_have_the_shorter_timer() {
         for (k, timer_us) in [(1u64, 50), (2, 50), (3, 50), (4, 320), (5, 320)] {
             let gone: Vec<u64> = (10 - k + 1..=10).collect();
             let f = run(&line(100, 10, &host, &lost(&gone)));
-            // Go-back-N sends all again; selective repeat the first, and the others when the timer has expired for each, or a Nack names them.
+            // Go-back-N sends all again; selective repeat the first, and the others when the timer has expired for each, or a Nack names
+            // them.
             let first_again = (9 - k) * TX + round(100) + timer_us * 1_000_000;
             let end = received(&f);
             if k == 1 || recovery == "go-back-n" {
@@ -163,7 +164,8 @@ fn few_frames_outstanding_have_the_shorter_timer() {
     refused("recovery = \"go-back-n\"\norder = \"count\"\n", "whose receivers discard frames ahead");
 }
 
-/// Frames ahead of a gap: delivered as they come, or once the gap is filled; the message is complete at the same time, and with the same frames.
+/// Frames ahead of a gap: delivered as they come, or once the gap is filled; the message is complete at the same time, and with the same
+/// frames.
 #[test]
 fn the_order_of_delivery_is_a_choice() {
     let at = |order: &str, until: &str| {
@@ -182,8 +184,8 @@ fn the_order_of_delivery_is_a_choice() {
     assert!(count.outcome.flows[0].delivered > 15 * MTU, "{}", count.outcome.flows[0].delivered);
 }
 
-/// Messages of one queue pair, one behind the other, and several queue pairs of a host beside each other: none hangs under any pattern of losses, and what
-/// the ranks of a job wait for comes.
+/// Messages of one queue pair in sequence, and several queue pairs of a host in parallel: none hangs under any pattern of losses, and the
+/// awaited messages of a job arrive.
 #[test]
 fn no_pattern_of_losses_lets_a_queue_pair_hang() {
     let mut lost = 0;
@@ -224,8 +226,8 @@ fn without_a_timer_a_lost_tail_hangs() {
     assert!(run(&text).outcome.flows[0].end.is_none());
 }
 
-/// A timer that is shorter than the queues, or than a storm, sends again what has not been lost. What comes twice is no frame out of order, and the
-/// flows end.
+/// A timer that is shorter than the queues, or than a storm, sends again what has not been lost. What comes twice is no frame out of order,
+/// and the flows end.
 #[test]
 fn timers_that_expire_for_nothing_break_no_promise() {
     let star = |flow_control: &str, host: &str, rest: &str| {
@@ -272,8 +274,8 @@ fn what_cannot_recover_is_refused() {
     assert!(e.contains("go-back-n needs acknowledgements, but hosts send none"), "{e}");
 }
 
-/// A Nack that goes back may leave three frames outstanding whose shorter timer has expired already: the source acts on it then, and not in the past, and
-/// the next timer counts from there. The times are those of an independent model.
+/// A Nack that goes back may leave three frames outstanding whose shorter timer has expired already: the source acts on it then, and not in
+/// the past, and the next timer counts from there. The times are those of an independent model.
 #[test]
 fn a_timer_that_becomes_shorter_expires_no_earlier_than_now() {
     let f = run(r#"

@@ -1,4 +1,4 @@
-//! Hosts that take frames in more slowly than their link brings them: what their switch sees, and what a flow comes to.
+//! Hosts that receive frames more slowly than their link delivers them: pauses at their switch, and the rate of a flow.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn star(flow_control: &str, slow: &str, flows: &str) -> String {
 
 const ENDLESS: &str = "[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[probes]\ncauses = true\n";
 
-/// When the port to the slow host begins to be held, and for how long each time.
+/// Start and length of each pause of the port to the slow host.
 fn holds(text: &str) -> Vec<(u64, u64)> {
     let s = load(text);
     let t = &s.topology;
@@ -88,7 +88,8 @@ fn nothing_is_lost_and_the_drain_is_the_bottleneck() {
     }
 }
 
-/// Where thresholds follow the memory of a switch, its pools or what is free of it, the NIC has those of its own buffer: nothing is lost, and it is used.
+/// A NIC has thresholds of its own buffer if those of switches follow a memory, its pools or its free part: nothing is lost, and the buffer
+/// is used.
 #[test]
 fn a_nic_has_thresholds_of_its_own_where_switches_have_pools() {
     let pools = "memory = \"pools\"\n[flow_control]\nthreshold = \"profile\"\n[[buffer_pool]]\nname = \"all\"\nsize = \"1MB\"\n\

@@ -1,4 +1,4 @@
-//! A drain that stops, under a flow control whose lowest rate is not zero: foretold, warned of, and mended by the advice.
+//! A drain that stops, under a flow control whose lowest rate is not zero: foretold, warned of, and fixed by the advice.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ fn warned(s: &NetworkScenario) -> Vec<String> {
     s.warnings.iter().map(|p| p.line()).filter(|w| w.contains("into a blocked buffer")).collect()
 }
 
-/// Priority 7 keeps the egress to H2 busy, and priority 0 behind it stands still.
+/// Priority 7 keeps the egress to H2 busy, and priority 0 behind it is blocked.
 fn starving(duration: &str, bm: &str) -> String {
     let flow = |src: &str, priority: u8| format!("[[flow]]\nsrc = \"{src}\"\ndst = \"H2\"\npriority = {priority}\n");
     format!("{STAR}[run]\nduration = \"{duration}\"\n[flow_control]\nkind = \"gfc-buffer\"\n{bm}{}{}", flow("H0", 7), flow("H1", 0))
 }
 
-/// The other two designs, whose lowest rate is the limiter's unit: 8 ms a frame.
+/// Two other designs, whose lowest rate is the limiter's unit: 8 ms a frame.
 fn by_unit(kind: &str) -> impl Fn(&str) -> String {
     let kind = format!("kind = \"{kind}\"\nrate_unit = \"1500kbps\"");
     move |text| text.replace("kind = \"gfc-buffer\"", &kind)
@@ -46,8 +46,8 @@ fn loses_and_is_mended(duration: &str, of: impl Fn(&str) -> String) {
     assert!(r.outcome.lost.buffer_full.data > 0, "the prediction");
     assert!(r.summary.active.iter().any(|t| t.contains("never pauses")), "{:?}", r.summary);
     let advice = |key: &str| w[0].split(&format!("{key} = \"")).nth(1).and_then(|t| t.split('"').next()).unwrap().to_owned();
-    let mended = starving(duration, &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
-    let s = load(&of(&mended));
+    let fixed = starving(duration, &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
+    let s = load(&of(&fixed));
     assert_eq!(warned(&s), [""; 0]);
     assert_eq!(s.run(Sink::Nothing).unwrap().outcome.lost.buffer_full.data, 0, "its own advice");
 }

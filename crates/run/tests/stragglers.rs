@@ -1,4 +1,4 @@
-//! What a job waited for: the straggler of an iteration, the port that held it, and the chain from there to its root.
+//! Reasons for which a job waited: the straggler of an iteration, the port that held it, and the chain from there to its root.
 
 use std::path::Path;
 

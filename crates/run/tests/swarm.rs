@@ -65,7 +65,7 @@ fn a_hundred_and_fifty_random_scenarios_with_flow_control_by_flow_keep_every_pro
     all_keep(3000..3150, |case| check(case, &by_flow(case)));
 }
 
-/// What is promised is kept beside priorities that lose frames, and every manner of running it gives the same.
+/// Promises are kept next to priorities that lose frames, and every engine gives the same result.
 #[test]
 fn a_hundred_and_fifty_random_scenarios_with_lossy_priorities_keep_every_promise() {
     let lost = std::sync::atomic::AtomicU64::new(0);

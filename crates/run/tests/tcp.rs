@@ -1,5 +1,5 @@
 //! Connections over real links of the simulator: completion times in closed form, to the picosecond; the same with both engines and any
-//! number of threads; beside datagrams; and what does not go together.
+//! number of threads; with datagrams in parallel; and combinations that are rejected.
 
 use std::path::Path;
 
@@ -90,7 +90,7 @@ fn delayed_acknowledgements_let_a_round_grow_by_half() {
     assert_eq!(acked(&message(3, "initial_window = 8\n", "")), 2 * T + ROUND);
 }
 
-/// Of ten segments the first is lost: the fourth causes the third duplicate, and the first goes again at once.
+/// First of ten segments lost: the fourth causes the third duplicate, and the first is sent again at once.
 #[test]
 fn a_lost_segment_goes_again_with_the_third_duplicate() {
     for law in ["reno", "cubic"] {

@@ -45,7 +45,7 @@ fn run_with(s: &NetworkScenario, engine: Engine, threads: usize, fast_forward: b
     Seen { parts, by_window, rows, outcome }
 }
 
-/// What the cases so far have met: a swarm that meets nothing proves nothing.
+/// Events that the cases so far have met: a swarm that meets nothing proves nothing.
 #[derive(Default)]
 struct Met {
     pairs: BTreeSet<(&'static str, &'static str)>,
@@ -224,7 +224,7 @@ fn many_rows_stay_in_order_on_any_number_of_threads() {
     }
 }
 
-/// Who fills a buffer is looked up in the next switch at once: such a run stays whole and reports that.
+/// A run that records causes stays whole and reports that: the causes of a full buffer are looked up in the next switch at once.
 #[test]
 fn a_run_with_causes_stays_whole() {
     let pauses = |case: &u64| run(&load(*case).0, Engine::Windows, 1).rows.iter().any(|r| matches!(r, Row::Pause { .. }));

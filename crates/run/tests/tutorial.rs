@@ -37,7 +37,7 @@ fn the_resolved_scenario_gives_the_same_run() {
     assert_eq!(s.run(Sink::Nothing).unwrap().manifest.result_hash, again.run(Sink::Nothing).unwrap().manifest.result_hash);
 }
 
-/// A detection that cannot work with the buffers and the flow control of the run is refused at its key.
+/// A detection that cannot work with the buffers and the flow control of the run is rejected at its key.
 #[test]
 fn a_detection_is_refused_where_it_cannot_work() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tutorial/ring.toml");

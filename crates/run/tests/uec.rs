@@ -81,7 +81,8 @@ impl Wire<'_> {
         self.updates.push((at + 8 * PS_PER_BYTE + self.l.delay(), counts));
     }
 
-    /// When credits for frame `n` are there. It is known when all before it are freed, and an update that it waits for comes before itself.
+    /// Time at which credits for frame `n` are there. It is known when all earlier frames are freed, and an update that it waits for comes
+    /// before itself.
     fn credit(&mut self, n: u64) -> u64 {
         let Some(need) = (n + 1).checked_sub(self.l.window()).filter(|&need| need > 0) else { return 0 };
         while self.counted < need {
@@ -91,7 +92,7 @@ impl Wire<'_> {
     }
 }
 
-/// When the last frame is in at H1.
+/// Arrival of the last frame at H1.
 fn ends(l: &Line) -> u64 {
     let (mut first, mut second) = (Wire::new(l), Wire::new(l));
     let (mut free, mut free_2, mut end) = (0, 0, 0);
@@ -144,7 +145,8 @@ fn credits_carry_their_frames_in_a_loop() {
     }
 }
 
-/// With updates that are spaced, so many credits as a loop and a spacing hold keep the line full; and one frame less in half as many does not.
+/// With updates that are spaced, so many credits as a loop and a spacing hold keep the line full; and one frame less in half as many does
+/// not.
 #[test]
 fn a_loop_and_a_spacing_of_credits_fill_the_line() {
     for (spacing, delay_ns) in [(6400, 500), (20_000, 1000), (3000, 100)] {
@@ -158,7 +160,7 @@ fn a_loop_and_a_spacing_of_credits_fill_the_line() {
     }
 }
 
-/// Two priorities from H0 to H1 through S1, whose ports have 2000 credits of 128 B; H1 stops priority 3 for ever.
+/// Two priorities from H0 to H1 through S1, whose ports have 2000 credits of 128 B; H1 stops priority 3 forever.
 fn one_stands_still(sharing: &str) -> (Finished, u64) {
     let text = format!(
         "[run]\nduration = \"1ms\"\n[topology]\nkind = \"star\"\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"256000B\"\n\
@@ -170,7 +172,7 @@ fn one_stands_still(sharing: &str) -> (Finished, u64) {
     (f, most)
 }
 
-/// What stands still holds what a threshold lets it have, reserve + alpha S / (1 + alpha), within a frame of 12 credits; the rest is the other one's, whose
+/// A blocked channel holds its limit, reserve + alpha S / (1 + alpha), within a frame of 12 credits; the rest is the other one's, whose
 /// flow runs as without it.
 #[test]
 fn a_priority_that_stands_still_takes_its_share_of_the_credits_and_no_more() {
@@ -239,7 +241,8 @@ fn shares_that_do_not_fit_the_network_are_refused_with_their_place() {
     refused("", "sharing = \"static\"\n", "[[slow_receiver]]\nhost = \"H1\"\nrate = \"1Gbps\"\n", &["shares the buffer of a port"]);
 }
 
-/// A timer whose place an earlier one has taken is over: the events of a flow that is slower than updates may come grow with the time, not with its square.
+/// A timer whose place an earlier one has taken is over: the events of a flow that is slower than updates may come grow with the time, not
+/// with its square.
 #[test]
 fn timers_do_not_become_more() {
     let events = |ms: u64, slow: &str| {
@@ -276,7 +279,7 @@ fn messages_that_the_wire_does_not_carry_are_refused() {
     refused("\"gfc-time\"\nb0 = \"100KB\"\nperiod = \"1ps\"", "period 1 ps < 102.4 ns, the time of 2 messages at 10 Gb/s");
 }
 
-/// A period below the time of a message runs where it is no more than a slow link beside fast ones, with a warning that has the inequality.
+/// A period below the time of a message runs if only a slow link among fast ones is concerned, with a warning that has the inequality.
 #[test]
 fn messages_that_fill_a_wire_are_warned_of() {
     for (fc, period, warned) in

@@ -1,4 +1,4 @@
-//! What will not happen is reported before the run, with its place; and what was derived stands in the manifest.
+//! Keys without effect are reported before the run, with their places; derived values are in the manifest.
 
 use std::path::Path;
 
@@ -142,7 +142,8 @@ fn derived_values_are_in_the_manifest_with_their_origin() {
     assert!(xoff.len() == 1 && xoff[0].path == "flow_control.xoff", "{xoff:?}");
 }
 
-/// A port is slow beside its own link, not beside the slowest one of the network: 25 of 100 Gb/s are slowed, an idle host on 1 Gb/s or no.
+/// A port is slow compared with its own link, not with the slowest one of the network: 25 of 100 Gb/s are slowed, an idle host on 1 Gb/s or
+/// no.
 #[test]
 fn a_slowed_port_took_effect_whatever_other_links_there_are() {
     let node = |name: &str, kind: &str| format!("[[topology.node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
@@ -158,7 +159,8 @@ fn a_slowed_port_took_effect_whatever_other_links_there_are() {
     assert!(!summary.inactive.iter().any(|t| t.contains("paused nothing")), "{summary:?}");
 }
 
-/// Flow control by flow bounds what each flow holds, and a buffer full of flows loses frames. Before: not a word, and 163 frames of PFFC's were lost.
+/// Flow control by flow bounds what each flow holds, and a buffer full of flows loses frames. Before: not a word, and 163 frames of PFFC's
+/// were lost.
 #[test]
 fn more_flows_at_once_than_a_buffer_holds_are_warned_of() {
     let text = |fc: &str, buffer: &str, size: &str| {

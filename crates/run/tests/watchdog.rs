@@ -18,7 +18,7 @@ const DETECT: u64 = 400;
 const RESTORE: u64 = 400;
 const POLL: u64 = 100;
 
-/// A star of which one host stops its switch for some microseconds. Times are those of SONiC, a thousand times as fast; links are slow
+/// A star where one host stops its switch for some microseconds. Times are those of SONiC, a thousand times as fast; links are slow
 /// enough for a pause of 65,535 quanta to last longer than any storm here.
 fn star(hosts: u64, detector: &str, action: &str, (from, lasting): (u64, u64), flows: &str) -> String {
     let watchdog = match detector {
@@ -46,7 +46,7 @@ fn flow(src: &str, dst: &str, priority: u8, start: u64, lasting: u64) -> String 
 #[test]
 fn pfcwd_basic_on_both_sides_of_the_detection_time() {
     for detector in ["duration", "status"] {
-        // The storm begins anywhere between two looks.
+        // The storm begins anywhere between two polls.
         for from in [1000, 1037, 1099] {
             for (lasting, fires) in [(DETECT - 5, false), (DETECT + POLL + 5, true), (3 * DETECT, true)] {
                 let first = flow("H1", "H2", 3, from + RESTORE / 2, lasting);
@@ -99,7 +99,7 @@ fn pfcwd_two_senders_and_two_receivers() {
                     assert_eq!(flow.delivered, flow.flow.size, "{case}");
                 }
             }
-            // Found in time: SONiC's status detector may need one look more.
+            // Found in time: SONiC's status detector may need one poll more.
             let found = o.storms.iter().map(|s| s.found.since(xoff_units::Time::from_us(1)).as_ns() / 1000);
             assert!(
                 found.clone().all(|us| (DETECT..=DETECT + 2 * POLL).contains(&us)),
@@ -116,7 +116,7 @@ fn pfcwd_two_senders_and_two_receivers() {
     }
 }
 
-/// What the watchdog discards is a loss: headline, JSON and exit code have it. What it forwards or only states is none.
+/// A frame that the watchdog discards is a loss: headline, JSON and exit code have it. A frame that it forwards or only reports is none.
 #[test]
 fn what_the_watchdog_discards_is_a_loss_everywhere() {
     for (action, discards) in [("drop", true), ("forward", false), ("alert", false)] {
@@ -165,7 +165,7 @@ fn every_flow_control_that_holds_a_port_is_freed() {
     }
 }
 
-/// What an input queue holds for a stormed port behind frames for others is discarded when it comes to the head.
+/// A frame for a stormed port that waits in an input queue behind others is discarded when it reaches the head.
 #[test]
 fn a_stormed_port_of_an_input_queued_switch_is_emptied() {
     let flows = flow("H1", "H2", 3, 0, 800) + &flow("H1", "H3", 3, 0, 800) + &flow("H4", "H3", 3, 0, 800);
@@ -177,7 +177,7 @@ fn a_stormed_port_of_an_input_queued_switch_is_emptied() {
     assert_eq!(o.lost.by_watchdog.data * 1500 + o.flows[0].delivered, o.flows[0].flow.size);
 }
 
-/// What cannot work is refused with the inequality, what does nothing is warned of.
+/// Values that cannot work are rejected with the inequality. xoff warns of values without effect.
 #[test]
 fn times_that_cannot_work_are_refused_or_warned_of() {
     let base = star(2, "duration", "drop", (100, 500), &flow("H1", "H2", 3, 0, 100));
@@ -228,8 +228,8 @@ fn times_that_cannot_work_are_refused_or_warned_of() {
     assert_eq!(warnings(&base.replace("stop = \"600us\"\n", two)), "", "one after the other");
 }
 
-/// Where the detection time is no multiple of the polling interval a storm is counted in whole looks: longer than so many and one more it is always
-/// found, whenever it begins between two looks; shorter than the detection time never.
+/// If the detection time is no multiple of the polling interval, a storm is counted in whole polls. A storm that lasts one poll longer is
+/// always found, whenever it begins between two polls; a storm shorter than the detection time never.
 #[test]
 fn a_detection_time_counts_in_whole_looks() {
     for detector in ["duration", "status"] {

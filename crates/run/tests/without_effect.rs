@@ -1,4 +1,5 @@
-//! Keys that are accepted and mean nothing beside the rest of the scenario are named before the run, each at its place and with its reason.
+//! Keys that are accepted but have no effect next to the rest of the scenario are named before the run, each at its place and with its
+//! reason.
 
 use std::path::{Path, PathBuf};
 
@@ -144,7 +145,7 @@ fn defaults_and_resolved_scenarios_are_not_warned_of() {
     }
 }
 
-/// Settings of a kind that is not chosen, and keys below another kind's name beside those of the chosen one.
+/// Settings of a kind that is not chosen, and keys below another kind's name next to those of the chosen one.
 #[test]
 fn keys_of_a_kind_that_is_not_chosen() {
     let text = format!("{RUN}[watchdog]\nkind = \"duration\"\ndetect = \"50us\"\npoll = \"10us\"\n{FLOWS}");

@@ -12,7 +12,7 @@ use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
 use syn::{Attribute, Data, DeriveInput, Fields, Ident, Path, Variant, parse_macro_input};
 
-/// How a field is saved.
+/// Way in which a field is saved.
 enum How {
     Whole,
     Built,
@@ -20,7 +20,7 @@ enum How {
     By(Path),
 }
 
-/// What an attribute asks for; `refused` of a variant is [`How::Built`] to its fields.
+/// Request of an attribute; `refused` of a variant is [`How::Built`] to its fields.
 fn how(attributes: &[Attribute]) -> syn::Result<(How, bool)> {
     let (mut how, mut refused) = (How::Whole, false);
     for a in attributes.iter().filter(|a| a.path().is_ident("save")) {
@@ -141,7 +141,7 @@ fn variant(name: &Ident, v: &Variant, number: u8) -> syn::Result<(Tokens, Tokens
     Ok((quote!(#name::#own #pattern => { to.byte(#number); #save }), quote!(#name::#own #pattern if variant == #number => { #restore })))
 }
 
-/// A value that is made anew from what was written, all of it.
+/// A value that is created from its saved form, all of it.
 #[proc_macro_derive(Value)]
 pub fn derive_value(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -7,8 +7,8 @@
 //!   HPCC config, topology, flow files -> hpcc        size distribution -> cdf
 //! ```
 //!
-//! A reader takes text and returns either a typed value or [`Problems`]: each with file, line, column, what is
-//! wrong and what would be right. No reader stops at the first problem if it can go on, and none panics, whatever
+//! A reader takes text and returns either a typed value or [`Problems`]: each with file, line, column, the problem and the expected form.
+//! No reader stops at the first problem if it can continue, and none panics, whatever
 //! the bytes.
 
 pub mod cdf;

@@ -45,7 +45,7 @@ type Refusal = (String, String);
 /// Reads one line.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right.
+/// The problem, and the expected form.
 pub fn line(text: &str) -> Result<ShortLink, Refusal> {
     let refuse = |what: String| Err((what, EXPECTED.to_owned()));
     let mut words = text.split_whitespace();
@@ -173,7 +173,7 @@ fn row<'r>(field: impl Fn(&str) -> Option<&'r str>) -> Result<ShortLink, Refusal
 /// Reads the table in a file.
 ///
 /// # Errors
-/// It cannot be read, or what is wrong with it.
+/// The file cannot be read, or the problem in it.
 pub fn file(path: &Path) -> Result<(Arc<Source>, Rows), Problems> {
     let source = Source::read(path)?;
     let links = table(&source)?;
@@ -188,7 +188,7 @@ pub struct Ends<'n> {
     seen: HashSet<String>,
     /// Names of ports in use, by node.
     ports: HashSet<(String, String)>,
-    /// Of each link: the names of its two ports.
+    /// Names of the two ports of each link.
     pub labels: Vec<(Option<String>, Option<String>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with an input, and where.
+//! Problems of an input, with their places.
 //!
 //! A [`Problem`] is a `miette` diagnostic with its own source text, so that the same value renders as a caret under
 //! the fault on a terminal, as one line in a log, and as the text of a Python exception.
@@ -51,7 +51,7 @@ impl Source {
     /// Reads a file or a pipe of at most [`read::TEXT_MAX`]. One that cannot be read or is not UTF-8 is a problem like any other.
     ///
     /// # Errors
-    /// What [`read::bytes`] refuses, and bytes that are not UTF-8.
+    /// Errors of [`read::bytes`], and bytes that are not UTF-8.
     pub fn read(path: &Path) -> Result<Arc<Source>, Problems> {
         Source::from_bytes(path.display().to_string(), read::bytes(path, read::TEXT_MAX)?)
     }
@@ -163,7 +163,7 @@ impl fmt::Display for Place {
 pub enum Severity {
     /// The run stops.
     Error,
-    /// The run goes on; the user is warned.
+    /// The run continues; the user is warned.
     Warning,
 }
 
@@ -202,12 +202,12 @@ impl Problem {
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Problem {
         Problem { message: message.into(), hint: hint.into(), place: None, severity: Severity::Error }
     }
-    /// The same at `place`.
+    /// Problem at `place`.
     pub fn at(mut self, place: Place) -> Problem {
         self.place = Some(place);
         self
     }
-    /// The same as a warning.
+    /// Problem as a warning.
     pub fn warning(mut self) -> Problem {
         self.severity = Severity::Warning;
         self
@@ -327,7 +327,7 @@ impl Problems {
     pub fn or<T>(self, value: T) -> Result<T, Problems> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
-    /// Orders them as they stand in the files, settings last.
+    /// Orders them as in the files, settings last.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|p| p.place.as_ref().map(|p| (p.source.setting, p.span.start)));
     }

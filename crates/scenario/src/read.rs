@@ -57,7 +57,7 @@ pub fn open(path: &Path) -> Result<File, Problem> {
     if meta.is_file() { File::open(path) } else { opened_in_time(path) }.map_err(|e| unread(path, why(&e)))
 }
 
-/// Files that this process has read. An output must not take the place of one, whoever named it: the command line, or the scenario.
+/// Files that this process has read. An output must not replace one, whether the command line or the scenario named it.
 static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 thread_local! {
@@ -65,7 +65,7 @@ thread_local! {
     static RECORDED: RefCell<Option<BTreeSet<PathBuf>>> = const { RefCell::new(None) };
 }
 
-/// Does `work` and returns with its result every file that it read on this thread.
+/// Runs `work`. Returns its result, and every file that it read on this thread.
 pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, BTreeSet<PathBuf>) {
     let before = RECORDED.replace(Some(BTreeSet::new()));
     let result = work();

@@ -89,12 +89,12 @@ pub fn file_sections() -> Vec<SectionSpec> {
     ]
 }
 
-/// Builds what an open `[topology]` describes; what is wrong goes to its document. Files are looked up in `folder`.
+/// Builds the network of an open `[topology]`; problems go to its document. Files are looked up in `folder`.
 pub fn build_in(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     build_below(section, folder, &[])
 }
 
-/// Files that may name each other, one below the other, before the chain is refused.
+/// Longest chain of files that name each other; a longer one is rejected.
 const DEPTH_MAX: usize = 8;
 
 /// As [`build_in`], where the files `above` led to this section.
@@ -138,7 +138,7 @@ pub fn build(section: &mut Section<'_>) -> Option<Topology> {
     build_in(section, Path::new(""))
 }
 
-/// Builds what is no file of its own: lists, or what a builder makes.
+/// Builds a topology without a separate file: from lists, or by a builder.
 fn build_listed(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     let kind = section.kind()?;
     if kind == CUSTOM {
@@ -195,7 +195,7 @@ fn read_below(source: Arc<Source>, settings: &[Override], folder: &Path, above: 
     Ok(topology.expect("without problems there is a topology"))
 }
 
-/// Reads the lists, `below` being what stands in front of their names, and joins them; a refusal is located in the entry it concerns.
+/// Reads the lists, with `below` as the prefix of their names, and joins them; a refusal is located in the entry it concerns.
 fn graph(top: &mut Section<'_>, mut nodes: Vec<Section<'_>>, mut links: Vec<Section<'_>>, folder: &Path, below: &str) -> Option<Topology> {
     let wire = top.take(|s| Ok((s.rate("rate")?, s.span("delay")?)));
     let node_specs: Vec<_> = nodes.iter_mut().map(|n| n.take(node)).collect();

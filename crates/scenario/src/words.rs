@@ -1,4 +1,4 @@
-//! Lines of words separated by blanks: what the text formats of other simulators are made of.
+//! Lines of words separated by blanks, as in the text formats of other simulators.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Line<'t> {
     end: usize,
 }
 
-/// Takes words from a text and reports what is wrong with them.
+/// Takes words from a text and reports their problems.
 pub(crate) struct Words<'t> {
     pub source: &'t Arc<Source>,
     pub problems: Problems,
@@ -57,7 +57,7 @@ impl<'t> Words<'t> {
         self.problems.push(Problem::new(what, hint).at(self.place(span)));
     }
 
-    /// Reports what a line lacks or has too much of; true if it has as many words as `fields`.
+    /// Reports missing or surplus words of a line; true if it has as many words as `fields`.
     pub fn expect(&mut self, line: &Line<'_>, what: &str, fields: &[&str]) -> bool {
         let mut hint = format!("expected {}", fields.join(" "));
         if line.words.len() != fields.len() && line.words.iter().any(|w| w.text.contains([',', ';'])) {

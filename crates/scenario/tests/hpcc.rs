@@ -102,7 +102,7 @@ fn config_errors() {
     );
 }
 
-/// What only HPCC and TIMELY cannot work with; the other modes do not look at it.
+/// Values that only HPCC and TIMELY reject; the other modes do not read them.
 #[test]
 fn what_a_rate_control_cannot_work_with() {
     let text = "INT_MULTI 0\nHAS_WIN 0\nMIN_RATE 0Gbps\nU_TARGET 0\n";

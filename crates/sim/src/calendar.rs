@@ -58,7 +58,7 @@ impl Calendar {
     }
 }
 
-/// The events, whatever holds them, and where the present window begins.
+/// The events, in either structure, and the start of the present window.
 impl Save for Calendar {
     fn save(&self, to: &mut Writer) {
         let mut events: Vec<&Event> = self.events().collect();

@@ -21,7 +21,7 @@ pub enum ViolationKind {
     Order,
     /// Data frames sent = delivered + lost + under way no longer holds.
     Conservation,
-    /// A switch's accounting disagrees with what its queues hold.
+    /// A switch's accounting disagrees with the contents of its queues.
     Accounting,
     /// A port sent more than its credits allowed.
     Credit,
@@ -140,7 +140,7 @@ impl Checks {
         }
     }
 
-    /// The broken promises of all partitions of a network, those kept in words in order of time, and their number.
+    /// Broken promises of all partitions: the stored ones in order of time, and the number of all.
     pub fn merged(partitions: impl IntoIterator<Item = Checks>) -> (Vec<Violation>, u64) {
         let mut all = Checks::default();
         for partition in partitions {
@@ -166,7 +166,7 @@ impl Layout {
         &self.names[node as usize]
     }
 
-    /// A dropped frame: where, what and why.
+    /// A dropped frame: its place, kind and cause.
     pub fn describe_dropped(&self, d: &Dropped) -> String {
         let &Dropped { at, from, class, flow, len, why, .. } = d;
         let (node, from) = (self.name(self.ports.place(at as u32).0), self.name(self.ports.place(from).0));

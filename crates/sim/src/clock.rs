@@ -11,7 +11,7 @@ pub(crate) struct Clock {
     pub now: Time,
     /// Rank among equal times.
     rank: u64,
-    /// The latest event that has asked for one of its own instant and a lower rank, which then came after it all the same.
+    /// The latest event that has asked for one of its own instant and a lower rank, which then still came after it.
     floor: EventKey,
     /// Time skipped by fast-forward: the time of the run is later than the nodes' time by this span.
     pub skipped: Span,
@@ -34,7 +34,7 @@ impl Clock {
         self.now + self.skipped
     }
 
-    /// The place of the present event among all events of the network in the order in which they happen: what rows are put in order by.
+    /// The place of the present event among all events of the network: the sort key of rows.
     /// That is its time, unless an event of the same instant and a higher rank asked for it.
     pub fn place(&self) -> EventKey {
         self.event_key().max(self.floor)

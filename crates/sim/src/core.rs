@@ -79,7 +79,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Partition `partition`, from which frames leave for so many `destinations`: all partitions, and what lies outside.
+    /// Partition `partition`, with frames for a number of `destinations`: all partitions, and the outside.
     pub fn new(
         partition: u16,
         destinations: usize,
@@ -161,7 +161,7 @@ impl Core {
         self.pending.push(e);
     }
 
-    /// Goes on to the next event before `bound`, if there is one.
+    /// Advances to the next event before `bound`, if there is one.
     #[inline(always)]
     pub fn next(&mut self, bound: EventKey) -> Option<Event> {
         let Calendar::Global(queue) = &mut self.pending else { return None };
@@ -171,7 +171,7 @@ impl Core {
         Some(e)
     }
 
-    /// Goes on to the next event of the present pass, if there is one. `reached`: the latest place that a unit has come to in it.
+    /// Advances to the next event of the present pass, if there is one. `reached`: the latest place of a unit in the pass.
     #[inline(always)]
     pub fn next_in_window(&mut self, reached: &mut EventKey) -> Option<Event> {
         let Calendar::ByWindow(windows) = &mut self.pending else { return None };

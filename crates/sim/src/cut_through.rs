@@ -1,4 +1,4 @@
-//! Virtual cut-through: a frame goes on as soon as its head is in.
+//! Virtual cut-through: a frame is forwarded as soon as its head has arrived.
 //!
 //! ```text
 //!   wire in    |HH==============|              the head H arrives, the way is found
@@ -11,7 +11,7 @@
 use xoff_net::topology::{Node, NodeKind, Topology};
 use xoff_units::{Bytes, Span, WireClock};
 
-/// A frame cannot go on at the far end before its last bit is there.
+/// The far end cannot forward a frame before its last bit has arrived.
 pub(crate) const NO_HEAD: Span = Span(u64::MAX);
 
 /// After how much time on the wire of this port the head of a frame, `cut_through` bytes, has left it, if the far end may go

@@ -1,15 +1,15 @@
 //! The deadlock detector: a cycle of ports that each hold frames and wait for each other, distinguished from slow progress.
 //!
 //! A port waits when a frame is at the head of its queue and the peer's flow control holds it (not its own pacing).
-//! It waits for the peer's ingress buffer. That buffer is let go when enough of it drains, and it drains through the
+//! It waits for the peer's ingress buffer. That buffer releases the port when enough of it drains, and it drains through the
 //! egress queues of the peer. So, from all waiting ports:
 //!
 //! ```text
-//!   repeat: strike out a port if what its peer's ingress holds in egress queues that are not stuck is enough,
+//!   repeat: strike out a port if the bytes of its peer's ingress in egress queues that are not stuck suffice,
 //!           once it has left, for the peer to let the port go
 //! ```
 //!
-//! What cannot be struck out waits for ever: every port in it needs another one in it. Following each port to the
+//! The remaining ports wait forever: every one of them needs another one of them. Following each port to the
 //! egress that holds most of its bytes closes a cycle. A rate-based flow control holds no port and never appears here,
 //! however slow it gets.
 
@@ -61,7 +61,7 @@ pub(crate) struct Waiting {
     pub blockers: BTreeMap<Egress, u64>,
 }
 
-/// Finds what waits for ever. `held(egress, stuck)` returns whether `egress` stays held when `stuck` bytes of the buffer
+/// Finds ports that wait forever. `held(egress, stuck)` returns whether `egress` stays held when `stuck` bytes of the buffer
 /// it waits for never leave; `all` joins what is free as others find, who have some of the buffers.
 pub(crate) fn stuck(
     waiting: &BTreeMap<Egress, Waiting>,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_cycle_that_drains_enough_opens() {
-        // 6 of 10 bytes leave through a free port; the rest is below what holds.
+        // 6 of 10 bytes leave through a free port; the rest is below the hold threshold.
         let w = BTreeMap::from([(A, waits(&[(B, 4), ((7, 1, 0), 6)])), (B, waits(&[(A, 10)]))]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
         let s = stuck(&w, |_, stuck| stuck >= 4, alone);

@@ -27,7 +27,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// Streams of so many ports.
+    /// Streams of a number of ports.
     pub fn new(seed: u64, ports: usize) -> Draws {
         Draws { seed, streams: (0..ports).map(|_| None).collect(), drawn: 0, source: None }
     }

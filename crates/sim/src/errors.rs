@@ -1,7 +1,8 @@
 //! Links with errors: which frames a link corrupts.
 //!
 //! ```text
-//!   bit      every bit is wrong with the probability ber: p = 1 - (1 - ber)^(8 (frame + overhead)); with a code that corrects errors, what is left
+//!   bit      every bit is wrong with the probability ber: p = 1 - (1 - ber)^(8 (frame + overhead)); with a code that corrects errors, what
+//! is left
 //!   frame    every frame with the probability loss: the residual loss of a link with error correction
 //!   burst    two states by frame (Gilbert 1960, Elliott 1963): in the bad one a frame is hit with loss_bad, in the good one with loss_good
 //!   nth      the frames with these numbers, counted from 1 in each direction: for experiments without chance
@@ -52,7 +53,8 @@ impl Code {
         (self.corrects + 1..=self.symbols).map(term).sum::<f64>().min(1.0)
     }
 
-    /// Probability that a frame of so many bytes is hit: one of the codewords that it touches is not corrected, on average (len - 1)/640 + 1.
+    /// Probability that a frame of this length is hit: one of the codewords that it touches is not corrected, on average (len - 1)/640 +
+    /// 1.
     fn frame(self, ber: f64, len: f64) -> f64 {
         -libm::expm1(((len - 1.0) / Code::BYTES + 1.0) * libm::log1p(-self.uncorrected(ber)))
     }
@@ -65,7 +67,7 @@ pub enum ErrorKind {
     Bits {
         /// Bit error ratio; before correction, if there is any.
         ber: f64,
-        /// Bytes that count beside the frame.
+        /// Bytes that count in addition to the frame.
         overhead: u32,
         /// Code that corrects errors.
         code: Option<Code>,
@@ -115,7 +117,7 @@ pub struct LinkErrors {
 }
 
 impl ErrorKind {
-    /// Mean probability that a frame of so many bytes is hit; `None`: it is not by chance.
+    /// Mean probability that a frame of this length is hit; `None`: hits are not random.
     pub fn loss(&self, len: u32) -> Option<f64> {
         Some(match *self {
             ErrorKind::Bits { ber, overhead, code } => {

@@ -49,7 +49,7 @@ impl Kind {
         matches!(self, Kind::Wake | Kind::Receiver | Kind::CongestionPoint | Kind::FlowTimer | Kind::Clock)
     }
 
-    /// By number, as far as four bits reach; what is beyond the last one is the last one.
+    /// By number, as far as four bits reach; a larger number counts as the last one.
     const BY_NUMBER: [Kind; 16] = {
         use Kind::*;
         [
@@ -198,7 +198,7 @@ mod tests {
         let in_order =
             [r.of(Kind::FlowStart, 9, 0, 0), r.of(Kind::Arrive, 3, 0, 1), r.of(Kind::Arrive, 3, 0, 2), r.of(Kind::Arrive, 4, 0, 0)];
         assert!(in_order.is_sorted());
-        // The last timer of a flow, which a source has for what it repeats, comes before any of the next host.
+        // The last timer of a flow, for repetitions of its source, precedes every timer of the next host.
         assert!(r.of(Kind::FlowTimer, 4, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1) < r.of(Kind::FlowTimer, 5, 0, 0));
         let last = r.of(Kind::FlowTimer, PORTS_MAX as u32 - 1, FLOW_TIMERS - 1, FLOWS_MAX as u32 - 1);
         assert!(

@@ -1,9 +1,9 @@
 //! Faults during a run: links that fail, NICs that pause their peers, hosts that drain slowly, frames lost on the wire.
 //!
 //! ```text
-//!   LinkFailure at t:   both ends stop sending, what waits for them is thrown away
-//!                       what is on the wire is lost at the far end
-//!                       routes are found anew over the links that are left
+//!   LinkFailure at t:   both ends stop sending, waiting frames are dropped
+//!                       frames on the wire are lost at the far end
+//!                       new routes use the remaining links
 //! ```
 //!
 //! A loss on a wire breaks no promise of a lossless fabric: the promise is about its memory.
@@ -25,7 +25,7 @@ pub struct LinkFailure {
     pub link: LinkId,
 }
 
-/// A host whose NIC goes on stopping its peer, whatever it receives.
+/// A host whose NIC keeps stopping its peer, whatever it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseStorm {
     /// Number of the host.
@@ -71,13 +71,13 @@ pub trait StartOrder: Send {
 pub struct Faults {
     /// Links that fail.
     pub failures: Vec<LinkFailure>,
-    /// NICs that go on stopping their peers.
+    /// NICs that keep stopping their peers.
     pub storms: Vec<PauseStorm>,
     /// Hosts that take frames in slowly.
     pub slow_receivers: Vec<SlowReceiver>,
     /// Errors of links, each in directions of its own.
     pub errors: Vec<LinkErrors>,
-    /// Links repeat what they corrupt.
+    /// Links repeat corrupted frames.
     pub link_retry: Option<link_retry::Config>,
     /// Frames lost.
     pub losses: Option<Box<dyn Losses>>,

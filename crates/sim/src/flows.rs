@@ -1,4 +1,4 @@
-//! The flows of a run: what they asked for and how they fared.
+//! The flows of a run: their parameters and results.
 
 use xoff_mech::detection::MarkCounts;
 use xoff_net::workload::Flow;
@@ -20,7 +20,7 @@ pub struct FlowRecord {
     pub nth: u64,
     /// Payload put on the wire by the source, repetitions included [bytes].
     pub sent: u64,
-    /// Payload delivered: what came in order, without a gap from the first byte on [bytes].
+    /// Payload delivered in order, without a gap from the first byte on [bytes].
     pub delivered: u64,
     /// Payload that arrived out of order: beyond a gap, or a second time [bytes].
     pub out_of_order: u64,
@@ -61,7 +61,7 @@ impl FlowRecord {
         prefetch(&self.sent);
     }
 
-    /// Adds what another partition of the network saw of the same flow.
+    /// Adds another partition's record of the same flow.
     pub(crate) fn add(&mut self, o: &FlowRecord) {
         self.flow.start = self.flow.start.min(o.flow.start); // a message of a job begins where its source is
         self.nth += o.nth;
@@ -144,7 +144,7 @@ impl Seen {
 pub(crate) struct FlowTable {
     /// By number.
     pub records: Records,
-    /// Flows of which their source may make something: another one, in a closed loop.
+    /// Ended flows that may start another one at their source, in a closed loop.
     pub ended: Vec<(u32, Stage)>,
     /// Flows that are acknowledged: the receiver may drop them.
     pub acknowledged: Vec<u32>,
@@ -159,7 +159,8 @@ fn same(built: &Flow, saved: &Flow) -> bool {
     built == saved || (built.start == Time::NEVER && *built == Flow { start: Time::NEVER, ..saved.clone() })
 }
 
-/// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it begins.
+/// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it
+/// begins.
 impl Save for FlowTable {
     fn save(&self, to: &mut Writer) {
         let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;

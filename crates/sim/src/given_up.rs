@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   sending end     gives up 10 .. 20: too many replays without progress, or the link has failed
-//!   receiving end   had accepted all before 13, and skips 13 .. 20 when the link begins anew: these are lost
-//!                   or the link never does: all from the number on that it still expects are lost
+//!   receiving end   had accepted all before 13, and skips 13 .. 20 when the link restarts: these are lost
+//!                   or the link never does: all from the next expected number are lost
 //! ```
 //!
 //! What only one of the two ends knows is put together when the run is over. As long as a copy may be on the wire, a frame is not lost.
@@ -67,24 +67,25 @@ impl GivenUp {
         self.skipped.push(Skipped { to, from: numbers.start, until: numbers.end });
     }
 
-    /// Takes in what another part of the network knows.
+    /// Merges the records of another part of the network.
     pub fn add(&mut self, other: GivenUp) {
         self.runs.extend(other.runs);
         self.skipped.extend(other.skipped);
     }
 
-    /// At the first process: what all know.
+    /// Records of all processes, at the first one.
     pub fn at_first(self, others: &mut Others) -> GivenUp {
         GivenUp { runs: others.at_first(self.runs), skipped: others.at_first(self.skipped) }
     }
 
-    /// Reports for each port how many frames that were given up have not come, and cannot come any more at `now`. `delay`: of the link to a port.
+    /// Reports for each port how many frames that were given up have not come, and cannot come any more at `now`. `delay`: of the link to a
+    /// port.
     pub fn lost(&self, now: Time, delay: impl Fn(u32) -> Span, mut report: impl FnMut(u32, LostFrames)) {
         let mut skipped: BTreeMap<u32, Vec<Range<u64>>> = BTreeMap::new();
         self.skipped.iter().for_each(|s| skipped.entry(s.to).or_default().push(s.from..s.until));
         skipped.values_mut().for_each(|ranges| ranges.sort_by_key(|r| r.start)); // they do not overlap
         for run in &self.runs {
-            // What is on the wire of a link that fails does not come.
+            // Frames on the wire of a failed link do not arrive.
             let may_come = !run.failed && run.sent + delay(run.to) > now;
             let Some(skipped) = skipped.get(&run.to).filter(|_| !may_come) else { continue };
             let numbers = run.first..run.first + run.count;
@@ -134,7 +135,7 @@ mod tests {
     fn what_had_arrived_is_not_lost_and_what_is_on_the_wire_not_yet() {
         let mut g = flushed();
         assert_eq!(g.runs.len(), 3);
-        g.skip(LINK, 13..u64::MAX); // the link never began anew
+        g.skip(LINK, 13..u64::MAX); // the link never restarted
         assert_eq!((lost(&g, 1099), lost(&g, 1100)), ((0, 0, 0), (6, 1, 0)));
         let mut g = flushed();
         g.skip(LINK, 13..20); // it did, and the next ones came

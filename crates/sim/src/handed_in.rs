@@ -1,11 +1,11 @@
-//! Flows that are handed in while the run goes on, by a program that decides what is sent next by what has arrived: the network
-//! beneath another simulator.
+//! Flows that another program adds during the run. That program, such as another simulator above this network, chooses the next message by
+//! the arrivals.
 //!
 //! ```text
 //!   driver --World::hand_in--> flow begins now          World::run --returns--> World::news: sent, delivered --> driver
 //! ```
 //!
-//! The run stops after the very event that is news, before anything else happens, so what is handed in then begins as if its host had
+//! The run stops right after an event that is news, before anything else happens, so a flow that is added then begins as if its host had
 //! decided so itself: the ranks of a job do the same.
 
 use xoff_net::workload::Flow;
@@ -83,7 +83,7 @@ impl World {
         self.partitions[0].news.as_ref().is_some_and(|n| !n.is_empty())
     }
 
-    /// Nothing happens until then: what is handed in next begins at that time. Everything that is due by then must have been handled, by
+    /// Nothing happens until then: the next added flow begins at that time. Everything that is due by then must have been handled, by
     /// [`World::run`].
     pub fn wait_until(&mut self, time: Time) {
         debug_assert!(time >= self.now());

@@ -1,6 +1,6 @@
-//! How often each egress queue had which length, sampled at fixed times.
+//! Histograms of the length of each egress queue, sampled at fixed times.
 //!
-//! A look costs nothing per port: a queue is charged for the looks since its last change when it changes again.
+//! A sample costs nothing per port: a queue is charged for the samples since its last change when it changes again.
 
 use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Span, Time};
@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Span, Time};
 pub struct Looks {
     /// First look.
     pub first: Time,
-    /// From one look to the next [ps].
+    /// From one sample to the next [ps].
     pub every: Span,
     /// A look at or after this time is the last one.
     pub last: Time,
@@ -20,7 +20,7 @@ pub struct Looks {
     pub keep_every: Span,
 }
 
-/// The counts of all ports at one time, from the first look on.
+/// The counts of all ports at one time, from the first sample on.
 #[derive(Clone, Debug, PartialEq, Eq, Value)]
 pub struct QueueCounts {
     /// Simulated time.
@@ -38,7 +38,7 @@ struct Queue {
     counts: Vec<u32>,
 }
 
-/// The counts while a run goes on.
+/// The counts during a run.
 #[derive(Save)]
 pub(crate) struct Histogram {
     #[save(built)]
@@ -84,7 +84,7 @@ impl Histogram {
         *partition = bytes;
     }
 
-    /// Takes a look, and at once all those before `until`, when something happens again, that would see the same.
+    /// Takes a sample, and at once all samples before `until`, the next event: they would be equal.
     /// Returns when the next one is due.
     pub fn look(&mut self, now: Time, until: Time, first_port: &[u32]) -> Option<Time> {
         self.taken += 1;

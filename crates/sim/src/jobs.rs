@@ -1,11 +1,11 @@
-//! The ranks of jobs at the hosts of a partition: what happens to their messages goes to them, and what they want becomes flows and calls.
+//! The ranks of jobs at the hosts of a partition: events of their messages are passed to them, and their requests become flows and calls.
 //!
 //! ```text
 //!   NIC: all sent, delivered --> FlowTable::ended --follow_jobs--> Machine --+-- Begin: a flow starts at this NIC
 //!   queue of events: a call at its host --ranks_are_due-->                   +-- WakeAt: a call at this host
 //! ```
 //!
-//! A rank acts upon what happens at its own host only, so it is part of that host's unit and partition.
+//! A rank reacts only to events at its own host, so it is part of that host's unit and partition.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl Ranks {
 }
 
 impl Partition {
-    /// Hands over what has happened to messages.
+    /// Passes on the events of messages.
     #[cold]
     pub(crate) fn follow_jobs(&mut self) {
         let Some(jobs) = self.jobs.as_ref().map(|r| r.jobs.clone()) else { return };
@@ -198,7 +198,7 @@ impl Partition {
 }
 
 impl Partition {
-    /// The ranks here are that many iterations further, and what they have under way belongs to these.
+    /// The ranks here are that many iterations further, and their messages under way belong to these.
     pub(crate) fn leap(&mut self, leapt: &Leapt) {
         let Some(ranks) = &mut self.jobs else { return };
         for r in &mut ranks.here {
@@ -249,7 +249,7 @@ impl World {
                 let at = ranks.here.len() as u32;
                 let mut machine = Machine::new(job.clone(), rank);
                 let mut start = machine.begin();
-                // What computes from the very start on needs no call for that.
+                // A rank that computes from the very start needs no call for that.
                 if start == Time::ZERO && machine.computes_first() {
                     let mut actions = Vec::new();
                     machine.handle(start, Input::Due, &mut actions);

@@ -1,4 +1,5 @@
-//! How long the last frame of a message stands in switches before ports that are stopped: of the time of a message that is what its pause is.
+//! Time for which the last frame of a message waits in switches before stopped ports. It is the part of a message's time that counts as
+//! pause.
 //!
 //! ```text
 //!   frame      arrives at a switch |--------- stands there ---------| is transmitted
@@ -6,7 +7,7 @@
 //!   counted                                     |-------------|
 //! ```
 //!
-//! A port that the frame has left, or has not come to, does not hold it up. Kept where jobs are accounted for only.
+//! A port that the frame has left, or has not reached, does not delay it. Kept where jobs are accounted for only.
 
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
@@ -62,7 +63,7 @@ impl LastFrames {
         sum
     }
 
-    /// Last frames of a flow that stand in switches here, each with its switch and when it arrived.
+    /// Last frames of a flow that wait in switches here, each with its switch and its arrival.
     pub fn of(&self, flow: u32) -> impl Iterator<Item = (u32, Time)> + '_ {
         self.here.iter().filter(move |((f, _), _)| *f == flow).map(|((_, node), at)| (*node, *at))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Layout {
     pub connections: bool,
     /// Every link has a flow control that promises to lose nothing.
     pub lossless: bool,
-    /// Classes of which no flow control promises anything.
+    /// Classes without any promise of flow control.
     pub lossy: ClassSet,
     pub probes: Probes,
     /// Any on-change probe is set: notes are examined for rows.
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
     pub frees_receiver_state: bool,
     /// Messages of one source for one receiver and priority share a connection.
     pub shared_connections: bool,
-    /// Sources send again what a timer takes for lost: what comes a second time breaks no promise.
+    /// Sources repeat bytes that a timer takes for lost: a second arrival breaks no promise.
     pub sends_again: bool,
     /// Flows that end may have successors.
     pub loops: bool,

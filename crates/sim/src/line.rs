@@ -5,7 +5,7 @@ use xoff_node::{EventKey, Frame, FrameId, Telemetry};
 use xoff_units::Span;
 use xoff_units::save::Save;
 
-/// A port's line: the far end, what lies between, and what went over it: all that a transmission touches here.
+/// A port's line: the far end, the delay between, and the counts of frames: all that a transmission touches here.
 #[derive(Clone, Copy, Debug, Save)]
 #[repr(align(64))] // one cache line, not two halves
 pub(crate) struct Line {
@@ -16,7 +16,8 @@ pub(crate) struct Line {
     pub link: LinkId,
     #[save(built)]
     pub delay: Span,
-    /// After how much of it a frame can go on at the far end; never before its last bit: [`NO_HEAD`](crate::cut_through::NO_HEAD) [ps].
+    /// Time after its start at which the far end can forward a frame; never before its last bit: [`NO_HEAD`](crate::cut_through::NO_HEAD)
+    /// [ps].
     #[save(built)]
     pub head: Span,
     /// Bytes put on the wire, control frames not counted.

@@ -5,7 +5,7 @@ use xoff_units::{Bytes, Rate, Span, WireClock};
 
 use crate::cut_through::head_time;
 
-/// A flow as if it were alone: what its source makes of it.
+/// A flow as if it were alone: the schedule of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lone {
     /// Payload [bytes].
@@ -18,7 +18,7 @@ pub struct Lone {
     pub header: u32,
 }
 
-/// A stage of the way: how long it is busy with a frame, and after how much of that the frame goes on.
+/// A stage of the path: how long it is busy with a frame, and after how much of that time the frame moves on.
 struct Stage {
     full: Passage,
     last: Passage,
@@ -32,21 +32,21 @@ struct Passage {
 
 /// The time from the start of a flow to the arrival of its last bit at the end of a path of (node, egress port), if nothing else is
 /// in the network: a lower bound of every completion time on that path, and exactly that of a lone flow that no rate control or window
-/// slows down. `cut_through`: the bytes after which switches go on with a frame; `None`: store and forward. Times beyond 2^64 ps are
+/// slows down. `cut_through`: the bytes after which switches forward a frame; `None`: store and forward. Times beyond 2^64 ps are
 /// cut off there.
 ///
 /// (GFC section 6.2.3: "the shortest possible time for a same-sized flow to finish in an unloaded network".)
 ///
 /// Frame k + 1 enters a stage when frame k has left it and it has come out of the stage before, so the time is that of the longest way
-/// through a grid of frames and stages. A step to the next stage costs what it takes until the frame goes on, a step to the next frame
-/// costs as long as the stage is busy. The first stage is the application, busy with a frame for as long as it takes to produce one; the
+/// through a grid of frames and stages. A step to the next stage costs the time until the frame moves on. A step to the next frame costs
+/// the time for which the stage is busy. The first stage is the application, busy with a frame for as long as it takes to produce one; the
 /// others are the links. All frames but the last one are alike: their steps are taken at the slowest of the stages passed by then.
 pub fn ideal_time(t: &Topology, path: &[(u32, u16)], flow: &Lone, cut_through: Option<Bytes>) -> Span {
     let frames = flow.size.div_ceil(flow.payload_max.max(1) as u64).max(1);
     let full = Bytes(flow.payload_max as u64 + flow.header as u64);
     let last = Bytes(flow.size.saturating_sub((frames - 1) * flow.payload_max as u64) + flow.header as u64);
     let mut delays = 0;
-    // What has been produced goes on at once, so a full frame's production only delays the next one.
+    // A produced frame leaves at once, so a full frame's production only delays the next one.
     let produced = |len| Passage { busy: flow.rate.map_or(0, |r| r.time_for(len).0 as u128), goes_on: 0 };
     let mut stages = vec![Stage { full: produced(full), last: produced(last) }];
     for (i, &(node, port)) in path.iter().enumerate() {

@@ -7,7 +7,7 @@ use crate::checks::ViolationKind;
 use crate::clock::Clock;
 use crate::monitor::Monitor;
 
-/// Frames, data apart from what is sent about them.
+/// Frames: data, and control frames apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct FrameCount {
     /// Data frames.
@@ -37,8 +37,8 @@ impl std::ops::Add for FrameCount {
     }
 }
 
-/// The lost frames of a run by cause. A lossless network that is dimensioned right has the first two at zero; the others are the work of
-/// faults that the scenario asks for, and of classes of which nothing is promised.
+/// The lost frames of a run by cause. A lossless network that is dimensioned right has the first two at zero; the others come from faults
+/// of the scenario, and from classes without a promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
 pub struct LostFrames {
     /// Dropped by a switch, of a lossless class: the ingress buffer or the egress queue had no room.

@@ -1,4 +1,4 @@
-//! How much memory a run needs, before it is built.
+//! Memory that a run needs, estimated before it is built.
 
 use xoff_net::topology::routing::Routes;
 use xoff_net::topology::{NodeKind, Topology};
@@ -12,7 +12,7 @@ use crate::line::Line;
 use crate::outcome::PortTotals;
 use crate::route_cache::BYTES_PER_FLOW;
 
-/// An estimate by what needs it [bytes].
+/// An estimate of memory, by use [bytes].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Nodes and ports at rest.
@@ -62,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Memory of flows in a run on so many threads: they are listed before the run starts.
+    /// Memory of flows in a run on `threads` threads: they are listed before the run starts.
     pub fn of_flows(flows: u64, threads: u64) -> Bytes {
         let each = size_of::<Flow>() as u64 + threads * (size_of::<FlowRecord>() as u64 + BYTES_PER_FLOW);
         Bytes(flows.saturating_mul(each))

@@ -87,13 +87,13 @@ pub struct Model<'a> {
     pub detection: Box<dyn Fn(&LinkFacts) -> Detection + 'a>,
     /// Memory of a switch.
     pub buffer: BufferOf<'a>,
-    /// Buffer behind a link, for one ingress and class: what flow control plans with [bytes].
+    /// Buffer behind a link, for one ingress and class, as flow control plans with it [bytes].
     pub ingress_buffer: Bytes,
     /// Order across ingresses.
     pub discipline: DisciplineKind,
     /// Order across classes; where it names virtual lanes, these are priorities.
     pub scheduler: SchedulerKind,
-    /// Switches go on with a frame once so many bytes of it are in (virtual cut-through); `None`: store and forward [bytes].
+    /// Received bytes of a frame after which switches forward it (virtual cut-through); `None`: store and forward [bytes].
     pub cut_through: Option<Bytes>,
     /// Frees queues of switches that their peers hold for too long.
     pub watchdog: Option<watchdog::Config>,
@@ -132,7 +132,7 @@ pub struct Model<'a> {
     pub checks: bool,
     /// Recordings.
     pub probes: Probes,
-    /// Priorities that no flow control holds: what finds no room in a switch is lost, and that is a result.
+    /// Priorities that no flow control pauses: a switch without room drops their frames, and that is a result.
     pub lossy: Vec<u8>,
     /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
     pub unpaused: Option<u8>,
@@ -143,8 +143,8 @@ pub struct Model<'a> {
     /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
     /// a network of its own.
     pub outside: Option<Vec<bool>>,
-    /// Links to neighbours without flow control and of which whoever drives the world takes no more than there is room for: none is
-    /// used on them, and the network is lossless all the same.
+    /// Links to neighbours without flow control. The driver of the world accepts no more frames on them than there is room for, so the
+    /// network is lossless without it.
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities in use besides those of the flows: frames from outside may have them.
     pub priorities: Vec<u8>,

@@ -71,7 +71,7 @@ pub(crate) struct Monitor {
     pub layout: Arc<Layout>,
     pub counts: Counts,
     pub flows: FlowTable,
-    /// By port; what a transmission counts is with its [`Line`](crate::line::Line).
+    /// Counters by port; those of transmissions are with its [`Line`](crate::line::Line).
     pub ports: Vec<PortTotals>,
     /// Queue lengths are recorded or counted.
     #[save(built)]
@@ -206,7 +206,7 @@ impl Monitor {
         let record = self.flows.records.at(flow);
         record.out_of_order += payload as u64;
         let class = self.layout.classes.class(record.flow.priority).unwrap_or(0);
-        // What comes twice went twice: sources with a timer, and those of connections, send again what is only late.
+        // A frame that arrives twice was sent twice: sources with a timer, and those of connections, repeat frames that are only late.
         let twice = (self.layout.connections || self.layout.sends_again) && got < expected;
         if self.layout.is_lossless(class) && !twice && !self.link_failed && !self.links_lose {
             let (layout, flow_of) = (&self.layout, &record.flow);

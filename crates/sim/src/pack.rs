@@ -4,8 +4,8 @@
 //!   value -- pack --> little-endian bytes, one after the other -- another process of the same program -- unpack --> value
 //! ```
 //!
-//! No `serde`: what the types here derive of it says how a state recurs (`xoff_units::state`), and leaves out what does not. [`packed`] lists the
-//! fields of a type, and one that is missing does not compile.
+//! No `serde`: what the types here derive of it says how a state recurs (`xoff_units::state`), and leaves out what does not. [`packed`]
+//! lists the fields of a type, and one that is missing does not compile.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -90,7 +90,7 @@ macro_rules! packed {
 }
 pub(crate) use packed;
 
-/// The same for enums without fields.
+/// The above for enums without fields.
 macro_rules! words {
     ($($t:ident { $($variant:ident),* })*) => {$(
         impl $crate::pack::Pack for $t {
@@ -292,7 +292,7 @@ impl Row {
     pub fn put(&self, to: &mut Vec<u8>) {
         self.pack(to);
     }
-    /// Takes one from the front of what [`Row::put`] wrote; `None`: it wrote other bytes.
+    /// Takes a row from the front of the bytes of [`Row::put`]; `None`: other bytes.
     pub fn read(from: &mut &[u8]) -> Option<Row> {
         Pack::take(from)
     }

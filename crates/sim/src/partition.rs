@@ -185,8 +185,8 @@ impl Partition {
         }
     }
 
-    /// Prefetches the frames of the next events, then their routes. For what is not an arrival it fetches some frame in vain, which costs
-    /// less than distinguishing it.
+    /// Prefetches the frames of the next events, then their routes. For other events than arrivals it fetches some frame in vain, which
+    /// costs less than a test.
     #[inline(always)]
     fn prefetch_frames(&self) {
         let core = &self.core;
@@ -282,7 +282,7 @@ impl Partition {
         self.core.monitor.rows.rows.len() + self.core.monitor.rows.frames.len()
     }
 
-    /// True if it keeps so many rows that they should be taken.
+    /// True if it keeps enough rows that they should be taken.
     pub fn has_many_rows(&self) -> bool {
         self.rows_kept() >= ROWS_MAX
     }

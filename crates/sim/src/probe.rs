@@ -17,7 +17,7 @@ pub enum Selection {
     None,
     /// Every port.
     All,
-    /// These (node, port) pairs.
+    /// Listed (node, port) pairs.
     Some(Vec<(u32, u16)>),
 }
 
@@ -50,7 +50,7 @@ pub struct PortProbe {
     pub ingress_too: bool,
     /// Ports of the probe.
     pub of: fn(&Probes) -> &Selection,
-    /// The same, to set them.
+    /// Mutable access to the selection.
     pub of_mut: fn(&mut Probes) -> &mut Selection,
 }
 
@@ -141,7 +141,7 @@ impl Row {
         self
     }
 
-    /// True if its ports exist in a network with so many, and its priority is one of eight. Rows of a file may be wrong.
+    /// True if its ports exist in a network with `ports` ports, and its priority is one of eight. Rows of a file may be wrong.
     pub fn fits(&self, ports: u32) -> bool {
         let (port, priority) = match self {
             Row::Queue(r) => (r.port, r.priority),

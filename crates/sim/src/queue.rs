@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A bucket is sorted when its turn comes, so that an event costs O(1) to insert and a share of one small sort; an
-//! event that falls into the current bucket goes to a small heap beside it. Order: time, then the given rank; equal
+//! event that falls into the current bucket goes to a small separate heap. Order: time, then the given rank; equal
 //! keys leave in no particular order, so callers make ranks unique where order matters. What an event is about is the
 //! caller's ([`Pending`]): the packet simulator and the simulator of scheduled fabrics have one each.
 //!
@@ -35,7 +35,7 @@ pub trait Pending: Copy + Ord {
     fn time(&self) -> u64;
     /// Place among equal times.
     fn rank(&self) -> u64;
-    /// Both.
+    /// Time and rank together.
     #[inline(always)]
     fn event_key(&self) -> EventKey {
         EventKey { time: Time(self.time()), rank: self.rank() }
@@ -54,12 +54,12 @@ const BUCKETS_MAX: usize = 1 << 17;
 const CROWDED: u64 = 64;
 /// Events in a bucket below which wider ones pay.
 const LONELY: u64 = 3;
-/// Largest memory of an empty bucket that is passed on [events]; what a burst needed would lie idle in the next one.
+/// Largest memory of an empty bucket that is passed on [events]; the memory of a burst would be idle in the next one.
 const SPARE_MAX: usize = 1 << 10;
 /// Buckets, or events, after which the width is checked again.
 const REVIEW_BUCKETS: u64 = 1 << 12;
 const REVIEW_EVENTS: u64 = 1 << 16;
-/// Every so many buckets the times in one are counted.
+/// Number of buckets from one count of the times in a bucket to the next.
 const COUNT_EVERY: u64 = 16;
 /// Widest bucket, as a power of two [ps]: 1 ms.
 const SHIFT_MAX: u32 = 30;
@@ -144,7 +144,7 @@ impl<E: Pending> EventQueue<E> {
         events.into_iter().for_each(|e| self.place(e));
     }
 
-    /// Notes the next operations, so many of them.
+    /// Notes a number of the next operations.
     pub(crate) fn trace(&mut self, operations_max: usize) {
         self.trace = Some(Box::new(QueueTrace::new(self, operations_max)));
     }
@@ -166,9 +166,9 @@ impl<E: Pending> EventQueue<E> {
         words.flat_map(|(at, &word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 64 + bit))
     }
 
-    /// Keeps only some of what is pending.
+    /// Keeps only some of the pending events.
     pub(crate) fn retain(&mut self, keeps: impl Fn(&E) -> bool) {
-        self.sorted_ahead = 0; // what was sorted may be shorter now
+        self.sorted_ahead = 0; // the sorted part may be shorter now
         self.current.retain(&keeps);
         self.added.retain(|Reverse(e)| keeps(e));
         self.far.retain(|Reverse(e)| keeps(e));
@@ -289,7 +289,7 @@ impl<E: Pending> EventQueue<E> {
         }
     }
 
-    /// The same, as far as the current bucket reaches.
+    /// Next event, as far as the current bucket reaches.
     #[inline]
     pub(crate) fn soon(&self, distance: usize) -> Option<&E> {
         self.current.get(self.current.len().wrapping_sub(distance + 1))
@@ -309,7 +309,7 @@ impl<E: Pending> EventQueue<E> {
     }
 
     /// Sorts the bucket whose turn comes next, so that [`EventQueue::ahead`] is right beyond the current one too: a small part
-    /// of events that are not prefetched is what a large network would wait for most. Few events come into it later.
+    /// of events that are not prefetched would cause most of the waiting in a large network. Few events come into it later.
     pub(crate) fn sort_upcoming(&mut self) {
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         let bucket = &mut self.buckets[self.following];
@@ -334,7 +334,7 @@ impl<E: Pending> EventQueue<E> {
         }
         let near = self.next_occupied(self.at);
         let far = self.far.peek().map(|Reverse(e)| e.time() >> self.shift);
-        // After a change of width what is due may already be beside the current bucket.
+        // After a change of width, due events may already be in the heap next to the current bucket.
         let Some(at) = near.into_iter().chain(far).min() else { return !self.added.is_empty() };
         if !self.added.is_empty() {
             return true;
@@ -373,7 +373,7 @@ impl<E: Pending> EventQueue<E> {
         true
     }
 
-    /// Chooses width and number of the buckets anew. The current bucket is empty.
+    /// Chooses a new width and number of buckets. The current bucket is empty.
     fn adapt(&mut self) {
         let r = std::mem::take(&mut self.review);
         let (mut shift, mut buckets) = (self.shift, self.buckets.len());
@@ -397,7 +397,7 @@ impl<E: Pending> EventQueue<E> {
         self.occupied = vec![0; buckets / 64];
         events.into_iter().for_each(|e| self.place(e));
         self.review = Review::default();
-        // There may be fewer buckets now than the place that was kept, and what follows may lie elsewhere.
+        // There may be fewer buckets now than the place that was kept, and the next event may be elsewhere.
         self.following = self.next_occupied(self.at).map_or(0, |b| self.slot(b));
         self.sorted_ahead = 0;
     }

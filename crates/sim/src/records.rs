@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   number   0 ... listed - 1 | listed ...
-//!            Vec              | Paged: what nothing has happened to is made from the job's operations
+//!            Vec              | Paged: untouched records are made from the job's operations
 //! ```
 
 use std::ops::{Deref, DerefMut};
@@ -74,7 +74,7 @@ impl Records {
         self.messages.is_some()
     }
 
-    /// Adds what another partition of the network has seen.
+    /// Adds the record of another partition of the network.
     pub fn add(&mut self, other: &Records) {
         self.listed.iter_mut().zip(&other.listed).for_each(|(f, o)| f.add(o));
         let (Some(mine), Some(messages)) = (&self.messages, &other.messages) else { return };

@@ -6,8 +6,8 @@
 use xoff_node::NIL;
 use xoff_units::prefetch;
 
-/// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer path the oldest
-/// entry makes room, and is found anew when it is needed.
+/// Nodes cached per flow and direction: a path through three tiers has five switches. On a longer path the oldest entry is replaced, and
+/// looked up again when needed.
 const REMEMBERED: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl Default for RouteCache {
 }
 
 impl RouteCache {
-    /// Cache of at most so many flows; later flows replace others.
+    /// Cache of a limited number of flows; later flows replace others.
     pub fn new(flows_max: Option<u32>) -> RouteCache {
         let bits = flows_max.map_or(u32::MAX, |n| n.next_power_of_two() - 1);
         RouteCache { route_cache: Vec::new(), bits }

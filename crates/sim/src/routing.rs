@@ -17,7 +17,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// Routes of no more than so many flows are cached at a time.
+    /// Largest number of flows whose routes are cached at a time.
     pub fn new(routes: Arc<Routes>, flows_max: Option<u32>) -> Router {
         Router { routes, cache: RouteCache::new(flows_max) }
     }
@@ -33,7 +33,7 @@ impl Router {
     #[cold]
     pub fn find(&mut self, node: u32, f: &Frame, layout: &Layout, flows: &Records, is_up: impl Fn(usize) -> bool) -> Option<u16> {
         if f.flow >= UNKNOWN_SOURCE {
-            // What a switch itself sends about such a flow has no destination.
+            // Frames that a switch itself sends about such a flow have no destination.
             return (f.kind() == FrameKind::Data && f.out_port != NO_PORT).then_some(f.out_port);
         }
         let (flow, back) = (flows.known(f.flow)?, is_back(f));

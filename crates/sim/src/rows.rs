@@ -1,4 +1,4 @@
-//! From what happens to rows: which probe wants it, and what it becomes.
+//! Rows of events: the probe that records an event, and the row that it becomes.
 //!
 //! ```text
 //!   NodeEvent -- Monitor::note --+-- counters
@@ -23,7 +23,7 @@ use crate::probe::{HoldChange, OnWire, PauseChange, Row};
 /// Rows of one partition of the network, until those of all partitions are put in order.
 #[derive(Default, Save)]
 pub(crate) struct RowBuffer {
-    /// There is a recorder; without one no row is kept.
+    /// True if there is a recorder; without one no row is kept.
     #[save(built)]
     pub recording: bool,
     /// Each row with its place in the order of events.
@@ -48,7 +48,7 @@ impl RowBuffer {
         }
     }
 
-    /// Keeps what was on a wire.
+    /// Stores the frames on a wire.
     pub fn record_frame(&mut self, frame: OnWire) {
         if self.recording {
             self.frames.push(frame);
@@ -175,7 +175,7 @@ impl Monitor {
             return;
         }
         let (time_ps, number, priority) = (clock.now.0, self.port(node, port), self.priority(class));
-        // A message stops a port whether something waits or not; want of credits stops only what waits.
+        // A message stops a port whether something waits or not; a lack of credits stops only waiting frames.
         if by != StoppedBy::Pause && self.layout.probes.pauses.has(node, port) {
             self.rows.record(clock.place(), Row::Pause(PauseChange { time_ps, port: number, priority, stopped: on, by }));
         }

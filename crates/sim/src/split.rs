@@ -1,6 +1,6 @@
 //! Splits a network into partitions that run on threads of their own.
 //!
-//! Nodes send through links with a delay, so what one partition does now reaches another partition no sooner than the shortest
+//! Nodes send through links with a delay, so an event of one partition reaches another partition no sooner than the shortest
 //! delay between them: the lookahead. Hosts stay with their switch; a switch goes where most of its neighbours below it
 //! went, as long as that partition has not had its share of the ports.
 

@@ -6,8 +6,8 @@
 //!   frame at the head and gate closed -- held ----+--> gate open
 //! ```
 //!
-//! A stop that expires costs no event, and a run in which every stop is lifted by a message pays one word per stop: expiries are
-//! kept by port and class beside the stops, with the earliest of them. Whatever passes them - a later message, the end of a stretch
+//! A stop that expires costs no event, and a run in which every stop is lifted by a message pays one word per stop: expiries are kept by
+//! port and class next to the stops, with the earliest of them. Whatever passes them - a later message, the end of a stretch
 //! of events, a sample, the end of the run - notes them at their own time, before anything later is noted.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl Stops {
         self.next = self.next.min(self.expires[class_at].0);
     }
 
-    /// Takes the expiry of a class if it lies before a time.
+    /// Takes the expiry of a class if it is before a time.
     fn take_expired(&mut self, class_at: usize, before: Time) -> Option<(Time, Rate)> {
         let e = self.expires.get_mut(class_at).filter(|e| e.0 < before)?;
         Some(std::mem::replace(e, (Time::NEVER, Rate::ZERO)))
@@ -75,7 +75,7 @@ impl Monitor {
     /// The rate that flow control allows has changed: a message took effect.
     pub(crate) fn note_rate(&mut self, clock: &Clock, a: Allowed) {
         let class_at = self.layout.class_index(a.node, a.port, a.class);
-        // Only what ended before this message: one that comes at that very time goes on with the stop.
+        // Only stops that ended before this message: a message at that very time continues the stop.
         if let Some((at, rate)) = self.stops.take_expired(class_at, clock.now) {
             self.expire(class_at, at, rate);
         }
@@ -109,7 +109,7 @@ impl Monitor {
         self.record_rate(clock.place(), class_at, a.rate, change);
     }
 
-    /// A stop has ended by itself, at a time that has passed.
+    /// A stop has expired, at a time that has passed.
     #[cold]
     fn expire(&mut self, class_at: usize, at: Time, rate: Rate) {
         let since = std::mem::replace(&mut self.stops.stopped_since[class_at], Time::NEVER);
@@ -168,7 +168,7 @@ impl Monitor {
         stopped.into_iter().chain(self.stops.held_since.get(&class_at).copied()).min()
     }
 
-    /// The last frame of a message is transmitted by a switch: adds for how long it stood there before its port while that was stopped.
+    /// A switch transmits the last frame of a message: adds the time for which the frame waited there for its stopped port.
     #[cold]
     pub fn last_frame_leaves(&mut self, now: Time, (node, port, class): (u32, u16, u8), flow: u32) {
         let class_at = self.layout.class_index(node, port, class);
@@ -202,7 +202,7 @@ impl Monitor {
             self.stops.held_since.insert(class_at, clock.now);
         } else if let Some(since) = self.stops.held_since.remove(&class_at) {
             self.ports[at].blocked_ps += clock.now.since(since).0;
-            // As in the table of pauses: what a message stops is stopped whether something waits or not.
+            // As in the table of pauses: a port that a message stops is stopped whether something waits or not.
             if let Some(last) = self.last_frames.as_mut().filter(|_| by != StoppedBy::Pause) {
                 last.stop_ends(class_at, since, clock.now);
             }

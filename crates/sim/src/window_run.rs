@@ -34,7 +34,7 @@ impl Partition {
         self.core.pending.peek().into_iter().chain(start).min()
     }
 
-    /// Handles the events before `bound`, or about `events` of them, or until about so many rows are kept; never a part of a pass.
+    /// Handles the events before `bound`, or about `events` of them, or until about `rows_max` rows are kept; never a part of a pass.
     pub(crate) fn run_windows(&mut self, bound: EventKey, events: u64, rows_max: usize) {
         let stop = self.core.events.saturating_add(events);
         let mut reached = self.core.clock.event_key();
@@ -52,7 +52,7 @@ impl Partition {
             }
             assert!(self.core.events > handled, "a pass up to {bound:?} left the event at {first:?}: it would never end");
         }
-        // Units have reached different times; what follows is after all of them.
+        // Units have reached different times; later events are after all of them.
         let last = self.core.clock.place();
         self.core.clock.reach(reached.max(last));
     }
@@ -72,7 +72,8 @@ impl Partition {
         }
     }
 
-    /// The flows that begin before `end` and `bound` become events of their sources: one that begins another's would reach into another unit.
+    /// The flows that begin before `end` and `bound` become events of their sources: one that begins another's would reach into another
+    /// unit.
     fn feed_starts(&mut self, end: Time, bound: EventKey) {
         while let Some((flow, time)) = self.next_start().filter(|s| s.1 < end) {
             let rank = self.core.ranks.of(Kind::FlowStart, flow, 0, 0);

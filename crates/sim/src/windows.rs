@@ -26,16 +26,16 @@ use xoff_units::{Bytes, Span, Time, prefetch};
 use crate::event::Event;
 use crate::queue::{self, EventQueue, Pending};
 
-/// Windows that are kept by unit; what lies beyond is in an event queue. A frame lands in the next window or, after a long
+/// Windows that are kept by unit; later events are in an event queue. A frame lands in the next window or, after a long
 /// transmission, in the one after it.
 const WINDOWS: usize = 4;
-/// The longest window: what a unit handles in one turn should fit the second-level cache.
+/// The longest window: the work of a unit in one turn should fit the second-level cache.
 const WIDTH_MAX: Span = Span::from_us(2);
 /// The shortest window that is worth a turn of every unit.
 const WIDTH_MIN: Span = Span::from_ns(100);
 /// Full frames that the links of an average unit carry in a window, below which a window costs more than it saves.
 const FRAMES_MIN: f64 = 4.0;
-/// A unit of several nodes holds at most one port in so many: within a unit events are in one order again.
+/// A unit of several nodes holds at most one of this number of ports: within a unit events are in one order again.
 const SHARE: usize = 4;
 /// Up to here an event is put in its place among those of the present turn; further away it goes to a heap.
 const NEAR: usize = 24;
@@ -83,7 +83,7 @@ impl Units {
     /// Reason why windows would cost more than they save for frames of this length: too few of them pass a unit in one window.
     pub fn too_sparse(&self, t: &Topology, frame: Bytes) -> Option<String> {
         let window = self.window();
-        // As floats: it decides about speed only, and is the same on every machine all the same.
+        // As floats: it decides about speed only, and is still the same on every machine.
         let bytes: f64 = t.links.iter().map(|l| 2.0 * l.rate.bytes_in(window).0 as f64).sum();
         let frames = bytes / frame.0.max(1) as f64 / self.count.max(1) as f64;
         (frames < FRAMES_MIN)
@@ -226,7 +226,7 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Nothing pending; `far` takes what lies beyond the windows.
+    /// Nothing pending; `far` takes events beyond the windows.
     pub fn new(units: &Units, places: &[(u32, u16)], far: EventQueue) -> Windows {
         let large = units.count > LARGE;
         let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: EventKey::NEVER };
@@ -394,7 +394,7 @@ impl Windows {
         (self.unit, self.fresh) = (unit, true);
         let mut events = std::mem::take(&mut self.ring[self.at].by_unit[unit as usize]);
         if self.start.checked_add(self.width).is_none_or(|end| self.end.time.0 < end) {
-            // Something concerns the whole network in the middle of this window, or time ends in it: what comes later waits.
+            // Something concerns the whole network in the middle of this window, or time ends in it: later events wait.
             let end = self.end;
             for e in events.extract_if(.., |e| e.event_key() >= end) {
                 self.put(self.at, unit, e);
@@ -427,7 +427,7 @@ impl Windows {
 
     /// The earliest event; between two passes.
     pub fn peek(&mut self) -> Option<EventKey> {
-        // What is far away is later than every window of the ring.
+        // Far events are later than every window of the ring.
         let near = self.ring.iter().map(|w| w.first).min().filter(|k| *k != EventKey::NEVER);
         near.or_else(|| self.far.peek())
     }
@@ -459,7 +459,7 @@ impl Windows {
         Time(self.start.saturating_add(self.width))
     }
 
-    /// Begins a pass over the units: what the window of the earliest event holds before `bound`.
+    /// Begins a pass over the units: events in the window of the earliest event, before `bound`.
     pub fn open(&mut self, bound: EventKey) {
         self.end = bound.min(EventKey { time: self.end_of_window(), rank: 0 });
         let window = &mut self.ring[self.at];

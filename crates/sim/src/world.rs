@@ -71,7 +71,7 @@ pub struct World {
     pub(crate) layout: Arc<Layout>,
     /// Lookahead of the partitions.
     lookahead: Lookahead,
-    /// The other processes, where each has a share of the network, and what they have handled [events].
+    /// State of the other processes, if each has a share of the network, and their handled events.
     others: Others,
     elsewhere: u64,
     share: Option<Share>,
@@ -87,7 +87,7 @@ pub struct World {
     by_events: Option<String>,
     /// Events of the whole network, by time.
     pub(crate) global_events: BinaryHeap<Reverse<Event>>,
-    /// As the nodes see it: what was skipped is not in it.
+    /// Time of the nodes: without skipped time.
     pub(crate) now: Time,
     /// Global events handled.
     events: u64,
@@ -116,7 +116,7 @@ pub struct World {
     streamed_from: Option<u32>,
     /// Flows of the list; closed loops have no end.
     pub(crate) listed: usize,
-    /// Ranks of jobs that have not come to their end.
+    /// Ranks of jobs that have not ended.
     ranks_left: usize,
     pub(crate) jobs: Option<Arc<Jobs>>,
     /// Rounds that jobs skipped.
@@ -134,7 +134,7 @@ pub struct World {
     overdrawn: BTreeSet<Egress>,
     /// Every link leads out of this world.
     outside: bool,
-    /// Graph and rule for finding routes anew; only if links fail.
+    /// Graph and rule for new routes; only if links fail.
     rerouting: Option<Box<(Topology, Routing)>>,
 }
 
@@ -151,7 +151,7 @@ struct Samples {
 pub const PAYS_WINDOW: u64 = 500;
 const PAYS_START: u64 = 2_000;
 
-/// The earlier of two times, of which either may not come.
+/// The earlier of two times. Either may be absent.
 fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
@@ -160,7 +160,7 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 /// of the network can reach without knowing what the others do.
 #[derive(Clone, Copy, Debug, Default, Value)]
 pub(crate) struct DoneLooks {
-    /// The next look.
+    /// The next poll.
     at: Time,
     /// Time skipped by fast-forward: the microseconds are those of the run.
     skipped: Span,
@@ -174,7 +174,7 @@ impl DoneLooks {
         next >= self.at
     }
 
-    /// The time of the next look, if the next event happens at `next`.
+    /// The time of the next poll, if the next event happens at `next`.
     fn move_on(&mut self, next: Time) -> EventKey {
         if self.due(next) {
             let of_run = (next.0 + self.skipped.0) / Self::EVERY.0 + 1;
@@ -183,7 +183,7 @@ impl DoneLooks {
         EventKey { time: self.at, rank: 0 }
     }
 
-    /// Simulated time was skipped: the next look is found anew.
+    /// Simulated time was skipped: the time of the next poll is computed again.
     pub fn skip(&mut self, by: Span) {
         self.skipped += by;
         self.at = Time::ZERO;
@@ -245,7 +245,7 @@ impl World {
         self.by_events.as_deref()
     }
 
-    /// Notes what the run does to its event queue from now on, so many operations; for a run on one thread with events in one global order.
+    /// Notes a number of operations of the run on its event queue from now on; for a run on one thread with events in one global order.
     pub fn trace_queue(&mut self, operations_max: usize) {
         if let Calendar::Global(queue) = &mut self.partitions[0].core.pending {
             queue.trace(operations_max);
@@ -286,7 +286,7 @@ impl World {
                 return self.ended(Ended::FlowsDone);
             }
             let Some(next) = next else { return self.ended(Ended::Quiet) };
-            // What was planned beyond the end of time never comes.
+            // An event beyond the end of time never comes.
             if next > until || next == Time::NEVER {
                 self.now = until;
                 return Some(Ended::TimeUp);
@@ -345,7 +345,7 @@ impl World {
         Some(why)
     }
 
-    /// Lets all partitions handle what happens before a bound, beginning with an event at `next`, or some of it.
+    /// Lets all partitions handle events before a bound, beginning with an event at `next`, or some of them.
     fn advance(&mut self, next: Time, task: Task) {
         match &mut self.partitions[..] {
             [_] if self.others.exist() => self.advance_together(next, task),
@@ -389,7 +389,7 @@ impl World {
         let reached = Time(self.now.0.saturating_add(1));
         let expires = self.partitions.iter().any(|p| p.core.monitor.stop_expires_before(reached));
         if self.others.joined(expires, |a, b| a | b) {
-            // What comes next may still concern a stop that ends at its very time.
+            // The next event may still concern a stop that ends at its very time.
             let next = self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min().unwrap_or(Time::NEVER);
             let next = self.others.joined(next, Time::min);
             self.expire_stops(next.min(reached));
@@ -501,7 +501,7 @@ impl World {
 
     /// Time of the next event; `None` if only the simulator's own polls are left.
     fn next_time(&mut self) -> Option<Time> {
-        // Calls that will find nothing due are no reason to go on. What is under way outside is not known here.
+        // Calls that will find nothing due are no reason to continue. Frames outside are not known here.
         let rests = !self.outside && self.partitions.iter().all(Partition::rests);
         let rests = self.others.joined(rests, |a, b| a & b);
         let next = if rests { None } else { self.partitions.iter_mut().filter_map(|p| p.peek()).map(|m| m.time).min() };
@@ -564,12 +564,12 @@ impl World {
         let until = Time(until.0.saturating_add(skipped.0));
         match core.monitor.histogram.as_mut().and_then(|h| h.look(now, until, layout.ports.first())) {
             Some(next) => self.plan_at(Time(next.0 - skipped.0), Kind::Look, 0, 0),
-            // That was the last look: lengths count no longer.
+            // That was the last poll: lengths count no longer.
             None => core.monitor.records_queues = !layout.probes.queue_changes.is_none(),
         }
     }
 
-    /// A link fails: its ends throw away what waits for it, new routes are found.
+    /// A link fails: its ends drop waiting frames, new routes are found.
     fn fail_link(&mut self, link: LinkId) {
         let now = self.now;
         let Some((topology, routing)) = self.rerouting.as_deref_mut() else { return };

@@ -76,7 +76,7 @@ fn after_a_failure_everything_takes_the_link_that_is_left() {
         let o = run(m);
         let over = |port| sent(&o, E1, port);
         assert!(over(2) > 300 && over(3) > 600, "{discipline:?}: {} and {}", over(2), over(3));
-        // What waited in E1 is dropped there, the frame on the wire is lost at S1; no promise is broken by either.
+        // Frames that waited in E1 are dropped there. The frame on the wire is lost at S1. Neither breaks a promise.
         assert!(o.dropped_frames > 0 && o.dropped_frames < 200, "{discipline:?}: {} dropped", o.dropped_frames);
         assert!((1..=2).contains(&o.lost_frames), "{discipline:?}: {} lost", o.lost_frames);
         assert_eq!(over(2) + over(3) + o.dropped_frames, 1334, "{discipline:?}");
@@ -123,7 +123,7 @@ fn acknowledgements_lost_with_a_link_are_counted_apart() {
         seen.on_failed_link = seen.on_failed_link + o.lost.on_failed_link;
     }
     assert!(seen.link_failed.control > 0 && seen.on_failed_link.control > 0, "of the host that is cut off: {seen:?}");
-    assert!(seen.cut_off.data > 0 && seen.on_failed_link.data > 0, "what goes on to it: {seen:?}");
+    assert!(seen.cut_off.data > 0 && seen.on_failed_link.data > 0, "frames that still leave for it: {seen:?}");
 }
 
 #[test]

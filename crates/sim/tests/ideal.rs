@@ -1,4 +1,4 @@
-//! The ideal completion time is that of a lone flow: equal to what the simulation measures, to the picosecond.
+//! The ideal completion time is that of a lone flow: equal to the simulated time, to the picosecond.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_net::topology::{NodeKind, Topology};

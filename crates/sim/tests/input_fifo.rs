@@ -72,7 +72,7 @@ fn saturation(n: u32, seed: u64, discipline: DisciplineKind) -> f64 {
     (delivered(slots) - before) / (n as u64 * COUNTED) as f64
 }
 
-/// Their table I (N = 8) and the same chain simulated (N = 16); for ever more inputs 2 - sqrt 2 = 0.586.
+/// Table I of the paper (N = 8) and the same chain simulated (N = 16); forever more inputs 2 - sqrt 2 = 0.586.
 #[test]
 fn the_saturation_throughput_is_that_of_head_of_line_blocking() {
     for (n, expected) in [(8, 0.6184), (16, 0.6013)] {

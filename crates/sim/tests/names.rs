@@ -10,7 +10,7 @@ use xoff_mech::{detection, flow_control, rate_control};
 
 /// A file below `crates`, a word in it, and why it may stand there.
 const ALLOWED: &[(&str, &str, &str)] = &[
-    ("node/src/compat.rs", "hpcc", "the knobs of the replay are those of the HPCC simulator, and stand here only"),
+    ("node/src/compat.rs", "hpcc", "the parameters of the replay are those of the HPCC simulator, and only this file has them"),
     (
         "node/src/vl_arbitration.rs",
         "infiniband",
@@ -69,7 +69,7 @@ struct Names {
     phrases: Vec<Vec<String>>,
 }
 
-/// Those of the registries, and of the public types in their files and folders.
+/// Names of the registries, and of the public types in their files and folders.
 fn names() -> Names {
     let registered = (flow_control::REGISTRY.iter().map(|e| (e.name, e.about)))
         .chain(detection::REGISTRY.iter().map(|e| (e.name, e.about)))
@@ -150,7 +150,7 @@ impl Names {
             let at = words.windows(phrase.len()).filter(|at| at.iter().map(|w| &w.1).eq(phrase));
             all.extend(at.map(|at| (at[0].0, phrase.join(" "))));
         }
-        // What is brought in or renamed cannot be followed: `use Message::*`, `Message as M`.
+        // Imported or renamed variants cannot be followed: `use Message::*`, `Message as M`.
         for (at, _) in text.match_indices("Message") {
             let line = 1 + text[..at].matches('\n').count();
             let rest = text[at + "Message".len()..].trim_start();

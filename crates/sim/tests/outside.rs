@@ -99,8 +99,8 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
         };
         let (outside, rows_outside) = finish(w, ended);
         // Events may differ by a look at a world that is quiet because its last frame is outside.
-        // A network of its own ends when something last happened. A world that leads outside cannot know that nothing comes any more: it
-        // goes on, with its samples, until the last timer has found nothing due.
+        // A network of its own ends when something last happened. A world with links to the outside cannot know that no more frames arrive.
+        // It continues, with its samples, until the last timer has found nothing due.
         assert!(outside.ended == inside.ended && outside.now >= inside.now, "{kind}: {} {}", outside.now, inside.now);
         assert_eq!((outside.frame_hops, &outside.deadlocks), (inside.frame_hops, &inside.deadlocks), "{kind}");
         let ends = |o: &Outcome| o.flows.iter().map(|f| (f.end, f.delivered)).collect::<Vec<_>>();
@@ -112,7 +112,7 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
     }
 }
 
-/// What comes in may be of an unknown source: nothing of it may make a node panic.
+/// Frames may come from an unknown source: none of them may make a node panic.
 #[test]
 fn what_no_node_could_be_given_is_refused() {
     let (t, _) = ring();
@@ -130,7 +130,7 @@ fn what_no_node_could_be_given_is_refused() {
     assert_eq!(refused("H3", data(0, 1500)), Some("a node that is not here"));
     let mut ack = Frame::new(FrameKind::Ack, 0, 0, 64);
     ack.seq = 1;
-    assert_eq!(refused("H1", ack), Some("an acknowledgement of what was never sent"));
+    assert_eq!(refused("H1", ack), Some("an acknowledgement of bytes that were never sent"));
     let mut of_others = data(UNKNOWN_SOURCE | 7, 1500);
     of_others.out_port = 3;
     assert_eq!(refused("S1", of_others), Some("an egress port that does not exist"));

@@ -1,4 +1,4 @@
-//! Per-flow flow control in a network: who shares a link with a paused flow, and who does not stand still in a ring.
+//! Per-flow flow control in a network: flows that share a link with a paused flow, and flows that keep running in a ring.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, REGISTRY};
@@ -93,7 +93,7 @@ fn a_neighbour_of_a_paused_flow_is_not_slowed() {
     assert_eq!(o.flow_collisions, 0);
 }
 
-/// What one source offers to two destinations is held apart too: a host obeys by flow.
+/// Flows of one source to two destinations are held apart too: a host obeys by flow.
 #[test]
 fn a_source_holds_back_one_of_its_flows() {
     let (t, mut f) = victim();
@@ -128,8 +128,9 @@ fn flows_that_share_their_fate_deadlock_in_the_ring() {
     assert_eq!(delivered(&o), delivered(&later), "it is one: nothing moves any more");
 }
 
-/// Thresholds (PFFC slides: exploration of Xoff_s and Xon_s, without numbers): what a flow of 10 Gb/s into a link of 5 Gb/s keeps of it,
-/// and what is held of it. The loop is 86 us, in which 53.8 KB leave at 5 Gb/s: an Xon_s below that lets the link run dry.
+/// Thresholds (PFFC slides: exploration of Xoff_s and Xon_s, without numbers): the share that a flow of 10 Gb/s into a link of 5 Gb/s
+/// keeps, and the bytes of it that are held. The loop is 86 us, in which 53.8 KB leave at 5 Gb/s: an Xon_s below that lets the link run
+/// dry.
 #[test]
 fn a_threshold_below_the_loop_costs_throughput_and_one_above_it_memory() {
     let mut seen = Vec::new();
@@ -162,7 +163,7 @@ impl Losses for Tenth {
     }
 }
 
-/// Messages that are lost: a pause that is not repeated ends with its time, so that the flow goes on; one that only RESUME ends, does not.
+/// Messages that are lost: a pause that is not repeated ends with its time, so the flow continues. A pause that only RESUME ends does not.
 #[test]
 fn a_lost_message_heals_with_time() {
     let lossy = |set: Set| {
@@ -173,7 +174,7 @@ fn a_lost_message_heals_with_time() {
         let ended = w.run(Time::from_us(20_000), u64::MAX).unwrap();
         let o = w.finish(ended).0;
         assert_eq!((o.dropped_frames, o.violations.as_slice()), (0, &[][..]), "{set:?}");
-        // What S2 sends to both destinations: a flow with a gap counts as delivered up to it only.
+        // Bytes that S2 sends to both destinations: a flow with a gap counts as delivered up to the gap only.
         [1, 2].map(|port| o.ports[1][port].tx_bytes as f64 * 8.0 / o.now.as_secs_f64() / 1e9)
     };
     // 500 quanta are 25.6 us.

@@ -1,4 +1,4 @@
-//! The three-switch ring of GFC Fig. 1 with the testbed's parameters: who stands still, who does not.
+//! The three-switch ring of GFC Fig. 1 with the testbed's parameters: which mechanisms block, and which do not.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::REGISTRY;
@@ -101,7 +101,7 @@ fn gbps(o: &Outcome, until_ms: u64) -> Vec<f64> {
     o.flows.iter().map(|f| f.delivered as f64 * 8.0 / (until_ms as f64 * 1e6)).collect()
 }
 
-/// Reproduction table 1c: PFC with arrival-order queues stands still for good after 2.9 ms (synchronous start).
+/// Reproduction table 1c: PFC with FIFO queues deadlocks after 2.9 ms (synchronous start).
 #[test]
 fn pfc_deadlocks_under_fifo() {
     let o = run("pfc", PFC, DisciplineKind::Fifo, 20);
@@ -111,8 +111,8 @@ fn pfc_deadlocks_under_fifo() {
     assert!((2.0..20.0).contains(&closed_ms), "{closed_ms} ms");
 }
 
-/// Two hosts on each switch, so that an input queue from the ring gets a third of the link that it needs. Part of what it holds is on its
-/// way to a host and would drain, if it did not wait behind a frame for the next switch: the detector needs the head.
+/// Two hosts on each switch, so that an input queue from the ring gets a third of the link that it needs. Some of its frames are for a host
+/// and would drain, but they wait behind a frame for the next switch: the detector needs the head.
 #[test]
 fn pfc_deadlocks_with_input_queues() {
     let run = |until_ms| run_ring(2, "pfc", PFC, DisciplineKind::InputFifo, until_ms, |_| {});

@@ -1,4 +1,4 @@
-//! When a port may not send, to the picosecond: pauses that a message lifts, that expire, that are renewed, and want of credits.
+//! Times at which a port may not send, to the picosecond: pauses that a message lifts, that expire, that are renewed, and lack of credits.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::cbfc::CreditLimit;
@@ -25,7 +25,7 @@ fn flow(src: u32, dst: u32, frames: u64, start: u64) -> Flow {
     Flow { src, dst, priority: 0, size, start, rate: None, controlled: true, src_port: 1, dst_port: 1, path: None, label: 0 }
 }
 
-/// What a host saw: the frames that left it, when each had left [ps], its counters, rows.
+/// Record of a host: the frames that left it, when each had left [ps], its counters, rows.
 struct Seen {
     left: Vec<u64>,
     port: PortTotals,
@@ -33,7 +33,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Stops: when, whether one begins, what stops.
+    /// Stops: time, whether a stop begins, and the stopped port and class.
     fn stops(&self) -> Vec<(u64, bool, StoppedBy)> {
         let of = |r: &Row| if let Row::Pause(p) = *r { Some((p.time_ps, p.stopped, p.by)) } else { None };
         self.rows.iter().filter_map(of).collect()
@@ -157,7 +157,7 @@ fn a_port_without_credits_for_what_waits_is_off() {
     assert_eq!((s.port.pauses, s.port.paused_ps, s.port.blocked_ps), (0, 0, 10 * US - 2 * FRAME));
 }
 
-/// Where single flows are paused, a port is off while nothing but frames of paused flows waits.
+/// If single flows are paused, a port is off while only frames of paused flows wait.
 #[test]
 fn a_port_whose_only_flow_is_paused_is_off_until_the_pause_expires() {
     let away = slot(0, 4096);
@@ -168,7 +168,8 @@ fn a_port_whose_only_flow_is_paused_is_off_until_the_pause_expires() {
     assert_eq!((s.port.pauses, s.port.blocks, s.port.blocked_ps), (0, 1, end - FRAME));
 }
 
-/// Four hosts, each behind a switch of its own, three of which send to the first; messages take up to 200 us longer than others, so that pauses of 5.12 us expire.
+/// Four hosts, each behind a separate switch. Three of them send to the first; messages take up to 200 us longer than others, so that
+/// pauses of 5.12 us expire.
 fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     let mut t = Topology::default();
     let s = t.add_node("S1", NodeKind::Switch, 1, 1);
@@ -197,7 +198,7 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     (o, *rows.unwrap().into_any().downcast().unwrap(), partitions)
 }
 
-/// What a port was paused is what it did not send, rows are in the order of time, and no thread changes any of it.
+/// A paused port does not send, rows are in the order of time, and no number of threads changes any of it.
 #[test]
 fn pauses_that_expire_are_the_same_on_any_number_of_threads() {
     let (whole, rows, _) = incast(1);

@@ -1,4 +1,4 @@
-//! One run of a sweep, and what is kept of it.
+//! One run of a sweep, and its stored result.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::{Setting, Value};
 /// One run: a combination of values, and a seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Its number in the plan, from 0.
+    /// Number in the plan, from 0.
     pub index: usize,
-    /// Its values by parameter, in the order of the plan's parameters; `None`: a listed point does not name the parameter.
+    /// Values by parameter, in the order of the plan's parameters; `None`: a listed point does not name the parameter.
     pub settings: Vec<(String, Option<Setting>)>,
     /// The values that hold for every run.
     pub set: Arc<[(String, Setting)]>,
-    /// Its seed.
+    /// Seed.
     pub seed: u64,
     /// Hash of all that decides its result, 32 hexadecimal digits.
     pub key: String,
@@ -32,43 +32,43 @@ impl Cell {
         let set = plan.set.clone();
         let fixed: Vec<(&str, &str)> = set.iter().map(|(name, s)| (name.as_str(), s.toml.as_str())).collect();
         let own: Vec<(&str, &str)> = settings.iter().filter_map(|(n, s)| Some((n.as_str(), s.as_ref()?.toml.as_str()))).collect();
-        // A number of the form: it changes when what is kept changes.
+        // A number of the form: it changes with the stored fields.
         let all = (1, xoff_run::ENGINE, plan.basis(), fixed, own, seed);
         let text = serde_json::to_string(&all).expect("texts and numbers");
         let key = format!("{:032x}", xxh3_128(text.as_bytes()));
         Cell { index, settings, set, seed, key }
     }
 
-    /// The value of a parameter, or of what holds for every run.
+    /// The value of a parameter, or of a setting for every run.
     pub fn value(&self, parameter: &str) -> &Value {
         self.all().find(|(name, _)| *name == parameter).map_or(&Value::Null, |(_, s)| &s.value)
     }
 
-    /// All that it sets, what holds for every run first.
+    /// All of its settings, those for every run first.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Setting)> {
         let own = self.settings.iter().filter_map(|(name, s)| Some((name.as_str(), s.as_ref()?)));
         self.set.iter().map(|(name, s)| (name.as_str(), s)).chain(own)
     }
 
-    /// Its values in words: `flow_control=pfc, seed=3`.
+    /// Values in words: `flow_control=pfc, seed=3`.
     pub fn words(&self) -> String {
         let named = self.settings.iter().filter_map(|(n, s)| Some(format!("{n}={}", s.as_ref()?.value)));
         named.chain([format!("seed={}", self.seed)]).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "RunStatus")]
 pub enum Status {
-    /// It has a result.
+    /// Finished with a result.
     Done,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
-/// What is kept of a run: a file of its own.
+/// Stored result of a run, in a separate file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shard {
     /// The key of the run.
@@ -77,17 +77,17 @@ pub struct Shard {
     pub xoff_version: String,
     /// The run in words, for people.
     pub cell: String,
-    /// How it ended.
+    /// State at the end.
     pub status: Status,
-    /// Why it failed.
+    /// Reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Time that it took [s]. It is in no table.
     pub wall_seconds: f64,
-    /// Its tables that are kept: name, and hash of the bytes.
+    /// Names of the stored tables, with the hash of their bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<(String, String)>,
-    /// What was measured.
+    /// Measured values.
     #[serde(flatten)]
     pub measured: Measured,
 }
@@ -125,7 +125,7 @@ impl Shard {
 pub type Tables = Vec<(String, Vec<u8>)>;
 
 impl Plan {
-    /// Executes a run: what is to be kept of it, and its tables. `None`: it was stopped.
+    /// Executes a run: its stored result, and its tables. `None`: it was stopped.
     pub fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Option<(Shard, Tables)> {
         let begun = std::time::Instant::now();
         // A defect of xoff in one run does not take the others with it.

@@ -15,17 +15,17 @@ use crate::scenario::hash;
 use crate::table::{Columns, parquet_bytes};
 use crate::{Plan, Store, Summary, SweepError, hive, report};
 
-/// How many runs.
+/// Numbers of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[schemars(rename = "RunCounts")]
 pub struct Counts {
     /// Runs of the plan.
     pub total: usize,
-    /// Those with a result.
+    /// Runs with a result.
     pub done: usize,
-    /// Those that failed.
+    /// Runs that failed.
     pub failed: usize,
-    /// Those that did not run.
+    /// Runs that did not run.
     pub missing: usize,
 }
 
@@ -53,11 +53,11 @@ impl Counts {
 pub struct Manifest {
     /// Version of xoff.
     pub xoff_version: String,
-    /// One line about it.
+    /// Title of the sweep.
     pub title: String,
-    /// How far it is, in words.
+    /// Progress, in words.
     pub headline: String,
-    /// The same in numbers.
+    /// Progress, in numbers.
     pub runs: Counts,
     /// Combinations of values.
     pub combinations: usize,
@@ -67,7 +67,7 @@ pub struct Manifest {
     pub parameters: Vec<String>,
     /// Columns of the figure and the table.
     pub shown: Vec<String>,
-    /// How intervals are made.
+    /// Method of the intervals.
     pub intervals: String,
     /// Hash of the bytes of `runs.parquet`, which hold no clock.
     pub runs_hash: String,
@@ -77,7 +77,7 @@ pub struct Manifest {
     pub plan: String,
 }
 
-/// What a sweep came to.
+/// Result of a sweep.
 pub struct Collected {
     /// The manifest.
     pub manifest: Manifest,
@@ -112,16 +112,16 @@ pub struct Swept<'a> {
 /// A run that failed.
 #[derive(JsonSchema, Serialize)]
 struct FailedRun<'a> {
-    /// Its number in the plan, from 0.
+    /// Number in the plan, from 0.
     run: usize,
-    /// Its values, as text.
+    /// Values, as text.
     values: &'a str,
-    /// Why it failed.
+    /// Reason of the failure.
     error: &'a str,
 }
 
 impl Collected {
-    /// What programs get: the manifest, with what failed and what did not run.
+    /// Answer for programs: the manifest, with failed and missing runs.
     pub fn json(&self, out: &Path) -> Swept<'_> {
         Swept {
             manifest: &self.manifest,
@@ -134,7 +134,7 @@ impl Collected {
 }
 
 impl Store {
-    /// Writes the results of what is finished.
+    /// Writes the results of finished runs.
     ///
     /// # Errors
     /// A file that cannot be written; the results of before are then gone or still there, and finished runs are kept.

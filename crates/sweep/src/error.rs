@@ -1,4 +1,4 @@
-//! What ends a sweep, as opposed to one of its runs.
+//! Errors that end a sweep, as opposed to one of its runs.
 
 use std::fmt;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use xoff_output::OutputError;
 use xoff_scenario::{Problem, Problems};
 
-/// What ends a sweep.
+/// Error that ends a sweep.
 #[derive(Debug)]
 pub enum SweepError {
     /// The plan or its scenario is wrong.
     Plan(Problems),
-    /// A folder that is refused, a file that cannot be written.
+    /// A folder that is rejected, a file that cannot be written.
     Output(OutputError),
 }
 

@@ -12,9 +12,9 @@ use crate::{Plan, SweepError};
 
 /// Owner of the folders of sweeps.
 pub const COMMAND: &str = "sweep";
-/// Where finished runs are.
+/// Folder of finished runs.
 const FINISHED: &str = "finished";
-/// How long a process of a job array waits for another one that makes the folder.
+/// Time for which a process of a job array waits for another one that creates the folder.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// A folder of a sweep.
@@ -28,7 +28,7 @@ impl Store {
     /// Claims the folder: no other sweep may use it as long.
     ///
     /// # Errors
-    /// A folder that another process writes, or that holds what no sweep wrote.
+    /// A folder that another process writes, or that has files of others than sweeps.
     pub fn claim(path: &Path, force: bool) -> Result<Store, SweepError> {
         let begun = Instant::now();
         let folder = loop {
@@ -45,7 +45,7 @@ impl Store {
     /// Joins others that write into the folder; makes it if there is none.
     ///
     /// # Errors
-    /// A folder that holds what no sweep wrote.
+    /// A folder with files of others than sweeps.
     pub fn join(path: &Path, force: bool) -> Result<Store, SweepError> {
         let begun = Instant::now();
         while !(is_sweep(path) && path.join(FINISHED).is_dir()) {
@@ -63,7 +63,7 @@ impl Store {
         Store { root: path.to_owned(), claim: None }
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.root
     }
@@ -77,7 +77,7 @@ impl Store {
         self.root.join(FINISHED).join(&cell.key[..2]).join(format!("{}.{suffix}", cell.key))
     }
 
-    /// What is kept of a run. What is damaged is not kept, be it the file or one of the tables: the run is executed again.
+    /// Stored result of a run. A damaged file or table counts as absent: the run is executed again.
     pub fn get(&self, cell: &Cell) -> Option<Shard> {
         let shard = Shard::read(&fs::read(self.file(cell, "json")).ok()?).filter(|s| s.key == cell.key)?;
         let whole = |(name, sum): &(String, String)| self.table(cell, name).is_some_and(|bytes| hash(&bytes) == *sum);

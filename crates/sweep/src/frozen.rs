@@ -18,12 +18,12 @@ pub struct Frozen {
     /// Name and text of the scenario, and where it looks up files.
     scenario: Option<(String, String, PathBuf)>,
     inputs: Vec<Input>,
-    /// What the caller adds to the basis.
+    /// Further text of the caller in the basis.
     more: String,
 }
 
 impl Plan {
-    /// The plan for another process. `more` is what [`Plan::add_basis`] was given.
+    /// The plan for another process. `more` is the argument of [`Plan::add_basis`].
     pub fn freeze(&self, more: &str) -> String {
         let scenario = self.work().scenario();
         // A worker has another present folder.

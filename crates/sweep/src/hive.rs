@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::cell::Cell;
 use crate::{Plan, Value};
 
-/// What Hive writes for null.
+/// Hive's text for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Longest part of a name; file systems take 255 bytes.
 const NAME_MAX: usize = 240;
@@ -28,7 +28,7 @@ fn folder(name: &str, value: &Value) -> String {
     }
 }
 
-/// What is neither a letter, a digit nor one of `._-+` as `%XX`.
+/// Replaces every character except letters, digits and `._-+` by `%XX`.
 fn escaped(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-+".contains(&b);
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! A finished run is a file of its own, named by the hash of all that decides its result: the version of the program, the texts that it
-//! reads, its values and its seed. So it does not matter who ran it, when, or in which order; what was killed runs again, and a plan that
-//! grows keeps what it has. `runs.parquet` is made of these files in the order of the runs, without any clock: its bytes are the same
+//! reads, its values and its seed. So it does not matter who ran it, when, or in which order. A killed run starts again, and a plan that
+//! grows keeps its results.
+//! `runs.parquet` is made of these files in the order of the runs, without any clock: its bytes are the same
 //! whatever ran them.
 
 mod cell;

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use crate::cell::Status;
 use crate::{Plan, Store, SweepError};
 
-/// How far a sweep is.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Runs of the plan.
     pub total: usize,
-    /// Those that were finished before.
+    /// Runs that were finished before.
     pub kept: usize,
-    /// Those that were finished since.
+    /// Runs that finished since.
     pub done: usize,
-    /// Those that failed since.
+    /// Runs that failed since.
     pub failed: usize,
-    /// Time left, if what is left takes as long as what was done.
+    /// Time left, if the rest takes as long as the finished part.
     pub left: Option<Duration>,
 }
 
@@ -41,12 +41,12 @@ impl Progress {
     }
 }
 
-/// How it ended.
+/// End of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Every run was tried.
     Tried,
-    /// It was stopped.
+    /// Interrupted.
     Stopped,
 }
 
@@ -54,7 +54,7 @@ pub enum Ended {
 /// every run.
 ///
 /// # Errors
-/// A run that cannot be kept: the disk is full. What was finished before is kept.
+/// A result that cannot be stored: the disk is full. Results of earlier runs are kept.
 pub fn run_local(
     plan: &Plan,
     store: &Store,

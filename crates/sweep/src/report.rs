@@ -1,4 +1,4 @@
-//! The report: one figure, one table, what failed.
+//! The report: one figure, one table, failures.
 
 use xoff_report::{Align, Axis, Bar, BarGroup, Card, Cell as Shown, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
 
@@ -6,7 +6,7 @@ use crate::collect::Counts;
 use crate::summary::{Averaged, Interval, METHOD, Summary};
 use crate::{Plan, Value};
 
-/// Categories beside each other in a panel; more become points.
+/// Categories next to each other in a panel; more become points.
 const BARS_MAX: usize = 60;
 /// Panels of the figure.
 const PANELS_MAX: usize = 6;
@@ -40,7 +40,7 @@ fn bar(at: Option<Interval>) -> Bar {
     match at {
         None => Bar::new(f64::NAN),
         Some(i) if i.low == i.value && i.high == i.value => Bar::new(i.value),
-        // Bars begin at zero, and so does what they measure.
+        // Bars begin at zero, and so do their values.
         Some(i) => Bar::with_interval(i.value, i.low.max(0.0), i.high),
     }
 }
@@ -80,13 +80,13 @@ pub(crate) fn figure(plan: &Plan, summary: &Summary) -> Figure {
     figure
 }
 
-/// Those that differ, in the order in which they come.
+/// Distinct values, in the order in which they come.
 fn unique<T: Clone + std::fmt::Debug>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = std::collections::HashSet::new();
     values.filter(|v| seen.insert(format!("{v:?}"))).collect()
 }
 
-/// What is a colour, and what is a place on the axis.
+/// Values shown by colour, and values on the axis.
 fn split(values: &[Value]) -> (Value, Vec<Value>) {
     match values {
         [] => (Value::Null, Vec::new()),

@@ -75,17 +75,18 @@ fn times() -> Unit {
 /// A scenario whose values the runs replace.
 pub(crate) struct ScenarioWork {
     pub source: Arc<Source>,
-    /// Where files that it names are looked up.
+    /// Folder in which files that it names are looked up.
     pub folder: PathBuf,
     pub inputs: Vec<Input>,
-    /// Where in the plan a setting stands, by its text: its key, its value.
+    /// Places of the settings in the plan, by text: the key, the value.
     places: Vec<(String, Place, Place)>,
     tables: Vec<String>,
     warnings: Problems,
 }
 
 impl ScenarioWork {
-    /// Reads the scenario, and tries it under `samples` of the settings: what is refused under both of a pair is a mistake of the plan.
+    /// Reads the scenario, and tries it under `samples` of the settings: a setting that is rejected in both of a pair is a mistake of the
+    /// plan.
     pub fn load(
         path: &Path,
         named: &Place,
@@ -155,7 +156,7 @@ impl ScenarioWork {
         }
     }
 
-    /// The scenario under some settings; what is wrong with a setting is reported at its place in the plan.
+    /// The scenario with some settings; problems of a setting are reported at its place in the plan.
     fn under(&self, settings: &[(String, Setting)], seed: u64) -> Result<Scenario, Problems> {
         let one = |(name, s): &(String, Setting)| Override::keyword(name, &s.toml);
         let overrides: Result<Vec<Override>, Problem> =

@@ -1,4 +1,4 @@
-//! What the seeds say together: a mean, or a share, with its interval, for each combination of values.
+//! Summary over the seeds: a mean, or a share, with its interval, for each combination of values.
 //!
 //! Numbers: the mean over the seeds with Student's t interval (95 %). Flags: the share of runs with Wilson's interval (95 %). Differences
 //! to the first combination are taken seed by seed, because every combination has the same seeds: a traffic that is heavy for one is
@@ -11,7 +11,7 @@ use crate::cell::{Cell, Shard, Status};
 use crate::table::more_columns;
 use crate::{Kind, Plan, Value};
 
-/// How intervals are made, for reports.
+/// Method of the intervals, for reports.
 pub const METHOD: &str = "Intervals are 95 %: Student's t over the seeds for means, Wilson's for shares. Differences to the first combination are taken seed by seed.";
 
 /// A value with its interval.
@@ -36,7 +36,7 @@ impl From<Mean> for Interval {
 /// A column that can be averaged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Averaged {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// A share instead of a mean.
     pub is_share: bool,
@@ -47,7 +47,7 @@ pub struct Averaged {
 /// One combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combination {
-    /// Its values, in the order of the parameters.
+    /// Values, in the order of the parameters.
     pub values: Vec<Value>,
     /// Runs that are done.
     pub done: usize,

@@ -77,7 +77,7 @@ pub(crate) fn more_columns(plan: &Plan, rows: &[(Cell, Shard)]) -> Vec<String> {
 
 /// The columns of a table, known once for all of its parts.
 pub(crate) struct Columns {
-    /// A parameter's type follows from the plan, not from what is finished.
+    /// A parameter's type follows from the plan, not from the finished runs.
     parameters: Vec<(String, Kind)>,
     own: Vec<(String, Kind)>,
 }

@@ -82,7 +82,7 @@ impl fmt::Display for Value {
 pub struct Setting {
     /// The value, for columns and tables.
     pub value: Value,
-    /// The same in TOML.
+    /// Text of the value in TOML.
     pub toml: String,
 }
 

@@ -27,11 +27,11 @@ pub enum Kind {
 /// A column of the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name, unit last.
+    /// Name, unit last.
     pub name: &'static str,
-    /// Its type.
+    /// Type.
     pub kind: Kind,
-    /// What it is, with its unit.
+    /// Description, with the unit.
     pub doc: &'static str,
     /// Base unit in figures and tables.
     pub unit: fn() -> Unit,
@@ -40,62 +40,62 @@ pub struct Column {
 /// Outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The columns by name; what is not there is null.
+    /// The columns by name; a missing one is null.
     pub values: Vec<(String, Value)>,
-    /// What a study keeps besides.
+    /// Further data that a study keeps.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub more: serde_json::Value,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Done {
-    /// It ended, with these tables: name and bytes of a Parquet file.
+    /// Ended, with these tables: name and bytes of a Parquet file.
     Measured(Measured, Vec<(String, Vec<u8>)>),
-    /// It failed, and would fail again.
+    /// Failed, and would fail again.
     Failed(String),
-    /// It was stopped.
+    /// Interrupted.
     Stopped,
 }
 
 /// A run of a scenario, for a measure of the caller.
 pub struct Ran {
-    /// Its manifest.
+    /// Manifest.
     pub manifest: Manifest,
-    /// Its tables.
+    /// Tables.
     pub tables: Vec<MemoryTable>,
 }
 
 /// A file that results depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// Its path, as whoever read it named it.
+    /// Path, as its reader named it.
     pub path: PathBuf,
     /// Hash of its bytes, 32 hexadecimal digits.
     pub hash: String,
 }
 
-/// What a worker gets of a scenario.
+/// Parts of a scenario that a worker receives.
 pub struct Sent<'a> {
-    /// Its text.
+    /// Text.
     pub source: &'a xoff_scenario::Source,
-    /// Where files that it names are looked up.
+    /// Folder in which files that it names are looked up.
     pub folder: &'a std::path::Path,
-    /// Those files.
+    /// Files that it names.
     pub inputs: &'a [Input],
 }
 
-/// What the runs of a plan do.
+/// Work of the runs of a plan.
 pub trait Work: Send + Sync {
-    /// What it measures, in the order of the columns.
+    /// Measures, in the order of the columns.
     fn columns(&self) -> Vec<Column>;
     /// All that results depend on, but for the version, the values and the seed.
     fn basis(&self) -> String;
     /// The columns that a figure shows where the plan names none; those without a value are left out.
     fn shown(&self) -> Vec<&'static str>;
-    /// Does the work. `stop` is asked now and then; `run` receives the run, where the caller wants it and there is one.
+    /// Runs one cell. `stop` is polled now and then; `run` receives the run, where the caller wants it and there is one.
     fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Done;
-    /// What the user should know of the first run; each with its place.
+    /// Warnings about the first run; each with its place.
     fn warnings(&self) -> Problems {
         Problems::default()
     }
@@ -108,7 +108,7 @@ pub trait Work: Send + Sync {
     fn scenario(&self) -> Option<Sent<'_>> {
         None
     }
-    /// What the report shows besides.
+    /// Further sections of the report.
     fn sections(&self, _cells: &[(Cell, Option<Shard>)]) -> Vec<Section> {
         Vec::new()
     }
@@ -116,11 +116,11 @@ pub trait Work: Send + Sync {
 
 /// Work that no scenario describes, such as a table of a paper over ten thousand networks.
 pub trait Study: Work {
-    /// Its name in `study = "..."`.
+    /// Name in `study = "..."`.
     fn name(&self) -> &'static str;
-    /// What it is, one sentence.
+    /// Description, one sentence.
     fn about(&self) -> &'static str;
-    /// Its parameters: the keys of `[grid]`.
+    /// Parameters: the keys of `[grid]`.
     fn parameters(&self) -> &'static [&'static str];
     /// Refuses a value.
     ///

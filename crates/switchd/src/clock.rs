@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   wall   ----.----.----.-----------------.----.----      looks of the loop; the scheduler took the processor away
-//!   world  ----.----.----.-.---.----.                      time stands still beyond the budget
+//!   world  ----.----.----.-.---.----.                      time stops beyond the budget
 //! ```
 //!
 //! A wire does not stop when a process does. A world that made up for a pause of 10 ms at once would send 10 ms of frames in a
-//! burst that no buffer was planned for. So its clock goes on by a budget at most and then stands still until the next look:
-//! everything happens later, nothing happens faster. What was left out is counted, and belongs beside every rate.
+//! burst beyond the planned buffers. So its clock advances by a budget at most and then stops until the next poll:
+//! everything happens later, nothing happens faster. What was left out is counted, and belongs next to every rate.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl Gaps {
         self.by_us.saturating_record(gap.as_micros() as u64);
     }
 
-    /// The gap that this share of all looks, 0 to 1, did not exceed: at most one part in a hundred and 1 us too long.
+    /// Quantile of the gaps between polls: this share of them, 0 to 1, is not longer. At most one part in a hundred plus 1 us too long.
     pub fn quantile(&self, share: f64) -> Duration {
         match self.by_us.value_at_quantile(share) {
             us if us >= GAP_MAX_US => self.longest,
@@ -64,12 +64,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock at zero that makes up for at most `budget` at a look.
+    /// A clock at zero that makes up for at most `budget` at a poll.
     pub fn start(budget: Duration) -> Clock {
         Clock { budget, last: Instant::now(), now: Time::ZERO, gaps: Gaps::default() }
     }
 
-    /// The time now, in whole nanoseconds, later than at the last look.
+    /// The time now, in whole nanoseconds, later than at the last poll.
     pub fn look(&mut self) -> Time {
         let wall = Instant::now();
         self.pass(wall.duration_since(self.last));
@@ -111,7 +111,7 @@ mod tests {
         (0..99).for_each(|_| g.count(Duration::from_micros(50)));
         g.count(Duration::from_micros(5000));
         assert_eq!([0.5, 0.99, 1.0].map(|q| g.quantile(q).as_micros()), [51, 51, 5000]);
-        // Below the last one, and above what is distinguished.
+        // Below the last one, and above the resolution.
         g.count(Duration::from_micros(5000));
         g.count(Duration::from_secs(100));
         let at = g.quantile(0.985).as_micros();

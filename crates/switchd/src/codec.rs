@@ -124,9 +124,9 @@ fn encode_message(message: Message, priority: u8, from: Mac, terms: &Terms, out:
     }
 }
 
-/// Reads what came in: control frames become one message per priority they name, in the order of priorities.
+/// Reads a received frame: a control frame becomes one message per priority that it names, in the order of priorities.
 ///
-/// `len`: what a control frame counts for [bytes]; `accepts`: the messages that the flow control of the port knows.
+/// `len`: bytes for which a control frame counts [bytes]; `accepts`: the messages that the flow control of the port knows.
 pub fn decode(
     bytes: &[u8],
     classes: &Classes,
@@ -320,7 +320,7 @@ mod tests {
             let n = frame.emit_frame(mac(1, 0), mac(2, 0), &mut long).unwrap();
             assert_eq!((n, decoded(&long[..n]).unwrap().unwrap().len()), (100, 104), "counted {counted}");
         }
-        // A length beyond the bytes is refused, as is a flow number of another sender for being one of ours.
+        // A length beyond the bytes is rejected, as is a flow number of another sender for being one of ours.
         let n = local::Message::Test(honest).emit_frame(mac(1, 0), mac(2, 0), &mut out).unwrap();
         for len in [47u16, 0, 39, u16::MAX - 1, u16::MAX] {
             let mut bytes = out[..n].to_vec();

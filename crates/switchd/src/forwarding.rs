@@ -36,7 +36,7 @@ impl Forwarding {
     }
 
     /// A learning bridge: frames to unknown addresses and to groups go everywhere. In a network with a circle they would go
-    /// round for ever: there is no spanning tree here.
+    /// round forever: there is no spanning tree here.
     pub fn learning(known: impl IntoIterator<Item = (Mac, u16)>) -> Forwarding {
         Forwarding { learns: true, ..Forwarding::fixed(known) }
     }
@@ -46,7 +46,7 @@ impl Forwarding {
         if self.learns && !source.is_group() && !self.known.contains_key(&source) {
             self.learn(now, port, source);
         }
-        // 802.1Q, table 8-1: what is for the bridge itself is never forwarded.
+        // 802.1Q, table 8-1: frames for the bridge itself are never forwarded.
         if destination.0[..5] == [0x01, 0x80, 0xC2, 0, 0] && destination.0[5] < 16 {
             return Forward::Nowhere;
         }

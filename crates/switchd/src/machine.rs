@@ -24,10 +24,10 @@ pub use links::Outage;
 
 /// Frame check sequence [bytes]: counts on a link, and is never seen.
 const FCS: usize = 4;
-/// Distance of two frames that came at once: what a capture can distinguish.
+/// Distance of two frames that came at once: the resolution of a capture.
 const TICK: Span = Span::from_ns(1);
 
-/// A node's port and what is known of it.
+/// A node's port and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Number of the node.
@@ -50,7 +50,7 @@ pub struct MachineConfig {
     pub control_len: u32,
     /// Tables of addresses, by node.
     pub forwarding: Vec<Forwarding>,
-    /// Messages that stand for a state are repeated after this time, so that a lost one heals; zero: never [ps].
+    /// Time after which messages of a state are repeated, so that a loss heals; zero: never [ps].
     pub repeat: Span,
     /// Messages that a port sends at its start, to a neighbour that may have state of an earlier run.
     pub opening: Vec<Message>,
@@ -111,7 +111,7 @@ struct ClassState {
     /// Data frames that have left, and how much they count for [blocks].
     left: u64,
     left_blocks: u64,
-    /// The last message that stands for a state, and when it was sent.
+    /// The last message that represents a state, and when it was sent.
     last_sent: Option<(Frame, Time)>,
     inbound: Sequence,
 }
@@ -245,7 +245,7 @@ impl Machine {
         self.take_in(world, now, link, f);
     }
 
-    /// Takes back what was sent to a port for a time that is over.
+    /// Takes back messages to a port for a time that is over.
     fn expire(&mut self, world: &mut World, now: Time) {
         let mut next = Time::NEVER;
         for link in 0..self.at.len() {
@@ -360,7 +360,7 @@ impl Machine {
         self.departures.len()
     }
 
-    /// The ports, what they count, and when they were down.
+    /// The ports, their counters, and their outages.
     pub fn links(&self) -> impl Iterator<Item = (&Link, &Counters, &[Outage])> {
         self.at.iter().map(|a| (&a.link, &a.counters, &a.outages[..]))
     }

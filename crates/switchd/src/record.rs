@@ -1,7 +1,7 @@
 //! Every frame, in the order of time.
 //!
 //! A round of the loop takes frames in and then sends those that were due before, between and after them. What came in is therefore kept
-//! until the round is over, and merged with what went out.
+//! until the round is over, and merged with sent frames.
 
 use std::io;
 

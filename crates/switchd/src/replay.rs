@@ -1,5 +1,5 @@
-//! The proof that the real switch is the simulated one: the inbound frames of a capture makes a world in virtual time send what the
-//! outbound frames of the capture.
+//! The proof that the real switch is the simulated one: the inbound frames of a capture make a world in virtual time send the same frames
+//! as the outbound frames of the capture.
 
 use std::collections::VecDeque;
 
@@ -41,10 +41,10 @@ fn ns(t: Time) -> u64 {
 
 /// Largest disorder of times in a capture: the frames that wait in a buffer while the process is not scheduled.
 const DISORDER: Span = Span::from_ms(1_000);
-/// The world goes on by so much at a time, so that what it sends does not pile up before it is compared.
+/// Step of the world's time, so that its frames do not pile up before they are compared.
 const STEP: Span = Span::from_ms(1);
 
-/// A world that is being replayed, and what of both sides has not been compared.
+/// A world in a replay, and the frames of both sides that are not compared yet.
 struct Replay<'a> {
     world: &'a mut World,
     machine: &'a mut Machine,
@@ -55,7 +55,7 @@ struct Replay<'a> {
     seen: Replayed,
 }
 
-/// Replays what came in and compares what goes out, frame by frame: time, port, length and bytes. `look` is called for every
+/// Replays received frames and compares sent ones, frame by frame: time, port, length and bytes. `look` is called for every
 /// millisecond of a gap; when it returns false, the replay ends where it is.
 ///
 /// The machine and its world are those of the run that was captured, at rest. A time of sending that a frame carries is part of
@@ -123,7 +123,7 @@ impl Replay<'_> {
             return;
         }
         self.seen.inbound += 1;
-        // A cut-off frame is as long as it was: nodes look at lengths, not at what lies behind the headers.
+        // A cut-off frame is as long as it was: nodes look at lengths, not at what is behind the headers.
         let mut bytes = c.bytes;
         bytes.resize(c.len, 0);
         let at = if c.at < self.reached { self.reached } else { self.machine.receive(self.world, c.at, c.link, &bytes) };
@@ -135,7 +135,7 @@ impl Replay<'_> {
         self.depart(at);
     }
 
-    /// Compares what both sides have sent.
+    /// Compares the frames of both sides.
     fn compare(&mut self) {
         while let (None, Some((at, link, bytes)), Some(c)) = (&self.seen.difference, self.made.front(), self.logged.front()) {
             let same = (ns(*at), *link, bytes.len()) == (ns(c.at), c.link, c.len) && bytes.starts_with(&c.bytes);
@@ -165,7 +165,7 @@ impl Replay<'_> {
         }
     }
 
-    /// At the end each side has sent what the other has.
+    /// At the end each side has sent the frames of the other.
     fn nothing_is_left(&mut self) {
         if self.seen.difference.is_none() {
             let made = self.made.front().map(|(at, link, _)| only_in("replay", *at, *link));

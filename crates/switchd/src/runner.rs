@@ -136,7 +136,7 @@ impl<'a> Live<'a> {
             }
             // At the end nothing is received any more: the world ends there.
             let (received, trouble) = if now < self.c.until { self.listen(world, now)? } else { (0, false) };
-            // What came in is a little later than the look, frame by frame.
+            // What came in is a little later than the poll, frame by frame.
             let now = now.max(self.machine.received_last());
             let ended = self.machine.run(world, now);
             let (transmitted, trouble_sending) = self.transmit(now)?;
@@ -179,7 +179,7 @@ impl<'a> Live<'a> {
         Now { time, wall, world, ports, gaps, log }
     }
 
-    /// Asks every port whether its link is there, and reports what has changed to the machine. Ports that do not know are left alone.
+    /// Polls every port for its link, and reports changes to the machine. Ports that do not know are left alone.
     fn look_at_ports(&mut self, world: &mut World, now: Time) {
         self.looked = Instant::now();
         let now = now.max(self.machine.received_last());
@@ -219,7 +219,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Takes what has come in by every port. Control frames among it take effect before anything is sent. Returns how many frames came,
+    /// Takes received frames of every port. Control frames among them take effect before anything is sent. Returns how many frames came,
     /// and whether a port is in trouble.
     fn listen(&mut self, world: &mut World, now: Time) -> Result<(usize, bool), LiveError> {
         let (mut received, mut trouble) = (0, false);
@@ -247,7 +247,7 @@ impl<'a> Live<'a> {
         Ok((received, trouble))
     }
 
-    /// Sends what is to be on the wire. Returns how many frames, and whether a port is in trouble.
+    /// Sends frames that are due on the wire. Returns their number, and whether a port has an error.
     fn transmit(&mut self, now: Time) -> Result<(usize, bool), LiveError> {
         let (ports, tap, unsent) = (&mut self.ports, &mut self.tap, &mut self.unsent);
         let mut failed = Vec::new();
@@ -290,7 +290,7 @@ impl<'a> Live<'a> {
     /// Receives the frames in transit at the end of the run, and only counts them. Frames that are still missing then are lost.
     fn drain(&mut self) {
         const QUIET: Duration = Duration::from_millis(20);
-        // A neighbour that goes on sending is not waited for.
+        // A neighbour that keeps sending is not waited for.
         const LONGEST: Duration = Duration::from_millis(200);
         let began = Instant::now();
         let mut last = began;

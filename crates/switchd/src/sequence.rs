@@ -3,7 +3,7 @@
 //! ```text
 //!   numbers received 7   8   6   9   ...   0   1   2   3
 //!                        |   |             |   |   |
-//!                        |   stale         stale   a neighbour that has begun anew
+//!                        |   stale         stale   a neighbour that has restarted
 //!                        newest so far (RFC 1982: newer is up to half the circle ahead)
 //! ```
 //!
@@ -18,7 +18,7 @@ use crate::formats::Terms;
 
 /// After so long without a newer number any number counts: twenty repetitions have not come.
 const SILENCE: Span = Span::from_ms(1000);
-/// A neighbour that begins anew is believed with this number.
+/// A neighbour that restarts is believed with this number.
 const BEGUN: u32 = 2;
 
 /// Received messages of one priority of a port.
@@ -26,7 +26,7 @@ const BEGUN: u32 = 2;
 pub struct Sequence {
     /// The newest number, and when it came.
     newest: Option<(u32, Time)>,
-    /// The number that a neighbour that begins anew would send next.
+    /// The number that a neighbour that restarts would send next.
     anew: u32,
     /// Expiry of the last message, and the message that revokes it.
     expiry: Option<(Time, Message)>,

@@ -48,7 +48,7 @@ pub struct Side<'a> {
     pub folder: &'a Path,
 }
 
-/// What both came to.
+/// Results of both runs.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "TestbedComparison")]
 pub struct Comparison {
@@ -57,7 +57,7 @@ pub struct Comparison {
     pub table: Table,
     /// By flow: payload that arrived with real frames and in the simulation [bytes].
     pub delivered_bytes: Vec<[u64; 2]>,
-    /// When the first deadlock closed, with real frames and in the simulation [ps].
+    /// Time at which the first deadlock closed, with real frames and in the simulation [ps].
     pub deadlock_ps: [Option<u64>; 2],
     /// Whether anything looked for one.
     pub deadlock_checked: [bool; 2],

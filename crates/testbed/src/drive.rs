@@ -1,4 +1,4 @@
-//! A scenario in real time on given ports: tables like a simulation's, and what only real frames show.
+//! A scenario in real time on given ports: tables like a simulation's, and facts that only real frames show.
 
 use std::fmt;
 use std::io;
@@ -38,7 +38,7 @@ impl std::error::Error for DriveError {}
 /// A port after a run.
 #[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct PortReport {
-    /// Its name.
+    /// Name.
     pub port: String,
     /// Frames that came in.
     pub received: u64,
@@ -76,9 +76,9 @@ pub struct PortReport {
     pub impossible: u64,
     /// Data frames dropped because the port was down.
     pub port_down: u64,
-    /// How often the port went down.
+    /// Number of times that the port went down.
     pub downs: u64,
-    /// When, the first thousand times.
+    /// Outages, the first thousand.
     pub outages: Vec<OutageReport>,
 }
 
@@ -91,14 +91,14 @@ pub struct OutageReport {
     pub until_seconds: Option<f64>,
 }
 
-/// What only real frames show.
+/// Facts that only real frames show.
 #[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct RealReport {
     /// Time on the wall [s].
     pub wall_seconds: f64,
     /// Time in which the process was not scheduled and the virtual clock stopped [s].
     pub left_out_seconds: f64,
-    /// The longest time between two looks [us].
+    /// The longest time between two polls [us].
     pub gap_longest_us: f64,
     /// The time that 99 of 100 gaps stayed below [us].
     pub gap_p99_us: f64,
@@ -120,7 +120,7 @@ impl RealReport {
         all
     }
 
-    /// Did any frame come in or go out?
+    /// Whether any frame arrived or left.
     pub fn moved_any(&self) -> bool {
         self.ports.iter().any(|p| p.received + p.sent > 0)
     }
@@ -247,11 +247,11 @@ pub struct Drive<'a> {
     pub real: Real,
     /// Sees every frame.
     pub tap: Option<xoff_switchd::Tap<'a>>,
-    /// Draws the page that goes beside the tables.
+    /// Draws the page that goes next to the tables.
     pub page: Option<Page<'a>>,
 }
 
-/// Time between two looks that a page shows; doubled whenever every other look goes.
+/// Time between two polls that a page shows; doubled whenever every other look goes.
 const LOOKS_APART: Duration = Duration::from_millis(250);
 
 /// Progress of a run.
@@ -268,9 +268,9 @@ pub struct Look<'a> {
     pub gaps: &'a Gaps,
     /// New log entries of the watchdog.
     pub log: &'a [String],
-    /// By port: what waits in a switch to leave by it [bytes].
+    /// By port: bytes that wait in a switch for this port [bytes].
     pub queues: Vec<u64>,
-    /// The nodes; none in tests of what only counters show.
+    /// The nodes; none in tests that need only counters.
     pub world: Option<&'a World>,
     /// By port: frames that a node dropped when they came in by it, for want of memory or of a route.
     pub drops: Vec<u64>,
@@ -288,7 +288,7 @@ pub enum Next {
 }
 
 impl From<bool> for Next {
-    /// True: it goes on; false: the user stops it.
+    /// True: it continues; false: the user stops it.
     fn from(on: bool) -> Next {
         if on { Next::On } else { Next::Stop }
     }

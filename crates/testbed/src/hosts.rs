@@ -28,7 +28,7 @@ const APART: Duration = Duration::from_millis(500);
 /// Once the last command has ended, the others have so long to end by themselves.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What is around a frame of a stack beyond its MTU: header and FCS [bytes].
+/// Bytes around a frame of a stack beyond its MTU: header and FCS [bytes].
 const AROUND: u32 = 18;
 /// Places in the kernel's ring of a tap [frames]: those that a stack sends at 100 Mb/s in a second and more, because for so long a process
 /// may be away on a machine with other work.
@@ -99,7 +99,7 @@ impl IpHosts {
         Ok(Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None })
     }
 
-    /// The same, with outputs in a folder that its caller looks after.
+    /// Commands with outputs in a folder that the caller looks after.
     pub fn commands_in(self, runs: Vec<Run>, folder: &Path) -> Commands {
         let outputs = (0..runs.len()).map(|nth| folder.join(output_name(&runs, nth))).collect();
         Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None }
@@ -157,18 +157,18 @@ struct Started {
     ended: Option<(ExitStatus, Duration)>,
 }
 
-/// How a command went.
+/// Result of a command.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct RunReport {
-    /// Its host.
+    /// Host.
     pub host: String,
-    /// What was run.
+    /// Command that was run.
     pub command: String,
     /// Exit code; null: it was never started, or a signal ended it.
     pub exit_code: Option<i32>,
     /// In words.
     pub ended: String,
-    /// How long it ran [s].
+    /// Duration [s].
     pub seconds: f64,
     /// File with its output.
     pub output: PathBuf,
@@ -187,8 +187,8 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Starts what is due and sees what has ended; `wall` is the time since the start of the network. Returns what the network does next: one
-    /// whose command cannot be started stops, and [`Commands::unstarted`] has the reason.
+    /// Starts due commands and collects ended ones; `wall` is the time since the start of the network. Returns what the network does next:
+    /// one whose command cannot be started stops, and [`Commands::unstarted`] has the reason.
     pub fn look(&mut self, wall: Duration) -> Next {
         match self.go_on(wall) {
             Ok(false) => Next::On,
@@ -235,7 +235,7 @@ impl Commands {
         Ok(Started { child: at.spawn(shell)?, since: Instant::now(), output, ended: None })
     }
 
-    /// Ends what still runs, and reports how everything went.
+    /// Ends running commands, and reports the results of all.
     pub fn finish(mut self) -> Vec<RunReport> {
         self.runs.iter().enumerate().map(|(nth, run)| report(run, self.started.get_mut(nth))).collect()
     }

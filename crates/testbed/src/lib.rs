@@ -3,7 +3,7 @@
 //! ```text
 //!   Scenario --wiring--> links, tables --+
 //!   veth_network: namespaces, pairs -----+--> drive: World + ports in real time --> the tables of a simulation, RealReport
-//!   processes: a switch or host process for each node, on the same pairs; protocol: what these report
+//!   processes: a switch or host process for each node, on the same pairs; protocol: their reports
 //!   hosts: stacks behind shims ----------+                |
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame

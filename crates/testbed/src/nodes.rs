@@ -33,7 +33,7 @@ pub enum NodeError {
     Asked(ParamError),
     /// An interface cannot be used.
     Open(OpenError),
-    /// An interface does not fit the scenario or the others: what is wrong, and the command that helps.
+    /// An interface does not fit the scenario or the others: the problem, and the command that helps.
     Interface(String, String),
     /// The tap or its address.
     Tap(NetworkError),
@@ -193,12 +193,12 @@ pub fn address(text: &str) -> Result<(), ParamError> {
     }
 }
 
-/// The shortest time between two looks of the watchdog at real queues.
+/// The shortest time between two polls of the watchdog at real queues.
 const POLL_MIN: Span = Span::from_us(500);
 /// Looks in a detection time.
 const LOOKS: u64 = 20;
 
-/// Reads `200ms,300ms,drop`: detection, restoration, and what becomes of what waits. As keys of the scenario and their values.
+/// Reads `200ms,300ms,drop`: detection, restoration, and the action on queued frames. As keys of the scenario and their values.
 pub fn watchdog(text: &str) -> Result<[(&'static str, String); 5], ParamError> {
     let hint = "expected detection,restoration,action, such as 200ms,300ms,drop (or forward, alert)";
     let [detect, restore, action] = text.split(',').map(str::trim).collect::<Vec<_>>()[..] else {

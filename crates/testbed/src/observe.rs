@@ -124,7 +124,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     };
     let d = Drive { runner, real: Real::default(), tap, page: None };
     let began = SystemTime::now();
-    // The last look is when the last frame has come in; closing the ports takes a while longer.
+    // The last poll is when the last frame has come in; closing the ports takes a while longer.
     let mut end = began;
     let mut go_on = |_: &Look| {
         end = SystemTime::now();
@@ -148,7 +148,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     Ok(Observed { outcome, rows, real, by, seen, whole, missed: missed.unwrap_or(0) })
 }
 
-/// Did a link stand still: no data frame in the time that was checked, while flow control went on sending?
+/// Whether a link was blocked: no data frame in the checked time, while flow control kept sending.
 pub fn stood_still(seen: &Seen, kind: &FlowControl) -> bool {
     let sends = match format_of(kind).map(|f| f.carrier) {
         None => true,

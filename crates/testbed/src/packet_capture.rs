@@ -1,13 +1,14 @@
-//! The independent packet capture: what was on a link, by programs that know nothing of ours.
+//! The independent packet capture: frames on a link, seen by programs that know nothing of xoff.
 //!
 //! ```text
-//!   n0p1 ==== n1p1       a ring link's two interfaces; tcpdump sees at each of them what arrives there
+//!   n0p1 ==== n1p1       a ring link's two interfaces; tcpdump sees received frames at each of them
 //!     |         |
 //!  tcpdump   tcpdump --> captures --tshark--> how many data frames, PFC frames, other control frames in a time
 //! ```
 //!
 //! tcpdump as distributions package it gives up root for another user, or for root again, and ends where a user namespace forbids that:
-//! then dumpcap, which comes with tshark, captures. Where there is neither, our own capture (pcapng) of the same two interfaces is counted, by our own parsers. It says so.
+//! then dumpcap, which comes with tshark, captures. Where there is neither, our own capture (pcapng) of the same two interfaces is counted,
+//! by our own parsers. It says so.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -23,7 +24,7 @@ use xoff_wire::{ethernet, mac_control};
 
 /// So much of a frame is kept: every header that is asked for [bytes].
 const SNAP: u32 = 64;
-/// libpcap hands over what it has after a second at the latest.
+/// libpcap delivers its frames after a second at the latest.
 const SETTLE: Duration = Duration::from_millis(1200);
 
 /// Observer.
@@ -170,7 +171,7 @@ impl PacketCapture {
         }
         let mut missed = 0;
         for Dump { child, stderr } in &mut self.dumps {
-            // Asked to end, it writes what it has.
+            // Asked to end, it writes its frames.
             let pid = rustix::process::Pid::from_child(child);
             rustix::process::kill_process(pid, rustix::process::Signal::INT)?;
             let mut last = String::new();

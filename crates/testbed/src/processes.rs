@@ -24,7 +24,7 @@ use crate::veth_network::{NetworkError, interface};
 
 /// Start of the processes.
 pub struct Spawn<'a> {
-    /// The program `xoff`, and what stands before its arguments.
+    /// The program `xoff`, and the words before its arguments.
     pub program: Vec<OsString>,
     /// The scenario file.
     pub scenario: &'a Path,
@@ -37,13 +37,13 @@ pub struct Spawn<'a> {
 /// A node that ran as a process.
 #[derive(Debug, JsonSchema, Serialize)]
 pub struct NodeRun {
-    /// Its name.
+    /// Name.
     pub node: String,
     /// Exit code; null: ended by a signal.
     pub exit_code: Option<i32>,
-    /// Its answer; null: no readable answer, and `stderr` ends with the reason.
+    /// Answer; null: no readable answer, and `stderr` ends with the reason.
     pub answer: Option<NodeAnswer>,
-    /// What it wrote to standard error.
+    /// Text on standard error.
     pub stderr: String,
 }
 
@@ -110,9 +110,9 @@ pub fn judge(s: &NetworkScenario, nodes: &[NodeRun], interrupted: bool) -> Resul
     Ok(parts.into())
 }
 
-/// Frames of data that one process sent and the next one never received. Only on the way to switches: they outlast the hosts, so that what
-/// they have not received is lost; what a switch sends to a host that has ended is not. Control messages are left out: the switches do
-/// not end at the same time, and whatever still runs goes on repeating its own.
+/// Frames of data that one process sent and the next one never received. Only frames to switches count: switches outlast the hosts, so a
+/// frame that they have not received is lost. A frame to a host that has ended is not. Control messages are left out: the switches do
+/// not end at the same time, and whatever still runs keeps repeating its own.
 fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
     let at = |(node, port): (u32, u16)| {
         let name = s.topology.port_name(node, port);
@@ -129,7 +129,7 @@ fn lost_on_wires(s: &NetworkScenario, nodes: &[NodeRun]) -> u64 {
     .sum()
 }
 
-/// Switches outlast hosts, so that what hosts have sent goes on.
+/// Switches outlast hosts, so that frames of hosts are still forwarded.
 const LONGER: Span = Span::from_ms(500);
 /// Longest time until a node has its ports open.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -146,8 +146,8 @@ struct Process {
 }
 
 /// Runs every node of a scenario as a process of its own for the scenario's duration. The interfaces are there
-/// ([`crate::veth_network::cables`]). All begin when all have their ports open. `go_on` is asked now and then; when it returns false, all are
-/// asked to end.
+/// ([`crate::veth_network::cables`]). They begin when every process has its ports open. `go_on` is called now and then; when it returns
+/// false, all are told to end.
 ///
 /// # Errors
 /// A process cannot be started, or is of another version than this one.

@@ -1,4 +1,4 @@
-//! What a node that runs as a process reports to the program that started it, declared once for both sides.
+//! Report of a node that runs as a process to the program that started it, declared once for both sides.
 //!
 //! ```text
 //!   xoff switch --ready FILE --wait --json          its parent, such as `xoff testbed --processes`
@@ -27,7 +27,7 @@ pub struct Ready {
     schema: String,
     /// Name of the node.
     pub node: String,
-    /// Its interfaces, by port.
+    /// Interfaces, by port.
     pub interfaces: Vec<String>,
     /// Address and port at which counters are served; `None`: they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,13 +47,13 @@ pub struct NodeAnswer {
 /// A node after its run.
 #[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 pub struct NodeReport {
-    /// Its name.
+    /// Name.
     pub node: String,
-    /// Its interfaces, by port.
+    /// Interfaces, by port.
     pub interfaces: Vec<String>,
     /// Time by its clock [s].
     pub clock_seconds: f64,
-    /// Ended by a signal that asked it to.
+    /// Stopped by a signal.
     pub interrupted: bool,
     /// Frames for which a node had no room.
     pub dropped_frames: u64,
@@ -61,9 +61,9 @@ pub struct NodeReport {
     pub lost_frames: u64,
     /// Broken promises.
     pub violations: u64,
-    /// What the run came to.
+    /// Verdict of the run.
     pub verdict: Verdict,
-    /// What only real frames show.
+    /// Facts that only real frames show.
     pub real: RealReport,
     /// The flows that begin or end at it.
     pub flows: Vec<FlowReport>,
@@ -72,13 +72,13 @@ pub struct NodeReport {
 /// A flow, as one of its ends counted it.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FlowReport {
-    /// Its number in the scenario.
+    /// Number in the scenario.
     pub flow: usize,
     /// The host that sends.
     pub src: String,
     /// The host that receives.
     pub dst: String,
-    /// Its size [bytes]; null: it never ends.
+    /// Size [bytes]; null: it never ends.
     pub size: Option<u64>,
     /// Sent by this node [bytes].
     pub sent: u64,
@@ -139,7 +139,7 @@ impl Ready {
     /// Form and version.
     pub const SCHEMA: &str = "xoff-ready-1";
 
-    /// Of a node with these interfaces.
+    /// Message of a node with these interfaces.
     pub fn new(node: String, interfaces: Vec<String>, metrics: Option<String>) -> Ready {
         Ready { schema: Ready::SCHEMA.into(), node, interfaces, metrics }
     }
@@ -172,7 +172,7 @@ impl NodeAnswer {
         NodeAnswer { schema: NodeAnswer::SCHEMA.into(), run }
     }
 
-    /// Reads what a node wrote to its standard output.
+    /// Reads a node's text on standard output.
     ///
     /// # Errors
     /// It is no JSON, lacks a key, or is of another version.

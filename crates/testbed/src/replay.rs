@@ -1,4 +1,4 @@
-//! Captures that can be replayed: the file says itself what was run.
+//! Captures that can be replayed: the file itself names the scenario that was run.
 
 use std::fmt;
 use std::io;
@@ -103,8 +103,8 @@ pub fn tap(capture: &mut Capture) -> Tap<'_> {
     })
 }
 
-/// Replays a capture in a world in virtual time. `look(frames)` is called now and then, with 0 within a long gap; when it returns false, the replay ends
-/// where it is.
+/// Replays a capture in a world in virtual time. `look(frames)` is called now and then, with 0 within a long gap; when it returns false,
+/// the replay ends where it is.
 pub fn replay(path: &Path, look: impl FnMut(u64) -> bool) -> Result<(Facts, Replayed), ReplayError> {
     xoff_scenario::read::is_readable(path).map_err(|p| ReplayError::Scenario(p.into()))?;
     let mut reader = CaptureReader::open(path).map_err(ReplayError::Read)?;
@@ -148,7 +148,7 @@ const GAP_MAX: Span = Span::from_ms(24 * 3600 * 1000);
 /// Longest frame: a length with a flipped bit is not allocated.
 const FRAME_MAX: u32 = 1 << 16;
 
-/// Packet number `number` as it goes into the replay, or what in it cannot be true.
+/// Packet number `number` as the replay uses it, or its impossible value.
 fn plausible(f: xoff_netio::Captured, number: u64, ports: usize, last: &mut Time) -> io::Result<Captured> {
     let refuse = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, format!("packet {number} {what}")));
     if f.port >= ports {

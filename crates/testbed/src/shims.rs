@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The stack gets no message: the shim reads from it only as long as it holds little from it
-//! ([`RunnerConfig::plain_backlog`](xoff_switchd::RunnerConfig::plain_backlog)), and what is not read waits in the stack.
+//! ([`RunnerConfig::plain_backlog`](xoff_switchd::RunnerConfig::plain_backlog)), and unread data waits in the stack.
 
 use std::net::Ipv4Addr;
 
@@ -36,7 +36,7 @@ pub struct Shim {
 }
 
 /// Puts a shim before each of these hosts, and leaves out the flows that begin or end at them; returns the shims and the number of
-/// those flows. Numbers of nodes, ports and links stay as they were; what is new comes last.
+/// those flows. Numbers of nodes, ports and links stay as they were; new ones come last.
 pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), ParamError> {
     let bad = |what: String, hint: String| Err(ParamError::new("--ip", what, hint));
     let all: Vec<u32> = s.topology.hosts().collect();

@@ -6,8 +6,8 @@
 //!                    +---- fast or slow ----+      by how much waits here
 //! ```
 //!
-//! A tap throws away what is not read. A token bucket (tc-tbf(8)) before it does not: what waits in it is charged to its socket, and a
-//! socket that has used up its memory blocks its program. So the bucket runs at the rate of the link while there is room behind
+//! A tap drops frames that are not read. A token bucket (tc-tbf(8)) before it does not: its waiting frames are charged to their socket, and
+//! a socket that has used up its memory blocks its program. So the bucket runs at the rate of the link while there is room behind
 //! it, and at a fiftieth while there is not. Full stops are not possible, and not needed: programs come to a stand long before the
 //! queue here is full.
 
@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use xoff_netio::{Port, PortCounters, TapPort};
 use xoff_units::Rate;
 
-/// The bucket goes slow when so much waits, and fast again when so little does [frames]. The lower one is what the link needs until
+/// Queue lengths at which the bucket turns slow, and fast again [frames]. The lower one is the need of the link until
 /// the bucket's timer has run out.
 const SLOW_FROM: usize = 128;
 const FAST_FROM: usize = 64;
@@ -52,7 +52,7 @@ pub struct StackPort {
 }
 
 impl StackPort {
-    /// Takes a tap and a running [`tc`] of the network namespace that it lies in. The stack sends at `rate` at most.
+    /// Takes a tap and a running [`tc`] of the network namespace that it is in. The stack sends at `rate` at most.
     pub fn new(tap: TapPort, tc: Child, rate: Rate) -> io::Result<StackPort> {
         let mut port = StackPort { tap, tc, rate, queue: VecDeque::new(), spare: Vec::new(), slow: false };
         port.set_rate("add", rate)?;

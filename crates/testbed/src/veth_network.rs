@@ -70,7 +70,7 @@ pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
     sandbox::veth_pairs(&pairs(s, links)).map_err(NetworkError::Interfaces)
 }
 
-/// Takes away what [`ports`] made: another run in the same namespaces may then make its own.
+/// Removes the interfaces of [`ports`]: another run in the same namespaces may then create its own.
 pub fn remove(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
     // With one end of a pair goes the other.
     let batch: String = pairs(s, links).iter().map(|p| format!("link del dev {}\n", p.a)).collect();

@@ -12,7 +12,7 @@ use xoff_wire::ethernet::Mac;
 /// Above this rate one process cannot pace full frames on a machine that is not its own (`docs/testbed.md`).
 pub const PACEABLE: Rate = Rate(1_000_000_000);
 
-/// Ethernet header, two VLAN tags and FCS: what a frame has around its MTU at most [bytes].
+/// Ethernet header, two VLAN tags and FCS: the most bytes that a frame has around its MTU [bytes].
 const AROUND: u32 = 14 + 8 + 4;
 
 /// Differences from the scenario where frames are real.
@@ -20,7 +20,7 @@ const AROUND: u32 = 14 + 8 + 4;
 pub struct Real {
     /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
     pub learns: bool,
-    /// Messages that stand for a state are repeated after so long, so that a lost one heals; zero: never [ps].
+    /// Time after which messages of a state are repeated, so that a loss heals; zero: never [ps].
     pub repeat: Span,
     /// Addresses of hosts besides those that the scenario's own have ([`mac`]): (host, address).
     pub macs: Vec<(u32, Mac)>,
@@ -32,7 +32,7 @@ impl Default for Real {
     }
 }
 
-/// A scenario that real frames cannot follow is refused, with the reason.
+/// A scenario that real frames cannot follow is rejected, with the reason.
 pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
     let no = |key: &str, what: &str, hint: &str| Err(ParamError::new(key, what.to_string(), hint.to_string()));
     if s.cut_through().is_some() {
@@ -92,7 +92,7 @@ pub fn warnings(s: &NetworkScenario) -> Vec<String> {
     all
 }
 
-/// From a pause to its effect at the other end where all nodes share a loop: three looks at the clock, of a millisecond at most each.
+/// Time from a pause to its effect at the other end if all nodes share a loop: three polls of the clock, at most a millisecond each.
 const LOOP: Span = Span::from_ms(3);
 
 /// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
@@ -133,7 +133,7 @@ pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World
     )
 }
 
-/// A stage or a queue length is repeated after so long: a lost one would otherwise hold for ever. A third of the shortest pause
+/// A stage or a queue length is repeated after so long: a lost one would otherwise hold forever. A third of the shortest pause
 /// that 802.1Q's timers can hold at 100 Mb/s, and under one message per mille of such a link.
 const REPEAT: Span = Span::from_ms(50);
 

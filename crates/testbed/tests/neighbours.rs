@@ -39,7 +39,7 @@ struct Node<'s> {
     machine: Machine,
     began: Time,
     peers: Vec<u32>,
-    /// What has left: when, towards which node, bytes.
+    /// Frames that have left: time, next node, bytes.
     out: Vec<(Time, u32, Vec<u8>)>,
 }
 
@@ -181,7 +181,7 @@ fn no_credit_message_opens_the_gate_but_a_true_one() {
 }
 
 /// Serial numbers, validity and every stage, queue length and rate: a stale message is not obeyed, one whose time is over is taken back,
-/// one that nothing can be made of is refused, and none makes the port faster than its line or stops it for ever.
+/// one that nothing can be made of is rejected, and none makes the port faster than its line or stops it forever.
 #[test]
 fn rates_are_those_of_the_newest_message_while_it_is_valid() {
     use gfc::Feedback::{Queue, Rate, Stage};
@@ -384,7 +384,7 @@ fn the_watchdog_acts_for_every_flow_control() {
 }
 
 /// One node of three restarts in the middle of a run, whatever it had sent, received and granted: what was under way to it is lost, and
-/// everything goes on within a second.
+/// everything continues within a second.
 #[test]
 fn a_neighbour_may_restart_under_every_flow_control() {
     for kind in KINDS {

@@ -1,7 +1,7 @@
-//! The ring with real frames, in namespaces of a child process: what stands still, what moves on, what has its share.
+//! The ring with real frames, in namespaces of a child process: flows that stop, flows that continue, and their shares.
 //!
 //! Where the machine cannot do that, a test is skipped (`xoff_testing::skip`). Times and rates are those of the world's clock, which
-//! stands still while the processor is elsewhere.
+//! stops while the processor is elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -21,7 +21,7 @@ fn scenario(settings: &[&str]) -> NetworkScenario {
     NetworkScenario::from_text("ring-gfc.toml", RING, &set, Path::new("")).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// What a wire does to a frame: the times at which copies of it arrive, and their bytes.
+/// Effect of a wire on a frame: the times at which copies of it arrive, and their bytes.
 type Wire<'a> = dyn FnMut(Time, &[u8]) -> Vec<(Span, Vec<u8>)> + 'a;
 
 /// A scenario whose nodes exchange bytes in virtual time.
@@ -158,7 +158,7 @@ fn faulty(kind: &str, discipline: &str, fault: impl Fn(u64, &[u8]) -> Vec<(Span,
     (b.finish(ended), refused)
 }
 
-/// The flow controls whose ring does not stand still by itself, and the discipline under which that is so.
+/// The flow controls whose ring keeps moving, and the discipline.
 const MOVING: [(&str, &str); 4] =
     [("gfc-buffer", "round-robin"), ("gfc-time", "round-robin"), ("cbfc", "round-robin"), ("pfc", "round-robin")];
 
@@ -177,7 +177,7 @@ fn lost_control_frames_heal() {
 }
 
 /// The hardest loss: every message that would let a sender go on as before. With repetition the ring drains; without it the senders
-/// stay at a sixteenth of their rate for ever, which shows that it is repetition that heals.
+/// stay at a sixteenth of their rate forever, which shows that it is repetition that heals.
 #[test]
 fn a_lost_release_heals_by_repetition() {
     let s = scenario(&["flow_control.gfc-buffer.bm=397KB", "switch.buffer=8MB", "run.duration=3s"]);
@@ -245,7 +245,7 @@ fn corrupted_control_frames_are_refused_or_heal() {
     }
 }
 
-/// The same capture through another machine: no difference; with one byte changed: the difference is found.
+/// Replay of a capture through another machine: no difference; with one byte changed: the difference is found.
 #[test]
 fn a_replay_is_identical_and_can_fail() {
     let s = scenario(&["run.duration=60ms", "flow_control.gfc-buffer.b1=20KB"]);
@@ -269,14 +269,15 @@ fn a_replay_is_identical_and_can_fail() {
     assert!(difference.contains("frame"), "{difference}");
 }
 
-/// A lossless incast beside a lossy one into the same port; the switch has its memory in pools.
+/// A lossless incast next to a lossy one into the same port; the switch has its memory in pools.
 const POOLS: &str = "[run]\nduration = \"300ms\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Mbps\"\ndelay = \"10us\"\n\
     [switch]\nmemory = \"pools\"\nscheduler = \"round-robin\"\n[flow_control]\nkind = \"pfc\"\nthreshold = \"profile\"\nlossy = [\"0\"]\n\
     [[buffer_pool]]\nname = \"ingress\"\nsize = \"200KB\"\nheadroom = \"60KB\"\n[[buffer_profile]]\npool = \"ingress\"\npriorities = [\"0-7\"]\nheadroom = \"20KB\"\nalpha = 0.25\n\
     [[buffer_pool]]\nname = \"egress\"\nsize = \"60KB\"\n[[buffer_profile]]\npool = \"egress\"\nside = \"egress\"\npriorities = [\"0\"]\nalpha = 1\n\
     [[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\npriority = 3\n[[workload]]\nkind = \"incast\"\nreceiver = \"H0\"\nsize = \"300KB\"\n";
 
-/// Real ports with memory in pools: lossless frames wait, lossy ones are dropped at the egress, as many as in the simulation; and a replay is identical.
+/// Real ports with memory in pools: lossless frames wait, lossy ones are dropped at the egress, as many as in the simulation; and a replay
+/// is identical.
 #[test]
 fn memory_in_pools_holds_real_frames_too() {
     let s = NetworkScenario::from_text("pools.toml", POOLS, &[], Path::new("")).unwrap_or_else(|e| panic!("{e:?}"));
@@ -334,7 +335,7 @@ fn damaged_time_stamps_are_found_at_once() {
 }
 
 proptest! {
-    /// The switch parses frames of unknown sources: whatever they are, it goes on.
+    /// The switch parses any frame of unknown sources, and continues.
     #[test]
     fn no_bytes_make_a_switch_panic(
         frames in prop::collection::vec((0usize..12, prop::collection::vec(any::<u8>(), 0..200), any::<prop::sample::Index>(), any::<u8>()), 1..40)

@@ -1,4 +1,4 @@
-//! What tests of several crates share: skips that are counted, goldens that are written anew, tests that run again in a child process.
+//! Helpers for tests of several crates: skips that are counted, goldens that are written again, tests that run again in a child process.
 //!
 //! The variables that change how tests run are one family:
 //!
@@ -10,7 +10,7 @@
 //! | `XOFF_TEST_SKIPS=FILE` | each skip is appended to this file as a line (`make test` prints it at its end) |
 //! | `XOFF_TEST_BLESS=1` | goldens are written instead of compared |
 //! | `XOFF_TEST_HPCC_CASES=FOLDER` | further reference cases of the HPCC simulator are compared |
-//! | `XOFF_TEST_SAMPLES=FOLDER` | where samples of other programs' files are; `../shared/data/formats` beside the project without it |
+//! | `XOFF_TEST_SAMPLES=FOLDER` | where samples of other programs' files are; `../shared/data/formats` next to the project without it |
 //! | `XOFF_TEST_SWARM_CASE=N`, `XOFF_TEST_DIM_CASE=NAME:N` | one random case alone |
 //! | `XOFF_TEST_INSIDE=TEST` | set by [`again`] for its child process, by nothing else |
 
@@ -22,7 +22,7 @@ use std::process::{Command, Stdio};
 
 const INSIDE: &str = "XOFF_TEST_INSIDE";
 
-/// Is this variable set, to something else than `0`?
+/// Whether this variable is set, to something else than `0`.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|v| v != "0" && !v.is_empty())
 }
@@ -36,7 +36,7 @@ pub fn skip(what: &str, why: impl Display) {
     skip_as(&test, what, why);
 }
 
-/// The same for what is no test of the harness: `test` names it.
+/// Skips a check that is no test of the harness: `test` names it.
 ///
 /// # Panics
 /// As [`skip`].
@@ -51,7 +51,7 @@ pub fn skip_as(test: &str, what: &str, why: impl Display) {
     show(&line);
 }
 
-/// One write a line, so that lines of several processes do not mix.
+/// Appends a line in one write, so that lines of several processes do not mix.
 fn append(file: &Path, line: &str) {
     let open = std::fs::OpenOptions::new().append(true).create(true).open(file);
     open.and_then(|mut f| f.write_all(line.as_bytes())).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -63,7 +63,7 @@ fn show(line: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Are goldens to be written instead of compared?
+/// Whether goldens are written instead of compared.
 pub fn bless() -> bool {
     is_set("XOFF_TEST_BLESS")
 }
@@ -144,7 +144,7 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     found.then_some(path)
 }
 
-/// Is this process the child in which the test of this name runs again?
+/// Whether this process is the child in which the test of this name runs again.
 pub fn inside(test: &str) -> bool {
     std::env::var_os(INSIDE).is_some_and(|inside| inside == OsStr::new(test))
 }

@@ -84,7 +84,7 @@ fn a_missing_program_is_named_where_nothing_may_be_installed() {
 #[test]
 fn a_missing_program_is_installed_where_that_is_possible() {
     let folder = bare("bare-installed");
-    // Knows no package: `make test` goes on without.
+    // Knows no package: `make test` continues without.
     script(&folder, "apt-get", "echo \"called: $*\"; exit 100");
     script(&folder, "sudo", "shift; exec \"$@\"");
     let (code, printed) = make(&folder, "1", "test-programs");

@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::save::{Broken, Reader, Value, Writer};
 
-/// A value that takes the same number of bytes in a file, whatever it is.
+/// A value that always takes the same number of bytes in a file.
 pub trait Flat: Clone {
     /// Size of an item.
     const BYTES: usize;
     /// Writes it into that many.
     fn put(&self, to: &mut [u8]);
-    /// Reads it from what [`Flat::put`] wrote.
+    /// Reads it from the bytes of [`Flat::put`].
     fn take(from: &[u8]) -> Self;
 }
 
@@ -189,7 +189,7 @@ const NOWHERE: u64 = u64::MAX;
 /// Initial value of an item that was never written.
 type Made<T> = Box<dyn Fn(u64) -> T + Send + Sync>;
 
-/// A list of which some pages are in memory.
+/// A list with some pages in memory.
 pub struct Paged<T>(Mutex<Pages<T>>);
 
 struct Pages<T> {
@@ -247,7 +247,7 @@ impl<T: Flat> Pages<T> {
             let end = (first + (1 << self.shift)).min(self.len.max(first + 1));
             frame.items.extend((first..end).map(|n| (self.made)(n)));
         } else {
-            // What was written to a file of our own and cannot be read back leaves nothing to go on with.
+            // The run cannot continue without data that it wrote to its own file.
             self.file.read(place, &mut self.bytes).unwrap_or_else(|e| panic!("a page of the temporary file cannot be read: {e}"));
             frame.items.extend(self.bytes.chunks_exact(T::BYTES).take(written as usize).map(T::take));
         }
@@ -361,7 +361,7 @@ impl<T: Flat> Paged<T> {
         *pages.item(at, true) = item;
     }
 
-    /// At least so many items.
+    /// Grows to at least `len` items.
     pub fn grow(&self, len: u64) {
         held(&self.0).grow(len);
     }
@@ -455,7 +455,7 @@ impl<T: Flat> Items<T> {
         }
     }
 
-    /// At least so many items; new ones are `item`, in pages what the list was made with.
+    /// Grows to at least `len` items; new ones are `item`, in pages the initial value of the list.
     pub fn grow(&mut self, len: usize, item: T) {
         match self {
             Items::Kept(all) => all.resize(len.max(all.len()), item),

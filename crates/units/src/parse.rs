@@ -1,4 +1,4 @@
-//! Text to quantity. Every refusal says what was expected and gives an example.
+//! Text to quantity. Every error names the expected form and gives an example.
 
 use std::fmt;
 use std::str::FromStr;

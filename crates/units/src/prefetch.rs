@@ -1,7 +1,7 @@
 //! Asking for memory before it is needed.
 
 /// Asks the processor to fetch the cache line of `place`; changes nothing else. In a large network most of the time of a
-/// frame-hop is waiting for memory, and the event queue knows well ahead what will be needed.
+/// frame-hop is waiting for memory, and the event queue knows the next data well ahead.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -27,7 +27,7 @@ pub fn prefetch_all<T>(places: &[T]) {
     const LINE: usize = 64;
     #[cfg(target_arch = "x86_64")]
     #[allow(unsafe_code)]
-    // SAFETY: as above; the addresses lie within the object.
+    // SAFETY: as above; the addresses are within the object.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = places.as_ptr().cast::<i8>();

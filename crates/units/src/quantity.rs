@@ -38,7 +38,7 @@ impl Time {
     pub const fn from_us(us: u64) -> Time {
         Time(us.saturating_mul(1_000_000))
     }
-    /// Time since `earlier`, zero if `earlier` lies in the future.
+    /// Time since `earlier`, zero if `earlier` is in the future.
     #[inline]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -123,7 +123,7 @@ impl Rate {
         self.0 as f64
     }
     /// Time to send `len` at this rate, rounded up to the picosecond: a link is never faster than its rate.
-    /// A rate of zero takes for ever ([`u64::MAX`] ps).
+    /// A rate of zero takes forever ([`u64::MAX`] ps).
     #[inline]
     pub fn time_for(self, len: Bytes) -> Span {
         if self.0 == 0 {

@@ -8,8 +8,7 @@
 //! restored in its place ([`Save`]). What comes and goes during a run - frames, messages, entries of lists - is written whole ([`Value`]).
 //! Both are derived, so that the compiler counts the fields; a field that is left out (`save(built)`) comes with the world or is a cache.
 //!
-//! No `serde`: what states derive of it says how a state recurs ([`state`](crate::state)), and leaves out results, which a run that goes on
-//! needs.
+//! No `serde`: states derive `Serialize` to describe how they recur ([`state`](crate::state)). It omits results, which a resumed run needs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -53,7 +52,7 @@ impl Writer {
     /// Written bytes, or the name of the part that could not be written.
     ///
     /// # Errors
-    /// The name of what cannot be written.
+    /// The name of the part that cannot be written.
     pub fn end(self) -> Result<Vec<u8>, String> {
         match self.refused {
             Some(what) => Err(what),
@@ -69,7 +68,7 @@ pub struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
-    /// Of what [`Writer::end`] returned.
+    /// Reader of the bytes of [`Writer::end`].
     pub fn new(bytes: &'b [u8]) -> Reader<'b> {
         Reader { bytes }
     }
@@ -83,7 +82,7 @@ impl<'b> Reader<'b> {
         self.bytes = rest;
         Ok(byte)
     }
-    /// So many bytes.
+    /// Takes a number of bytes.
     ///
     /// # Errors
     /// There are fewer left.
@@ -144,18 +143,18 @@ pub trait Save {
     /// Becomes the state that was written.
     ///
     /// # Errors
-    /// What was read is no state of this; what it is then means nothing.
+    /// The input is no state of this type; the value is then unusable.
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken>;
 }
 
-/// A value that is made anew from what was written.
+/// A value that is created from its saved form.
 pub trait Value: Sized {
     /// Writes it. Writes a byte at least.
     fn write(&self, to: &mut Writer);
     /// Reads one.
     ///
     /// # Errors
-    /// What was read is no such value.
+    /// The input is no such value.
     fn read(from: &mut Reader) -> Result<Self, Broken>;
 }
 
@@ -165,7 +164,7 @@ pub fn save_each<'t, T: Save + 't>(list: impl ExactSizeIterator<Item = &'t T>, t
     list.for_each(|part| part.save(to));
 }
 
-/// Restores the elements of a list, of which so many are there.
+/// Restores the elements of a list, of known length.
 ///
 /// # Errors
 /// Another number was written, or an element cannot be restored.
@@ -186,7 +185,7 @@ pub mod may_be_gone {
         state.iter().for_each(|s| s.save(to));
     }
 
-    /// Becomes what was written, or is gone.
+    /// Becomes the saved value, or is removed.
     ///
     /// # Errors
     /// It was there, and is not here; or it cannot be restored.
@@ -432,7 +431,7 @@ impl<K: Value + Ord + Hash, V: Value, S: BuildHasher + Default> Value for HashMa
     }
 }
 
-/// Values of other types that are states too.
+/// States with the form of a value of another type.
 macro_rules! wholes {
     ($([$($of:tt)*] $t:ty),+ $(,)?) => {$(
         impl<$($of)*> Save for $t {

@@ -1,8 +1,8 @@
-//! States in writing: what a type has to mark so that an engine can find out whether the state of a network recurs.
+//! States in writing: marks of a type by which an engine finds out whether the state of a network recurs.
 //!
 //! States derive [`serde::Serialize`], so that the compiler counts their fields. A network moves on while it recurs: times grow, and so do
-//! byte offsets and credit counters. Who compares two states is handed
-//! each number with what it means ([`Visitor`]), which is the name of its newtype:
+//! byte offsets and credit counters. A comparison of two states receives each number with its meaning ([`Visitor`]), the name of its
+//! newtype:
 //!
 //! ```text
 //!   Time        a point in time: two states recur if all of them are later by one period
@@ -15,8 +15,8 @@
 //!   ITERATION   an iteration of the job at hand: all of them are later by the same number
 //! ```
 //!
-//! Everything else has to be equal. A field that is left out (`serde(skip)`) gives its reason: a constant, a cache, or a result that the state
-//! does not depend on.
+//! Everything else has to be equal. A field that is left out (`serde(skip)`) gives its reason: a constant, a cache, or a result that the
+//! state does not depend on.
 
 use serde::ser::{Error, Serializer};
 
@@ -44,7 +44,7 @@ pub const FLOW: &str = "Flow";
 pub const SLOT: &str = "Slot";
 /// Name of the number of an iteration of the job at hand.
 pub const ITERATION: &str = "Iteration";
-/// Name of what belongs to the link in the other direction: the receiver half of a port, and the messages that it sends.
+/// Name of numbers that belong to the link in the other direction: the receiver half of a port, and the messages that it sends.
 pub const FEEDER: &str = "Feeder";
 
 /// A time that means nothing once it has passed.

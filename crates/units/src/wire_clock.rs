@@ -14,7 +14,7 @@ pub enum WireClock {
 }
 
 impl WireClock {
-    /// Transmission time of `len` at `rate`; a rate of zero takes for ever.
+    /// Transmission time of `len` at `rate`; a rate of zero takes forever.
     pub fn time_for(self, rate: Rate, len: Bytes) -> Span {
         match self {
             WireClock::Picoseconds => rate.time_for(len),

@@ -34,9 +34,9 @@ struct WindowView {
 #[derive(Serialize)]
 struct FlowView {
     name: String,
-    /// Rate at which it came to its input buffer, by window [bit/s].
+    /// Rate of arrivals at its input buffer, by window [bit/s].
     rate: Vec<f64>,
-    /// Its input buffer at the end of each window [bytes].
+    /// Input buffer at the end of each window [bytes].
     input: Vec<u64>,
 }
 

@@ -94,7 +94,7 @@ impl FlowsView {
     }
 }
 
-/// The distribution function of sorted values, of which there are `all`, unknown ones included.
+/// Distribution function of sorted values. `all` is their number, unknown ones included.
 fn curve(sorted: &[f64], all: usize) -> Curve {
     let step = sorted.len().div_ceil(POINTS_MAX).max(1);
     // The last of each stretch, so that the largest value is there; the smallest begins it.

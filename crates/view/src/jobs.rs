@@ -15,7 +15,7 @@ const STRETCHES_MAX: usize = 250_000;
 const PATH_MAX: usize = 20_000;
 /// Iterations before and behind the longest one that are shown where not all are.
 const NEIGHBOURS: usize = 8;
-/// Ranks of which a page holds at least as many before it leaves out iterations.
+/// A report contains at least as many ranks before it omits iterations.
 const RANKS_LEAST: usize = 64;
 /// Ranks that are drawn at first.
 const FIRST_SHOWN: usize = 14;
@@ -77,13 +77,13 @@ pub struct JobView {
     shown: usize,
     /// By rank and iteration: where its stretches begin, and behind the last of the rank.
     first: Column,
-    /// Begin of each stretch [ps], its end, and what it is: 0 computing, 1 both, 2 exposed communication.
+    /// Begin of each stretch [ps], its end, and its kind: 0 computing, 1 both, 2 exposed communication.
     from: Column,
     to: Column,
     state: Column,
 }
 
-/// All jobs of a finished run; what is left out is added to `left_out`.
+/// All jobs of a finished run; omissions are added to `left_out`.
 pub fn jobs_of(s: &NetworkScenario, f: &Finished, blob: &mut Blob, left_out: &mut Vec<String>) -> Vec<JobView> {
     let ports = PortNumbers::new(&s.topology);
     (0..f.jobs.len()).filter_map(|at| job(s, f, at, &ports, blob, left_out)).collect()
@@ -207,7 +207,7 @@ impl States {
 }
 
 /// All ranks, those first that decided about the longest iteration: the ends of its straggler, the one that ended last, the one that
-/// computed longest, some that lie evenly among the others; and how many these are.
+/// computed longest, some that are evenly among the others; and how many these are.
 fn of_interest(summary: &JobSummary, ranks: u32) -> (Vec<u32>, usize) {
     let mut order = Vec::new();
     if let Some(i) = summary.longest() {

@@ -24,7 +24,7 @@ pub struct Layout {
 
 /// Passes over the tiers in which each is ordered by the one below it, then by the one above it.
 const PASSES: usize = 4;
-/// A circle of switches has this radius; their hosts lie beyond it.
+/// A circle of switches has this radius; their hosts are beyond it.
 const RADIUS: f64 = 1.0;
 const HOST_RADIUS: f64 = 1.55;
 
@@ -77,7 +77,7 @@ fn tiers(t: &Topology) -> Layout {
             let mut row = std::mem::take(&mut rows[r]);
             let at: Vec<f64> = row.iter().map(|&n| mean(n, &wanted, &x)).collect();
             let mut order: Vec<usize> = (0..row.len()).collect();
-            // Stable: what is equal stays in the order of the network.
+            // Stable: equal items stay in the order of the network.
             order.sort_by(|&a, &b| at[a].total_cmp(&at[b]));
             row = order.into_iter().map(|i| row[i]).collect();
             spread(&row, &mut x);

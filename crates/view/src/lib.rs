@@ -6,7 +6,7 @@
 //!   assets/*.js, view.css, assets/plotly ------------------------------------+
 //! ```
 //!
-//! [`page`] is what other pages of the project are built with: skeleton, data, charts, tables, downloads. The scripts in `assets` are the
+//! [`page`] builds the other pages of the project: skeleton, data, charts, tables, downloads. The scripts in `assets` are the
 //! project's own, without a build step. plotly.js is vendored with its licence in `assets/plotly`.
 
 mod fabric;

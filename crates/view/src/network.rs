@@ -170,9 +170,9 @@ pub struct RunView {
     pub facts: Vec<Fact>,
     /// The run is live: the report requests new data.
     pub live: bool,
-    /// Its frames were real, so xoff cannot repeat it.
+    /// Frames were real, so xoff cannot repeat it.
     pub real: bool,
-    /// Its server answers questions.
+    /// Server answers questions.
     served: bool,
 }
 

@@ -9,9 +9,9 @@
 //!     .to_html()
 //! ```
 //!
-//! The base is always there (`assets/base.js`, `assets/view.css`): the one global `xoff` with `time`, `bytes`, `rate`, `count` (numbers with
-//! units), `el` (elements without markup in texts), `table` (sorts, filters, CSV), `csv`, `save`, `tools` (download buttons), `onTheme`,
-//! and the classes `cards`, `bar`, `badge`, `two`, `wide`, `note`, `scroll`. A chart is
+//! The base is always there (`assets/base.js`, `assets/view.css`): the one global `xoff` with `time`, `bytes`, `rate`, `count` (numbers
+//! with units), `el` (elements without markup in texts), `table` (sorts, filters, CSV), `csv`, `save`, `tools` (download buttons),
+//! `onTheme`, and the classes `cards`, `bar`, `badge`, `two`, `wide`, `note`, `scroll`. A chart is
 //!
 //! ```js
 //! const data = await xoff.data();
@@ -22,7 +22,8 @@
 //! ```
 //!
 //! with hover, zoom, downloads as SVG, PNG and CSV, colours of the theme, and one linked axis for all charts whose `x` has `time: true`.
-//! Nothing leaves the page: its content security policy forbids every request, but for a page that [`Page::served`] opens to its own server.
+//! Nothing leaves the page: its content security policy forbids every request, except for a page that [`Page::served`] opens to its own
+//! server.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -97,12 +97,12 @@ impl LinkPacket {
         Ok(LinkPacket::LEN)
     }
 
-    /// Reads what follows EtherType 0x88B5.
+    /// Reads the payload after EtherType 0x88B5.
     pub fn parse_local(bytes: &[u8]) -> Result<LinkPacket, Malformed> {
         LinkPacket::parse(&Subtype::Credit12.expect("12-bit credit", bytes, LinkPacket::LOCAL_LEN)?[local::HEADER..])
     }
 
-    /// Writes what follows EtherType 0x88B5, without padding; returns its length.
+    /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
     pub fn emit_local(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         let out = room("12-bit credit", out, LinkPacket::LOCAL_LEN)?;
         Subtype::Credit12.put(out);
@@ -130,13 +130,13 @@ impl Wide {
     /// Length without padding [bytes].
     pub const LEN: usize = 32;
 
-    /// Reads what follows EtherType 0x88B5.
+    /// Reads the payload after EtherType 0x88B5.
     pub fn parse(bytes: &[u8]) -> Result<Wide, Malformed> {
         let b = Subtype::Credit64.expect("64-bit credit", bytes, Wide::LEN)?;
         Ok(Wide { op: Op::from_bits(b[4])?, vl: b[5] & 15, fctbs: u64_at(b, 8), fccl: u64_at(b, 16), occupied: u64_at(b, 24) })
     }
 
-    /// Writes what follows EtherType 0x88B5, without padding; returns its length.
+    /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         fits("VL", self.vl, 15)?;
         let out = room("64-bit credit", out, Wide::LEN)?;

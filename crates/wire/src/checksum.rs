@@ -8,7 +8,7 @@ pub fn internet(bytes: &[u8]) -> u16 {
 
 /// Checksum of a header in which one 16-bit word changed from `old` to `new`: RFC 1624, equation 3, HC' = ~(~HC + ~m + m').
 ///
-/// A header that was damaged before stays recognisably damaged; computing the checksum anew would hide it.
+/// A header that was damaged before stays recognisably damaged; computing the checksum again would hide it.
 pub fn internet_update(checksum: u16, old: u16, new: u16) -> u16 {
     // Erratum 4782: without a change the equation would turn 0x0000 into 0xFFFF, the other zero.
     if old == new {

@@ -12,7 +12,7 @@
 //!   12   2  cnmQDelta [64 bytes], two's complement
 //!   14   2  bits 15-13 priority of the sampled frame    bits 12-0 reserved
 //!   16   6  destination of the sampled frame
-//!   22   2  length of what follows [bytes], 0 to 64
+//!   22   2  length of the rest [bytes], 0 to 64
 //!   24      first bytes of the sampled frame's MSDU
 //! ```
 //!
@@ -56,7 +56,7 @@ impl<'a> Repr<'a> {
     /// Length without MSDU [bytes].
     pub const LEN: usize = 24;
 
-    /// Reads what follows EtherType 0x22E7.
+    /// Reads the payload after EtherType 0x22E7.
     pub fn parse(bytes: &'a [u8]) -> Result<Repr<'a>, Malformed> {
         let b = take("CNM", bytes, Repr::LEN)?;
         if b[0] >> 4 != 0 {
@@ -78,7 +78,7 @@ impl<'a> Repr<'a> {
         })
     }
 
-    /// Writes what follows EtherType 0x22E7, without padding; returns its length.
+    /// Writes the payload after EtherType 0x22E7, without padding; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         fits("CNM feedback", self.feedback, 63)?;
         fits("CNM priority", self.priority, 7)?;

@@ -16,11 +16,11 @@
 //! ```
 //!
 //! 60 bytes over IPv4, 80 over IPv6. The ICRC is CRC-32 over eight bytes of ones (where InfiniBand has its local header) and
-//! everything from the IP header on, with ones in place of what routers change: type of service, time to live and checksum of IPv4;
+//! everything from the IP header on, with ones in place of fields that routers change: type of service, time to live and checksum of IPv4;
 //! traffic class, flow label and hop limit of IPv6; the UDP checksum; byte 4 of the BTH.
 //!
 //! Sent with both checksums; adapters often send 0 in UDP. On receipt SE, M, pad count, FECN, BECN, sequence number and the reserved
-//! bytes are ignored: the opcode says it all. Another transport version is refused.
+//! bytes are ignored: the opcode says it all. Another transport version is rejected.
 //!
 //! The annex was read in a vendor's article with an annotated packet, not in the standard.
 
@@ -176,7 +176,7 @@ impl Repr {
         let ip_len = match self.addresses {
             Addresses::V4 { source, destination } => {
                 let (ttl, protocol) = (self.hop_limit, udp::PROTOCOL);
-                // RFC 6864: the identification of what cannot be cut into fragments means nothing.
+                // RFC 6864: the identification of a packet that cannot be fragmented has no meaning.
                 ipv4::Repr { dscp, ecn, identification: 0, dont_fragment: true, ttl, protocol, source, destination, payload_len }.emit(out)
             }
             Addresses::V6 { source, destination } => {

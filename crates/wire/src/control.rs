@@ -1,4 +1,4 @@
-//! The first question at an ingress: is this frame a control frame, and what is its content?
+//! First decision at an ingress: whether a frame is a control frame, and its content.
 
 use crate::ethernet::{Frame, LOCAL, MAC_CONTROL, Mac};
 use crate::{Malformed, local, mac_control};
@@ -14,7 +14,7 @@ pub enum Control {
 
 /// The message of a whole frame for the port that received it. `None`: nothing, it is data.
 ///
-/// Control is what goes to 01-80-C2-00-00-01 with EtherType 0x8808, or with 0x88B5 if it is no test frame. Control frames carry no VLAN
+/// Control frames are those to 01-80-C2-00-00-01 with EtherType 0x8808, or with 0x88B5 if it is no test frame. Control frames carry no VLAN
 /// tag. A malformed one is an error, so that it is neither obeyed nor forwarded; so is one that goes elsewhere, because
 /// control ends at the next port. What others send with 0x88B5 to another address is data.
 pub fn parse(frame: &[u8]) -> Result<Option<Control>, Malformed> {

@@ -85,7 +85,7 @@ pub(crate) fn take<'a>(format: &'static str, bytes: &'a [u8], needed: usize) -> 
     bytes.get(..needed).ok_or(Malformed::Short { format, needed, got: bytes.len() })
 }
 
-/// The first `needed` bytes, zeroed: what is not set afterwards is reserved.
+/// The first `needed` bytes, zeroed: bytes that are not set afterwards are reserved.
 pub(crate) fn room<'a>(format: &'static str, out: &'a mut [u8], needed: usize) -> Result<&'a mut [u8], Unfit> {
     let got = out.len();
     let out = out.get_mut(..needed).ok_or(Unfit::Room { format, needed, got })?;

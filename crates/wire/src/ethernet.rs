@@ -23,7 +23,7 @@ pub const IPV4: u16 = 0x0800;
 pub const IPV6: u16 = 0x86DD;
 /// EtherType of MAC control: PAUSE and PFC (802.3, clause 31).
 pub const MAC_CONTROL: u16 = 0x8808;
-/// Local experimental EtherType 1 (IEEE 802, clause 9): what is ours.
+/// Local experimental EtherType 1 (IEEE 802, clause 9): formats of xoff.
 pub const LOCAL: u16 = 0x88B5;
 /// Below it the field is a length (802.3, clause 3.2.6).
 const ETHER_TYPE_MIN: u16 = 0x0600;
@@ -120,7 +120,7 @@ impl Repr {
         Ok(HEADER)
     }
 
-    /// Writes a whole frame: header, what `payload` writes, and padding. Returns its length [bytes].
+    /// Writes a whole frame: header, payload of `payload`, and padding. Returns its length [bytes].
     pub fn emit_frame(&self, out: &mut [u8], payload: impl FnOnce(&mut [u8]) -> Result<usize, Unfit>) -> Result<usize, Unfit> {
         self.emit(out)?;
         let len = HEADER + payload(&mut out[HEADER..])?;

@@ -13,7 +13,7 @@
 //!
 //! Kind 1 is what buffer-based GFC sends (section 5.1), kind 2 what the conceptual form needs (section 4.1), kind 3 carries what
 //! the peer would compute, for peers that do not share the mapping. The sequence is not in the paper: a stage that a newer one has
-//! overtaken would stay for ever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
+//! overtaken would stay forever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
 //!
 //! **As published** (section 5.1, Fig. 7) the stage travels in `Time[n]` of a PFC frame, with bit n of the class-enable vector:
 //! [`as_published`]. A port that does not know GFC *pauses* on it, so it is for peers that are known to.
@@ -51,7 +51,7 @@ impl Repr {
     /// Length without padding [bytes].
     pub const LEN: usize = 24;
 
-    /// Reads what follows EtherType 0x88B5.
+    /// Reads the payload after EtherType 0x88B5.
     pub fn parse(bytes: &[u8]) -> Result<Repr, Malformed> {
         let b = Subtype::Gfc.expect("GFC", bytes, Repr::LEN)?;
         let value = u64_at(b, 16);
@@ -68,7 +68,7 @@ impl Repr {
         Ok(Repr { priority: b[5] & 7, sequence: u32_at(b, 8), validity_us: u32_at(b, 12), feedback })
     }
 
-    /// Writes what follows EtherType 0x88B5, without padding; returns its length.
+    /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         fits("GFC priority", self.priority, 7)?;
         let out = room("GFC", out, Repr::LEN)?;

@@ -1,9 +1,9 @@
-//! IPv4 header (RFC 791): what marking needs, and what it takes to send a packet.
+//! IPv4 header (RFC 791): fields for marking, and for sending a packet.
 //!
 //! ```text
 //!    0   1  bits 7-4 version 4    bits 3-0 IHL: length of the header [4 bytes], 5 to 15
 //!    1   1  bits 7-2 DSCP         bits 1-0 ECN
-//!    2   2  total length [bytes], header included; what lies behind it is Ethernet's padding
+//!    2   2  total length [bytes], header included; the rest is Ethernet padding
 //!    4   2  identification
 //!    6   2  bit 15 reserved, bit 14 don't fragment, bit 13 more fragments, bits 12-0 fragment offset [8 bytes]
 //!    8   1  time to live

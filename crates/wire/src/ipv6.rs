@@ -1,8 +1,8 @@
-//! IPv6 header (RFC 8200): what marking needs, and what it takes to send a packet.
+//! IPv6 header (RFC 8200): fields for marking, and for sending a packet.
 //!
 //! ```text
 //!    0   4  bits 31-28 version 6    27-22 DSCP    21-20 ECN    19-0 flow label
-//!    4   2  payload length [bytes], without this header; what lies behind it is Ethernet's padding
+//!    4   2  payload length [bytes], without this header; the rest is Ethernet padding
 //!    6   1  next header: protocol of the payload, or an extension header
 //!    7   1  hop limit
 //!    8  16  source
@@ -77,7 +77,7 @@ pub struct Repr {
     pub ecn: Ecn,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Length of what follows [bytes].
+    /// Length of the rest [bytes].
     pub payload_len: u16,
     /// Protocol of the payload, or of the first extension header.
     pub next_header: u8,

@@ -1,7 +1,7 @@
 //! Bytes and structs: one format per file, its byte map in the header comment.
 //!
 //! ```text
-//!   bytes --- X::parse ---> X     refuses what is too short, unknown or fails its checksum; ignores reserved bits
+//!   bytes --- X::parse ---> X     rejects frames that are too short, unknown or fail their checksum; ignores reserved bits
 //!   bytes <-- X::emit ----- X     sends reserved bits as zero; refuses a field that does not fit
 //!
 //!   ethernet - vlan -+- mac_control   PAUSE, PFC                       IEEE 802.3, 802.1Q
@@ -12,11 +12,11 @@
 //!                    +- local -+- gfc, cbfc, pffc, test_frame          ours, EtherType 0x88B5
 //! ```
 //!
-//! Where payload or options vary in length there is a checked view of the bytes (`Frame`, `Packet`), whose accessors cannot fail, beside
+//! Where payload or options vary in length there is a checked view of the bytes (`Frame`, `Packet`), whose accessors cannot fail, next to
 //! the parsed `Repr`. Nothing here allocates, trusts a length it reads, or panics on any input. All fields are big-endian, "network
 //! order", unless a byte map says otherwise; its first column is the offset, the second the length [bytes].
 //!
-//! This crate knows no mechanism: what a message does to a port is in the crate `mech`.
+//! This crate knows no mechanism: the effect of a message on a port is in the crate `mech`.
 
 #![forbid(unsafe_code)]
 

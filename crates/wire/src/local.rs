@@ -9,7 +9,7 @@
 //!
 //! Offsets count from behind the EtherType, here and in the formats of ours. IEEE 802 (clause 9) asks users of this EtherType to
 //! carry a subtype and a version of their own. Control messages go to 01-80-C2-00-00-01, which no bridge forwards, in frames padded
-//! to 60 bytes; a test frame goes where it is tested. Another magic, version or subtype is refused: its bytes may mean anything.
+//! to 60 bytes; a test frame goes where it is tested. Another magic, version or subtype is rejected: its bytes may mean anything.
 
 use crate::error::{put, take, u16_at};
 use crate::ethernet::{self, Mac};
@@ -19,10 +19,10 @@ use crate::{Malformed, Unfit, cbfc, gfc, pffc, test_frame};
 pub const MAGIC: u16 = 0x786F;
 /// Version of all subtypes.
 pub const VERSION: u8 = 1;
-/// Length of what all messages begin with [bytes].
+/// Length of the common beginning of all messages [bytes].
 pub const HEADER: usize = 4;
 
-/// Makes [`Subtype`] and [`Message`] of one line for each format: its number, its name, what it holds, how that is read and written.
+/// Makes [`Subtype`] and [`Message`] of one line for each format: its number, its name, its content, its reader and writer.
 macro_rules! subtypes {
     ($($(#[$doc:meta])+ $number:literal $name:ident($repr:ty) $parse:ident $emit:ident;)+) => {
         /// Kind of the message that follows.
@@ -50,14 +50,14 @@ macro_rules! subtypes {
         }
 
         impl Message {
-            /// Reads what follows EtherType 0x88B5.
+            /// Reads the payload after EtherType 0x88B5.
             pub fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
                 Ok(match Subtype::parse(bytes)? {
                     $(Subtype::$name => Message::$name(<$repr>::$parse(bytes)?),)+
                 })
             }
 
-            /// Writes what follows EtherType 0x88B5, without padding; returns its length.
+            /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
             pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
                 match self {
                     $(Message::$name(m) => m.$emit(out),)+

@@ -11,7 +11,7 @@
 //!   34                                       zeros to 60
 //! ```
 //!
-//! `Repr` is what lies behind the EtherType. A quantum is the time of 512 bits at the port's own rate.
+//! `Repr` is the payload after the EtherType. A quantum is the time of 512 bits at the port's own rate.
 //!
 //! On receipt: the upper byte of the vector, the time of a priority that is not enabled and the padding are ignored. Other
 //! opcodes are refused (802.3 has more, EPON's among them). A frame cut off in its padding is taken: some drivers do that.
@@ -82,7 +82,7 @@ impl Repr {
         false
     }
 
-    /// Reads what follows EtherType 0x8808.
+    /// Reads the payload after EtherType 0x8808.
     pub fn parse(bytes: &[u8]) -> Result<Repr, Malformed> {
         match u16_at(take("MAC control opcode", bytes, 2)?, 0) {
             OPCODE_PAUSE => Ok(Repr::Pause { quanta: u16_at(take("PAUSE", bytes, 4)?, 2) }),
@@ -95,7 +95,7 @@ impl Repr {
         }
     }
 
-    /// Writes what follows EtherType 0x8808, without padding; returns its length.
+    /// Writes the payload after EtherType 0x8808, without padding; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         let out = room("MAC control", out, self.len())?;
         match self {

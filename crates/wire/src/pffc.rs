@@ -6,9 +6,9 @@
 //!    5   1  bits 2-0 queue      the paused egress queue (PEQ); bits 7-3 reserved
 //!    6   2  duration [quanta]   of a pause; 0 and ignored otherwise
 //!    8   4  sequence            of this port and priority, from 0, wraps (RFC 1982); an older one is stale
-//!   12   4  flow hash           what the switches index their tables with
+//!   12   4  flow hash           index of the switches' tables
 //!   16   1  key                 0 none, 4 IPv4, 6 IPv6
-//!   17   1  IP protocol         this and what follows only with a key
+//!   17   1  IP protocol         this and the rest only with a key
 //!   18   2  reserved
 //!   20   2  source port
 //!   22   2  destination port
@@ -36,9 +36,9 @@ pub enum Kind {
     Pause(u16),
     /// Serve the queue until it is empty, then the default queue again.
     Resume,
-    /// Put what comes of this flow into the queue.
+    /// Put later frames of this flow into the queue.
     Migrate,
-    /// Put what comes of this flow into the default queue again.
+    /// Put later frames of this flow into the default queue again.
     MigrateBack,
 }
 
@@ -150,7 +150,7 @@ impl Repr {
         false
     }
 
-    /// Reads what follows EtherType 0x88B5.
+    /// Reads the payload after EtherType 0x88B5.
     pub fn parse(bytes: &[u8]) -> Result<Repr, Malformed> {
         let b = Subtype::Pffc.expect("PFFC", bytes, Repr::FIXED)?;
         let kind = match b[4] {
@@ -164,7 +164,7 @@ impl Repr {
         Ok(Repr { kind, queue: b[5] & 7, sequence: u32_at(b, 8), hash: u32_at(b, 12), key })
     }
 
-    /// Writes what follows EtherType 0x88B5, without padding; returns its length.
+    /// Writes the payload after EtherType 0x88B5, without padding; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         fits("PFFC queue", self.queue, 7)?;
         let out = room("PFFC", out, self.len())?;

@@ -1,22 +1,22 @@
-//! Test frame: what a generator sends and a sink counts. Ours, not a standard.
+//! Test frame: a generator sends it and a sink counts it. A format of xoff, not a standard.
 //!
 //! ```text
 //!    0   4  header of 0x88B5, subtype 5          (local.rs)
 //!    4   1  bits 2-0 priority   bits 7-3 reserved
 //!    5   1  bit 0 last frame of its flow         bits 2-1 kind: 0 data, 1 acknowledgement, 2 with a gap, 3 CNP or CNM
 //!           bits 4-3 mark    bits 6-5 mark that it reports to the source    as in ECN, ecn.rs    bit 7 reserved
-//!    6   2  length [bytes]      of all this with its filler; what lies behind it is Ethernet's padding
+//!    6   2  length [bytes]      of all this with its filler; the rest is Ethernet padding
 //!    8   4  flow
-//!   12   2  counted [bytes]     what it counts for on a link, at most what it has; 0: what it has
+//!   12   2  counted [bytes]     bytes for which it counts on a link, at most its length; 0: its length
 //!   14   2  reserved
-//!   16   8  sequence            of its flow, from 0; an acknowledgement: what has come in order; a CNM: its value
+//!   16   8  sequence            of its flow, from 0; an acknowledgement: bytes in order; a CNM: its value
 //!   24   8  due [ps]            when the generator's schedule wanted it to leave
 //!   32   8  sent [ps]           when it was given to the port
 //!   40      zeros up to the length
 //! ```
 //!
 //! Times are picoseconds of the generator's own clock, from any origin; 64 bits hold 213 days. From due to sent is the generator's
-//! lateness, or its flow control; what the sink measures from either is a delay only if both read the same clock.
+//! lateness, or its flow control; the difference that the sink measures is a delay only if both read the same clock.
 
 use crate::ecn::Ecn;
 use crate::error::{fits, put, room, take, u16_at, u32_at, u64_at};
@@ -69,7 +69,7 @@ impl Repr {
     /// Length without filler [bytes].
     pub const LEN: usize = 40;
 
-    /// Reads what follows EtherType 0x88B5. A frame that was cut off is refused.
+    /// Reads the payload after EtherType 0x88B5. A frame that was cut off is rejected.
     pub fn parse(bytes: &[u8]) -> Result<Repr, Malformed> {
         let b = Subtype::Test.expect("test frame", bytes, Repr::LEN)?;
         let len = u16_at(b, 6);
@@ -93,7 +93,7 @@ impl Repr {
         })
     }
 
-    /// Writes what follows EtherType 0x88B5, with its filler; returns its length.
+    /// Writes the payload after EtherType 0x88B5, with its filler; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         fits("priority of a test frame", self.priority, 7)?;
         let out = room("test frame", out, usize::from(self.len).max(Repr::LEN))?;

@@ -42,7 +42,7 @@ impl CcUpdate {
     /// Length [bytes].
     pub const LEN: usize = 46;
 
-    /// Reads what follows EtherType 0x8808.
+    /// Reads the payload after EtherType 0x8808.
     pub fn parse(bytes: &[u8]) -> Result<CcUpdate, Malformed> {
         let b = take("CC_Update", bytes, CcUpdate::LEN)?;
         let value = |field, found, expected| Err(Malformed::Value { field, found, expected });
@@ -65,7 +65,7 @@ impl CcUpdate {
         Ok(CcUpdate { upper, consumed })
     }
 
-    /// Writes what follows EtherType 0x8808; returns its length.
+    /// Writes the payload after EtherType 0x8808; returns its length.
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, Unfit> {
         for &counter in &self.consumed {
             fits("credits consumed", counter, COUNTER_MAX.into())?;

@@ -3,13 +3,13 @@
 //! ```text
 //!   12   2  TPID             0x8100 customer tag, 0x88A8 service tag
 //!   14   2  TCI              bits 15-13 PCP (priority), bit 12 DEI, bits 11-0 VID; VID 0: priority only
-//!   16      EtherType of what follows
+//!   16      EtherType of the rest
 //! ```
 //!
-//! Linux takes the first tag out of every frame and hands it to a packet socket beside the frame, as `tp_vlan_tci` and
+//! Linux takes the first tag out of every frame and hands it to a packet socket next to the frame, as `tp_vlan_tci` and
 //! `tp_vlan_tpid`; a switch in user space has to put it back ([`restore`]) before it sends the frame on.
 //!
-//! Frames are changed in place: `buf[..len]` is the frame, and what lies behind it is room to grow.
+//! Frames are changed in place: `buf[..len]` is the frame, and the rest is room to grow.
 
 use crate::error::{fits, put, take, u16_at};
 use crate::ethernet::{Frame, HEADER};
@@ -112,14 +112,14 @@ pub fn push(buf: &mut [u8], len: usize, tag: Tag) -> Result<usize, Unfit> {
 /// The frame is not padded: one of 60 bytes with its tag has 56 without it ([`crate::ethernet::pad`]).
 pub fn pop(buf: &mut [u8], len: usize) -> Result<(Tag, usize), Malformed> {
     let frame = take("tagged frame", buf, len)?;
-    // A tag has an EtherType behind it; without one, what remained would be no frame.
+    // A tag has an EtherType behind it; without one, the rest would be no frame.
     take("tagged frame", frame, HEADER + Tag::LEN)?;
     let tag = Tag::parse(&frame[AT..])?;
     buf.copy_within(AT + Tag::LEN..len, AT);
     Ok((tag, len - Tag::LEN))
 }
 
-/// Puts back the tag that a packet socket handed over beside the frame; returns the new length of the frame [bytes].
+/// Puts back the tag that a packet socket handed over next to the frame; returns the new length of the frame [bytes].
 ///
 /// `tpid` is `None` where the kernel did not report it (`TP_STATUS_VLAN_TPID_VALID` unset, kernels before 3.14): a customer tag then.
 /// Call it only if the socket reported a tag (`TP_STATUS_VLAN_VALID`): a TCI of 0 is a tag too.

@@ -1,4 +1,4 @@
-//! Which flows close a cycle: for each of its dependencies one flow, with its whole path.
+//! Flows that close a cycle: for each of its dependencies one flow, with its whole path.
 
 use std::collections::VecDeque;
 

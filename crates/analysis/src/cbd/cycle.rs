@@ -21,7 +21,7 @@ impl Graph {
     }
 }
 
-/// Takes away vertices that nothing leads to, again and again; what stays lies on a cycle or behind one.
+/// Removes vertices without a predecessor, repeatedly; the rest is on a cycle or behind one.
 fn core(graph: &Graph) -> Vec<u32> {
     let mut entering = vec![0u32; graph.len()];
     for &v in &graph.next {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_shortest_of_several_cycles_and_the_first_of_equal_ones() {
-        // 0-1-2-3 and, sharing 2 and 3, 2-3-4; beside it 5-6-7.
+        // 0-1-2-3 and, sharing 2 and 3, 2-3-4; apart from them 5-6-7.
         let g = graph(8, &[(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (4, 2), (5, 6), (6, 7), (7, 5)]);
         let c = components(&g);
         assert_eq!(c, [vec![0, 1, 2, 3, 4], vec![5, 6, 7]]);

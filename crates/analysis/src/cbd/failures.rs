@@ -1,4 +1,4 @@
-//! Which link failures would create a cycle.
+//! Link failures that would create a cycle.
 
 use std::collections::BTreeSet;
 
@@ -29,9 +29,9 @@ pub struct OfSize {
     pub failures: usize,
     /// Sets of that size.
     pub sets_total: u128,
-    /// Those that were examined.
+    /// Sets that were examined.
     pub sets_checked: u64,
-    /// Those after which a deadlock can form.
+    /// Sets after which a deadlock can form.
     pub cyclic: u64,
 }
 
@@ -52,13 +52,13 @@ pub struct FailureStudy {
     pub interrupted: bool,
     /// Sets with a cycle among those examined.
     pub cyclic_total: u64,
-    /// Those of them that contain no smaller one.
+    /// Cyclic sets that contain no smaller one.
     pub cyclic: Vec<FailureSet>,
     /// Sets that separate hosts and contain no smaller such set.
     pub disconnecting: Vec<Vec<String>>,
 }
 
-/// Fails every set of 1 to `n` working links between switches, routes anew, and looks for cycles. Ask [`check`] first:
+/// Fails every set of 1 to `n` working links between switches, reroutes, and looks for cycles. Run [`check`] first:
 /// where the network has a cycle already, nearly every set has one. Every single failure is examined; of
 /// each larger size at most `sets_max` sets: all, or as many drawn with `seed`.
 /// Given flows keep their explicit paths only while the links of these are up; a flow that loses its path is routed.
@@ -144,7 +144,7 @@ fn contains_one(known: &[Vec<LinkId>], set: &[LinkId]) -> bool {
 
 /// The sets of one size that are examined.
 pub(super) struct Sets<'a> {
-    /// How many there are.
+    /// Number of sets in all.
     pub total: u128,
     /// Only some of them are drawn.
     pub sampled: bool,

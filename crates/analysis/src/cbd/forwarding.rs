@@ -45,13 +45,13 @@ impl<'a> Forwarding<'a> {
         matches!(&self.spread, Spread::Chosen(c) if !c.is_per_destination())
     }
 
-    /// Hosts that stand for all destinations: one per group where its members cannot be distinguished, else each.
+    /// Representative destinations: one host per group if its members cannot be distinguished, else every host.
     pub fn destinations(&self) -> Vec<NodeId> {
         let each = self.routes.is_per_host() || matches!(self.spread, Spread::Chosen(Choice::PerDestination { .. } | Choice::Hashed(_)));
         (0..self.routes.groups()).flat_map(|g| self.routes.members(g).iter().copied().take(if each { usize::MAX } else { 1 })).collect()
     }
 
-    /// Hosts that stand for all sources of flows to `dst`, lowest first. Within a group of destinations frames stay
+    /// Hosts that represent all sources of flows to `dst`, lowest first. Within a group of destinations frames stay
     /// next to the group and cross no link between switches.
     pub fn sources(&self, dst: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let own = self.routes.group_of(dst);

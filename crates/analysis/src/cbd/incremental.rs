@@ -1,15 +1,15 @@
-//! What a set of failed links changes, without routing anew: how all single failures of a large Clos are examined in minutes.
+//! Changes by a set of failed links, without rerouting the whole network. All single failures of a large Clos take minutes this way.
 //!
 //! ```text
 //!   distance of every switch to every group of hosts, number of its candidates     kept, from the network without failures
 //!     a failed link was one of several candidates     routes only lose: no dependency is new
-//!     it was the only one                             the switch is affected, and whoever has only affected candidates
+//!     it was the only one                             the switch is affected, and switches with only affected candidates
 //!     no host sends into an affected switch           nothing enters it any more: no dependency is new
 //!     else                                            walk from these hosts alone, and look at the dependencies found
 //! ```
 //!
 //! A switch that is not affected never takes an affected one as its next hop: a neighbour on a shortest path is one hop nearer, and an
-//! affected switch has only moved away. So new dependencies lie on paths that begin at hosts whose distance grew. A new dependency that
+//! affected switch has only moved away. So new dependencies are on paths that begin at hosts whose distance grew. A new dependency that
 //! leads forward in a topological order of the old ones closes no cycle; where one leads back, the whole network is checked.
 //!
 //! This holds for all pairs of hosts over any of the shortest paths. Other rules are checked set by set.
@@ -287,7 +287,7 @@ mod tests {
         (builder.build)(&mut { values }).unwrap()
     }
 
-    /// Every set of one, two and some of three links, against routing anew.
+    /// Every set of one, two and some of three links, against a complete rerouting.
     #[test]
     fn as_the_whole_network_routed_anew() {
         let rule = Rule::named("all-paths", 1).unwrap();

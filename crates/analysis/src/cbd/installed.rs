@@ -1,4 +1,4 @@
-//! The same question about forwarding tables as they are installed, with virtual lanes where service levels are known.
+//! Cycles in forwarding tables as they are installed, with virtual lanes where service levels are known.
 //!
 //! ```text
 //!   destination, service level --> walk from every source --+-- [u->v, lane] depends on [v->w, lane']
@@ -6,7 +6,7 @@
 //!                                                           +-- a state that is reached again: a forwarding loop
 //! ```
 //!
-//! The walk is in `walk.rs`; here is what it comes to. `failures.rs` asks it again for every set of failed links.
+//! The walk is in `walk.rs`; this file has its result. `failures.rs` repeats it for every set of failed links.
 
 mod failures;
 mod walk;
@@ -55,13 +55,13 @@ pub struct Installed {
     pub virtual_lanes: bool,
     /// Tables without an entry that is used, the first of them.
     pub holes: Vec<Hole>,
-    /// How many there are.
+    /// Number of black holes in all.
     pub holes_total: u64,
     /// Forwarding loops, the first of them.
     pub loops: Vec<Loop>,
     /// Destinations with one.
     pub loops_total: u64,
-    /// What would take a cycle away.
+    /// Changes that would remove a cycle.
     #[serde(skip)]
     pub remedies: Vec<Remedy>,
 }
@@ -131,7 +131,7 @@ impl Walk<'_> {
         Some(Remedy::second_class(names, most))
     }
 
-    /// The most turns on a way that goes on from a state.
+    /// Largest number of turns on a path that starts at a state.
     fn turns_onward(&self, at: State, destination: u32, cut: &HashSet<(State, State)>, known: &mut HashMap<State, u32>) -> u32 {
         if let Some(&n) = known.get(&at) {
             return n;
@@ -235,7 +235,7 @@ mod tests {
         let cycle = found.report.cycle.unwrap();
         assert_eq!(cycle.links.len(), 3);
         assert_eq!(cycle.closed_by[0].path.len(), 5, "host, three switches, host: {:?}", cycle.closed_by);
-        // What crosses from the last switch to the first goes on virtual lane 1.
+        // Traffic from the last switch to the first changes to virtual lane 1.
         let (hosts, switches): (Vec<_>, Vec<_>) = (t.hosts().collect(), t.switches().collect());
         let mut lanes = Lanes::default();
         for (i, &host) in hosts.iter().enumerate() {
@@ -256,7 +256,7 @@ mod tests {
         tables.set(s, last, Vec::new());
         let found = check_installed(&t, &tables);
         assert_eq!((found.holes_total, found.report.unrouted), (1, 1), "{:?}", found.holes);
-        // Switch 3 gives what is for its own host back to the ring.
+        // Switch 3 sends frames for its own host back into the ring.
         let (t, mut tables) = clockwise();
         let third = t.switches().nth(2).unwrap();
         let onward = tables.ports(third, 0).to_vec();
@@ -271,7 +271,7 @@ mod tests {
         let (t, mut tables) = clockwise();
         let study = fail_any_installed(&t, &tables, 2, 100, 1, &|| true);
         assert_eq!(study.by_size.iter().map(|s| (s.sets_checked, s.holes)).collect::<Vec<_>>(), [(3, 3), (3, 3)], "{study:?}");
-        // Each ring link lies on the way of its own switch to both others, and of the one before to the one behind.
+        // Each ring link is on the way of its own switch to both others, and of the one before to the one behind.
         assert!(study.sets[..3].iter().all(|s| s.unrouted == 3 && s.first.is_some()), "{study:?}");
         let asked = std::cell::Cell::new(0);
         let stopped = fail_any_installed(&t, &tables, 1, 100, 1, &|| asked.replace(asked.get() + 1) < 1);

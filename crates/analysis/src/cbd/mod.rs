@@ -7,7 +7,7 @@
 //!
 //! A cycle of dependencies is necessary for a deadlock under any backpressure (GFC section 2.1, "circular wait"), not
 //! sufficient: it takes the right flows at the right time to fill it. Only links between switches count. A host
-//! always drains, so nothing waits for ever behind a link to a host, and nothing depends on a link from one.
+//! always drains, so nothing waits forever behind a link to a host, and nothing depends on a link from one.
 
 mod buffers;
 mod closing_flows;
@@ -35,23 +35,23 @@ pub use incremental::is_incremental;
 pub use installed::{Hole, HoleSet, HoleStudy, HolesOfSize, Installed, Loop, check_installed, fail_any_installed};
 pub use remedy::{Remedy, remedies, remedies_after};
 
-/// Which of the equal candidates the flows of a pair of hosts may take.
+/// Choice among equal candidates for the flows of a pair of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Any of them: what could happen under any hash.
+    /// Any of them: every possible choice of a hash.
     All,
-    /// The one that this choice gives to the pair.
+    /// Candidate that this choice gives to the pair.
     Chosen(Choice),
 }
 
 /// A routing rule under analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Which paths count.
+    /// Paths that count.
     pub paths: Paths,
     /// Order of candidates, on which a choice may depend.
     pub order: Order,
-    /// Which candidates are used.
+    /// Candidates that are used.
     pub spread: Spread,
 }
 
@@ -105,20 +105,20 @@ impl Rule {
 pub struct Flow {
     /// Ends and ports.
     pub key: FlowKey,
-    /// Its path, when it has one of its own.
+    /// Path of the flow, if it has an explicit one.
     pub path: Option<xoff_net::topology::routing::PathId>,
 }
 
-/// Whose routes count.
+/// Flows or pairs of hosts for which routes count.
 #[derive(Clone, Copy, Debug)]
 pub enum Traffic<'a> {
     /// Every host may send to every other.
     AllPairs,
-    /// These flows and no others.
+    /// Only these flows.
     Flows {
         /// The flows.
         flows: &'a [Flow],
-        /// Where their explicit paths are.
+        /// Explicit paths of the flows.
         paths: &'a ExplicitPaths,
     },
 }

@@ -1,4 +1,4 @@
-//! What would take the cycles away, each change proved on the network itself.
+//! Changes that would remove the cycles, each proved on the network itself.
 //!
 //! ```text
 //!   up-down          routes that never turn up again after going down       no cycle under them, and no pair loses its route
@@ -36,9 +36,9 @@ const SETS_MAX: usize = 200;
 pub struct Remedy {
     /// `up-down`, `forbid-links` or `second-class`.
     pub kind: &'static str,
-    /// What to change.
+    /// The change to make.
     pub change: String,
-    /// What was proved.
+    /// The property that was proved.
     pub proof: String,
     /// forbid-links: their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,7 +55,7 @@ impl Remedy {
         Remedy { kind, change, proof, links: Vec::new(), turns: Vec::new(), classes: 1 }
     }
 
-    /// A higher class from these turns on, of which a route makes no more than `most`.
+    /// A higher class after each of these turns. A route makes at most `most` of them.
     pub(super) fn second_class(turns: Vec<[String; 2]>, most: u32) -> Remedy {
         let shown: Vec<String> = turns.iter().take(3).map(|[a, b]| format!("{a} to {b}")).collect();
         let more = if turns.len() > 3 { format!(", ... ({} turns, all in --json)", turns.len()) } else { String::new() };
@@ -65,7 +65,7 @@ impl Remedy {
     }
 }
 
-/// Lossless priorities for routes that make at most so many turns, in words.
+/// Lossless priorities for routes with at most `most` turns, in words.
 fn priorities(most: u32) -> String {
     if most == 1 { "a second lossless priority".into() } else { format!("{} lossless priorities, the next one", most + 1) }
 }
@@ -248,7 +248,7 @@ fn from(f: &Forwarding<'_>, src: u32, dst: u32, cut: &HashSet<Turn>, known: &mut
     f.ports(src, dst).iter().map(|&p| onward(f, behind(f.t, src, p), dst, cut, known)).max().unwrap_or(0)
 }
 
-/// The most turns on a way that goes on from a buffer.
+/// Largest number of turns on a path that starts at a buffer.
 fn onward(f: &Forwarding<'_>, at: Buffer, dst: u32, cut: &HashSet<Turn>, known: &mut HashMap<Buffer, u32>) -> u32 {
     if let Some(&n) = known.get(&at) {
         return n;

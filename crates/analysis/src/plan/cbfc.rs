@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   sender may send while FCTBS + p <= FCCL      FCCL = ABR + free blocks, sent every T
-//!   B >= C (T + tau), in whole frames of whole blocks: what one announcement must cover until the next one takes effect
+//!   B >= C (T + tau), in whole frames of whole blocks: one announcement must last until the next one takes effect
 //! ```
 
 use xoff_mech::flow_control::FlowControl;
@@ -42,7 +42,7 @@ impl Keys {
     /// Reads the keys that only this plan has.
     ///
     /// # Errors
-    /// A value that is refused: the key and what is expected.
+    /// An invalid value: its key, and the expected form.
     pub fn read(input: &PlanInput) -> Result<Keys, ParamError> {
         let mut v = input.own();
         let keys = Keys { twelve_bit: choice(&mut v, "counters", COUNTERS)? == "12-bit", lanes: v.count("lanes")? };
@@ -150,7 +150,7 @@ fn refused(input: &PlanInput, link: &Link, period: Span, buffer: Bytes) -> Param
     if reach > link.tau {
         paths.push(format!("--credit-period of {:#} or less", printable(Span(reach.0 - link.tau.0))));
     }
-    // What the cable takes of tau, unless tau was measured.
+    // Share of the cable in tau, unless tau was measured.
     if let Some(wire) = reach.0.checked_sub((period.0 + link.tau.0).saturating_sub(link.t_w.0 * 2)).filter(|_| input.tau.is_none()) {
         paths.push(match input.t_w {
             Some(_) => format!("--t-w of {:#} or less", printable(Span(wire / 2))),

@@ -1,4 +1,4 @@
-//! Does a set of parameters satisfy what the papers assume? A violated condition is a warning, never a refusal: Fig. 5
+//! Whether a set of parameters satisfies the assumptions of the papers. A violated condition is a warning, never an error: Fig. 5
 //! of the GFC paper violates its own Theorem 4.1, and has to run.
 
 use xoff_mech::flow_control::FlowControl;
@@ -25,7 +25,7 @@ pub struct Parameters {
     pub xoff: Option<Bytes>,
     /// PFC resume threshold; PFFC: Xon_s, of a flow [bytes].
     pub xon: Option<Bytes>,
-    /// PFC headroom above XOFF; `None`: whatever the buffer leaves. PFFC: of a flow above Xoff_s [bytes].
+    /// PFC headroom above XOFF; `None`: the rest of the buffer. PFFC: of a flow above Xoff_s [bytes].
     pub headroom: Option<Bytes>,
     /// PFFC: flows of an ingress that may be congested at once.
     pub flows: Option<u64>,
@@ -87,8 +87,8 @@ impl Pool {
     fn promised(&self) -> u128 {
         u128::from(self.committed.0) * u128::from(self.priorities)
     }
-    /// Can every ingress hold so much at once? By its share of the pool alone, or with its reserve and headroom, each of which may be
-    /// left unused by less than a frame.
+    /// Whether every ingress can hold this much at once. Its share of the pool counts alone, or with its reserve and headroom. Less than a
+    /// frame of each may stay unused.
     fn keeps(&self, held: Bytes, mtu: Bytes) -> bool {
         let from_pool = u128::from(held.saturating_sub(self.reserve).0);
         let (pool, n, inverse) = (u128::from(self.pool().0), u128::from(self.ingresses), 1u128 << self.shift);
@@ -98,7 +98,7 @@ impl Pool {
         let share = pool.saturating_sub((n - 1) * from_pool) / (1 + inverse);
         u128::from(held.0) + 2 * u128::from(mtu.0) <= u128::from(self.reserve.0) + share + u128::from(self.headroom.0)
     }
-    /// Memory with which every ingress can hold so much from the pool.
+    /// Memory with which every ingress can hold this amount from the pool.
     fn needed(&self, held: Bytes) -> u128 {
         u128::from(self.committed.0)
             + (u128::from(self.ingresses) + (1u128 << self.shift)) * u128::from(held.saturating_sub(self.reserve).0)
@@ -184,7 +184,7 @@ pub(super) fn pause_lasts(p: &Parameters, w: &mut Vec<Warning>) {
     });
 }
 
-/// Static thresholds promise every ingress so much; a shared pool has to keep that while all of them are full.
+/// Static thresholds promise every ingress a fixed amount; a shared pool has to provide it while all of them are full.
 pub(super) fn shared(p: &Parameters, held: Bytes, w: &mut Vec<Warning>) {
     let Some(pool) = p.pool else { return };
     let promised = pool.promised();

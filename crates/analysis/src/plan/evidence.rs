@@ -1,5 +1,5 @@
 //! The headrooms that a plan of PFC can choose from: the engine's own rule, the standard's, and those of vendors and simulators, each
-//! with what it counts and what it leaves out.
+//! with the contributions that it counts and those that it omits.
 //!
 //! ```text
 //!   rules() -> Rules -choose("safe" or a name)-> headroom H, and Evidence: every rule against H

@@ -132,7 +132,7 @@ pub fn rate_limiters(ports: u64, priorities: u64) -> u64 {
 }
 
 /// Idle time after a packet that took `packet_time`, so that the mean rate is `limit`: (C - R)/R x packet time,
-/// rounded up (GFC section 5.3). A limit of zero waits for ever.
+/// rounded up (GFC section 5.3). A limit of zero waits forever.
 pub fn limiter_gap(rate: Rate, limit: Rate, packet_time: Span) -> Span {
     if limit == Rate::ZERO {
         return Span(u64::MAX);
@@ -228,7 +228,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     })
 }
 
-/// The stage table, with Eq. (1) beside every stage: the room up to the next threshold and what must fit in. Rounding
+/// The stage table, with Eq. (1) for every stage: the room up to the next threshold, and the bytes that must fit in. Rounding
 /// to whole bytes may make the room one byte smaller.
 fn table(tau: Span, rate: Rate, b_m: Bytes, stages: &[Stage]) -> Table {
     let column = |name, unit| Column { name, unit };

@@ -146,7 +146,7 @@ fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     );
 }
 
-/// Theorem 5.1, and what holds in its place for tau > T.
+/// Theorem 5.1, and the bound in its place for tau > T.
 fn theorem(p: &Parameters, w: &mut Vec<Warning>) {
     let (Some(b_m), Some(b_0), Some(period)) = (p.b_m, p.b_0, p.period) else { return };
     if period == Span::ZERO {

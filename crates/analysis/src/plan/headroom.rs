@@ -26,7 +26,7 @@ pub fn gfc(rate: Rate, tau: Span) -> Bytes {
 /// Source of the delays of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Both are published.
+    /// Response time and interface delay are published.
     Published,
     /// The response time is published, the interface delay is not.
     Interpolated,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(sum(100, 100).processing(Rate::from_gbps(100)), Span(4_474_880));
     }
 
-    /// Published delays as the digest prints them; the others lie between their neighbours, in time.
+    /// Published delays as the digest prints them; the others are between their neighbours, in time.
     #[test]
     fn delays_of_the_rates() {
         let of = |gbps| AnnexN::of(Rate::from_gbps(gbps), Bytes(1_500), Bytes(1_500), Span::ZERO).unwrap();

@@ -1,11 +1,11 @@
-//! What a plan starts from.
+//! Input of a plan.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::registry::{self, DETECTIONS, FLOW_CONTROLS, OWN_KEYS, PARAMS, PLANNED, refused};
 
-/// Keys of every plan, and those that several mechanisms share. A mechanism declares its own beside its plan.
+/// Keys of every plan, and those that several mechanisms share. A mechanism declares its own keys next to its plan.
 pub(super) const SHARED: &[ParamSpec] = &[
     ParamSpec::optional("detection", Kind::Choice(PLANNED), "detection or flow control to plan, or a network such as sonic:configs/", ""),
     ParamSpec::new("flow_control", Kind::Choice(FLOW_CONTROLS), "pfc", "flow control to plan", ""),
@@ -148,7 +148,7 @@ impl PlanInput {
     /// Reads every key of [`PARAMS`].
     ///
     /// # Errors
-    /// A value that is refused: the key and what is expected.
+    /// An invalid value: its key, and the expected form.
     pub fn read(v: &mut dyn Values) -> Result<Self, ParamError> {
         let (detection, flow_control) = what(v)?;
         let input = PlanInput {
@@ -179,10 +179,10 @@ impl PlanInput {
         Ok(input)
     }
 
-    /// Refuses what no link has, so that the arithmetic behind cannot overflow.
+    /// Rejects values that no link has, so that later arithmetic cannot overflow.
     ///
     /// # Errors
-    /// The first value that is refused: the key and what is expected.
+    /// The first invalid value: its key, and the expected form.
     pub fn validate(&self) -> Result<(), ParamError> {
         within("rate", self.rate, Rate(1_000_000), Rate(100_000_000_000_000))?;
         within("mtu", self.mtu, Bytes(64), Bytes(65_536))?;

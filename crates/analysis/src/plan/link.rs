@@ -1,4 +1,4 @@
-//! Facts of a link that every flow control needs: the feedback latency tau and what arrives during it.
+//! Facts of a link that every flow control needs: the feedback latency tau, and the bytes that arrive during tau.
 //!
 //! The loop itself, with a picture of its parts, is [`xoff_mech::ControlLoop`]: a run derives its thresholds from the same one.
 
@@ -64,7 +64,7 @@ impl Link {
         ControlLoop { rate: self.rate, mtu: self.mtu, buffer, tau: self.tau }
     }
 
-    /// The same link with a longer processing time; `None`: tau was measured, or it is not longer.
+    /// Link with a longer processing time; `None`: tau was measured, or it is not longer.
     pub fn slower(&self, t_r: Span) -> Option<Link> {
         let longer = t_r > self.t_r && self.tau_is != GIVEN;
         longer.then(|| Link { t_r, tau: self.tau + (t_r - self.t_r), ..*self })

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   PlanInput -plan()-> Plan { answer, evidence, rows, tables, warnings }    Parameters -conditions()-> warnings
-//!    (rate, length, MTU, buffer, ...)                                         (what a scenario really uses)
+//!    (rate, length, MTU, buffer, ...)                                         (values that a scenario really uses)
 //! ```
 //!
 //! With `detection` the detector is planned instead, on a link with that flow control.
 //!
 //! [`plan`] answers "what do I need?"; [`conditions`] answers "does what I have satisfy the theorems?", and the plan
-//! asks it about itself. Both are arithmetic on integers, but for the
+//! asks it about itself. Both are arithmetic on integers, except for the
 //! square root of Theorem 5.1 and the congestion degree of TCD.
 
 pub mod cbfc;

@@ -1,4 +1,4 @@
-//! What a plan consists of: rows for reading, exact numbers for programs.
+//! Contents of a plan: rows for reading, exact numbers for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,19 +17,19 @@ pub enum Exact {
 /// One planned quantity.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct PlanRow {
-    /// What it is, in words.
+    /// Name of the quantity, in words.
     pub name: &'static str,
-    /// Its symbol in the source.
+    /// Symbol in the source.
     pub symbol: &'static str,
     /// Value with unit, for reading (at most three decimals).
     pub value: String,
-    /// The same value, exact, in `unit`.
+    /// Exact value, in `unit`.
     pub value_exact: Exact,
     /// Base unit of `value_exact`: "ps", "bytes", "bit/s", "blocks", "stages", ...; "" for a ratio.
     pub unit: &'static str,
-    /// How it is computed.
+    /// Formula of the value.
     pub formula: &'static str,
-    /// Where the formula comes from: paper section, equation, clause.
+    /// Source of the formula: paper section, equation, clause.
     pub source: &'static str,
 }
 
@@ -75,15 +75,15 @@ pub struct Column {
 /// A table of numbers, such as the stages of buffer-based GFC.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Table {
-    /// What it lists.
+    /// Title of the table.
     pub name: &'static str,
-    /// Its columns.
+    /// Columns.
     pub columns: Vec<Column>,
-    /// Its rows, one number per column, in the column's base unit.
+    /// Rows, one number per column, in the column's base unit.
     pub rows: Vec<Vec<u64>>,
-    /// How it is computed.
+    /// Formula of the values.
     pub formula: &'static str,
-    /// Where the formula comes from.
+    /// Source of the formula.
     pub source: &'static str,
 }
 
@@ -94,7 +94,7 @@ pub struct Warning {
     pub condition: &'static str,
     /// The fix, if there is one, as an imperative; after a colon the problem, with numbers, and its consequence.
     pub text: String,
-    /// Where the condition comes from.
+    /// Source of the condition.
     pub source: &'static str,
 }
 
@@ -118,7 +118,7 @@ pub struct Answer {
     pub why: Vec<String>,
     /// Assumptions behind these numbers that the plan cannot check.
     pub check: Vec<String>,
-    /// The same numbers in the keys of xoff scenarios and of SONiC.
+    /// Numbers in the keys of xoff scenarios and of SONiC.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub apply: Vec<String>,
 }
@@ -139,13 +139,13 @@ pub struct Evidence {
     pub row: PlanRow,
     /// Name that selects it; "": it has none.
     pub choice: &'static str,
-    /// It is the one that the answer sets.
+    /// Whether the answer sets this rule's value.
     pub chosen: bool,
-    /// Its value minus the one that the answer sets [bytes].
+    /// Value minus the one that the answer sets [bytes].
     pub difference: i64,
-    /// What it counts.
+    /// Contributions that the rule counts.
     pub counts: &'static str,
-    /// What it leaves out.
+    /// Contributions that the rule omits.
     pub leaves_out: &'static str,
 }
 

@@ -1,8 +1,8 @@
 //! PFFC: thresholds and headroom of a flow, pause queues and slots for the flows that are congested at once (IEEE Access 2021).
 //!
 //! ```text
-//!   0 ------- Xon_s -------- Xoff_s ---- headroom ----      what the first switch of a path holds of a flow
-//!   each further switch may get as much again: MIGRATE leaves behind what waits in the default queue upstream
+//!   0 ------- Xon_s -------- Xoff_s ---- headroom ----      bytes of a flow at the first switch of a path
+//!   each further switch may get as much again: MIGRATE leaves frames in the default queue upstream behind
 //! ```
 //!
 //! The slides have no numbers; formulas are those of the law, [`xoff_mech::flow_control::pffc::Params`].
@@ -94,7 +94,7 @@ pub fn places_for(flows: u64, alone: f64) -> u64 {
     if flows < 2 {
         return 1;
     }
-    // (1 - 1/m)^(n - 1) >= alone, with the last digits of a float to spare: 2 flows of which 9 of 10 are alone need 10 places.
+    // (1 - 1/m)^(n - 1) >= alone, with the last digits of a float to spare: 2 flows, 9 of 10 alone, need 10 places.
     let share = -libm::expm1(libm::log(alone) / (flows - 1) as f64);
     let m = (1.0 / share) as u64;
     (m.max(2) - 1..).find(|&m| meets_another(flows, m) <= 1.0 - alone + 1e-12).unwrap_or(u64::MAX)
@@ -137,7 +137,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         let what = format!("{buffer} is not enough for one flow: {} x (Xoff_s {xoff} + headroom {headroom})", keys.hops);
         return Err(ParamError::new("buffer", what, format!("expected at least {} bytes", one.0)));
     }
-    // A flow that arrives at C and leaves at C/2 rises and falls by the range and by what passes in tau, at C/2 each.
+    // A flow that arrives at C and leaves at C/2 rises and falls by the range and by the bytes that pass in tau, at C/2 each.
     let cycle = Span(link.rate.time_for((xoff - xon) * 4).0.saturating_add(link.tau.0.saturating_mul(4)));
     let given = |is_given: bool, formula: &'static str| if is_given { "given" } else { formula };
 
@@ -266,7 +266,7 @@ fn configured(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
     conditions(&p, w);
 }
 
-/// PFFC: what a flow needs, and how many flows there may be.
+/// PFFC: room for a flow, and the number of flows that fit.
 fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
     let (Some(xoff), Some(xon)) = (p.xoff, p.xon) else { return };
     let c_tau = p.rate.bytes_in(p.tau);

@@ -1,11 +1,11 @@
-//! Which mechanisms have a plan: one line for each; its file declares the rest.
+//! Mechanisms that have a plan: one line for each; its file declares the rest.
 //!
 //! ```text
 //!   pfc.rs:  PLAN = Entry { name, keys, check, plan, conditions, configured, derived, on_off }
 //!   here:    REGISTRY = [.., pfc::PLAN, ..]  -->  names and keys of `xoff plan`, its entry points, the warnings of a scenario
 //! ```
 //!
-//! A mechanism without a line here runs all the same: `xoff plan` refuses it with the reason, and a scenario gets no warnings of this kind.
+//! A mechanism without a line here still runs: `xoff plan` refuses it with the reason, and a scenario gets no warnings of this kind.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::flow_control::on_off::Stop;
@@ -24,7 +24,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Keys of a plan that no other mechanism has; [`PlanInput::own`] has their values.
     pub keys: &'static [ParamSpec],
-    /// Refuses values of these keys that nothing can have, whatever is planned.
+    /// Rejects impossible values of these keys, in any plan.
     pub check: fn(&PlanInput) -> Result<(), ParamError>,
     /// Plans it.
     pub plan: fn(&PlanInput) -> Result<Plan, ParamError>,
@@ -57,7 +57,7 @@ pub type Derived = (&'static str, &'static str, u64);
 
 /// Statements of a detector's plan about the flow control that switches its port on and off.
 pub struct OnOff {
-    /// Formula and source of what stops the port.
+    /// Formula and source of the rule that stops the port.
     pub formula: fn(&PlanInput) -> (&'static str, &'static str),
     /// Conditions of the flow control that matter to the detector as well.
     pub warnings: fn(&PlanInput, &Link, Stop) -> Result<Vec<Warning>, ParamError>,
@@ -81,7 +81,7 @@ const fn names<const N: usize>(of: &[Entry; N]) -> [&'static str; N] {
     names
 }
 
-/// Two lists, one behind the other. `N` is the sum of their lengths.
+/// Concatenation of two lists. `N` is the sum of their lengths.
 const fn joined<T: Copy, const N: usize>(first: &[T], second: &[T], filler: T) -> [T; N] {
     assert!(first.len() + second.len() == N);
     let (mut all, mut i) = ([filler; N], 0);
@@ -166,7 +166,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     all().find(|e| e.name == name)
 }
 
-/// Mechanisms of the registries that have no plan, each with what it is.
+/// Mechanisms of the registries that have no plan, each with its description.
 pub fn unplanned() -> impl Iterator<Item = (&'static str, &'static str)> {
     let flow_controls = flow_control::REGISTRY.iter().map(|e| (e.name, e.about));
     let detections = detection::REGISTRY.iter().map(|e| (e.name, e.about));

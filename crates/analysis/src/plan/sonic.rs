@@ -1,11 +1,11 @@
-//! What SONiC reserves for a lossless priority group: its dynamic headroom formula and rows of its lookup tables.
+//! Reserves of SONiC for a lossless priority group: its dynamic headroom formula and rows of its lookup tables.
 //!
 //! ```text
 //!   PG occupancy   0 ...... xon ...... [reserved size] ...... limit of the shared part ........ + xoff
 //!                           resume at or below                PAUSE is sent                     full: a frame is dropped
 //! ```
 //!
-//! In SONiC (and SAI) `xoff` is **room above the trigger**, what is called headroom here; it is no threshold.
+//! In SONiC (and SAI) `xoff` is **room above the trigger**, called headroom here; it is no threshold.
 //!
 //! The formula is that of sonic-swss `cfgmgr/buffer_headroom_mellanox.lua` with the constants of `asic_table.j2`, computed here in
 //! exact fractions. The lookup tables are `pg_profile_lookup.ini` of sonic-buildimage, folder `device/`. Formula and table of one
@@ -18,9 +18,9 @@ use xoff_units::{Bytes, Length, Rate};
 pub struct Profile {
     /// Reserved for the group; whether it contains the headroom depends on the vendor [bytes].
     pub size: Bytes,
-    /// Occupancy at or below which the peer may go on [bytes].
+    /// Occupancy at or below which the peer may resume [bytes].
     pub xon: Bytes,
-    /// Headroom: room for what arrives after the PAUSE [bytes].
+    /// Headroom: room for bytes that arrive after the PAUSE [bytes].
     pub xoff: Bytes,
 }
 
@@ -71,8 +71,8 @@ const QUANTA: [(u64, u64); 10] = [
     (800_000, 905),
 ];
 
-/// All fractions of the sum have this denominator: 792,000 of the cable (198,000 km/s, in both directions, in mm), 5 of the times in tenths of
-/// a microsecond, 200 of the tiles.
+/// All fractions of the sum have this denominator: 792,000 of the cable (198,000 km/s, in both directions, in mm), 5 of the times in tenths
+/// of a microsecond, 200 of the tiles.
 const DENOMINATOR: u128 = 792_000;
 
 /// Traffic of the port, besides its rate and cable.

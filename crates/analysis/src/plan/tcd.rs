@@ -91,7 +91,7 @@ pub fn of_the_paper(t_p: Span) -> Span {
     max_ton_by_queue(rate, hysteresis(mtu), tau(rate, mtu, t_p, Span::ZERO), 0.05)
 }
 
-/// A buffer in which any derived threshold fits: what stops a port does not depend on it.
+/// A buffer for any derived threshold: the rule that stops a port does not depend on it.
 const AMPLE: Bytes = Bytes(1_000_000_000_000_000);
 
 /// Condition that stops the port, from the flow control itself: as a run reads it, with the given values. Also the statements of its plan

@@ -1,4 +1,4 @@
-//! Who may inject what: output arbiters that keep a limit, and traffic that asks for the worst.
+//! Admission to the network: output arbiters that keep a limit, and traffic that requests the worst case.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -53,8 +53,8 @@ pub struct Arbitrated {
     pub epochs: u64,
 }
 
-/// Rates are multiples of 1/GRAIN link rates, so that fractions do not grow from epoch to epoch: the arbiters round
-/// what they allow down to it.
+/// Rates are multiples of 1/GRAIN link rates, so that fractions do not grow from epoch to epoch: the arbiters round the admitted rates down
+/// to this grain.
 const GRAIN: i128 = 12;
 /// A hotspot lasts 1 to this many epochs.
 const HOTSPOT_EPOCHS: u64 = 12;
@@ -67,7 +67,7 @@ pub(super) struct Arbiters<'a> {
     epoch: u64,
     hot: Vec<usize>,
     hot_until: u64,
-    /// By output: what [`Limit::Envelope`] still allows at once [segments].
+    /// By output: segments that [`Limit::Envelope`] still allows at once [segments].
     tokens: Vec<Q>,
     /// Outputs whose drain may change within an epoch: nothing is certain to depart there.
     unreliable: Vec<bool>,

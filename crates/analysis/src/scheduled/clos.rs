@@ -1,4 +1,4 @@
-//! Clos/Benes networks with any odd number of stages made of m x m elements: who is connected to what.
+//! Clos/Benes networks with any odd number of stages made of m x m elements, with their connections.
 //!
 //! ```text
 //!   N = m^k ports, 2k - 1 stages. A position is a link between two stages, written in base m; an element of a stage

@@ -31,7 +31,7 @@ pub fn tight(clos: Clos, stage: usize, b: Q) -> Option<Trial> {
     trial_of_flood(clos, stage, b, Q::ONE)
 }
 
-/// [`tight`] without premise (iv): the flood goes on and the level with it, to 2 b at 2 b/(m-1).
+/// [`tight`] without premise (iv): the flood continues, and the level rises to 2 b at 2 b/(m-1).
 pub fn unlimited(clos: Clos, stage: usize, b: Q) -> Option<Trial> {
     trial_of_flood(clos, stage, b, Q::int(2))
 }
@@ -107,11 +107,11 @@ pub fn limited_write(clos: Clos, stage: usize, b: Q, write: Q) -> Option<Trial> 
     Some(Trial { network: Network { write: Some(write), ..tight.network }, ..tight })
 }
 
-/// Premise (iv) replaced by what the outline of the proof uses, at most T + b in any T: 4/3 b, in a 4 x 4 network of three
+/// Premise (iv) replaced by the condition that the outline of the proof uses, at most T + b in any T: 4/3 b, in a 4 x 4 network of three
 /// stages and 2 x 2 elements.
 ///
 /// A burst for output 1 fills the middle buffers, a burst for output 0 queues behind it. While output 0 waits for its
-/// first segment, its link is idle and its envelope goes on growing; then everything comes at twice the link rate.
+/// first segment, its link is idle and its envelope keeps growing. Then everything arrives at twice the link rate.
 pub fn envelope_only(b: Q) -> Option<Trial> {
     let clos = Clos::new(2, 3)?;
     let third = b / Q::int(3);
@@ -149,7 +149,7 @@ pub fn unlike_service(b: Q) -> Option<Trial> {
 /// switch to the first middle switch, is `d` longer than the others. `None` unless 0 <= d <= 2 b.
 ///
 /// Inputs 0 and 1 send for d; one half of it is on the long link while the other arrives and its credits return. Then all
-/// send until 2 b are outstanding, then inputs 2 and 3 what departs. The first middle switch gets old and new traffic at once.
+/// send until 2 b are outstanding, then inputs 2 and 3 replace departures. The first middle switch gets old and new traffic at once.
 pub fn unequal_links(b: Q, d: Q) -> Option<Trial> {
     let clos = Clos::new(2, 3)?;
     if d < Q::ZERO || d > b * Q::int(2) {

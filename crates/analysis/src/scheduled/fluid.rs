@@ -46,7 +46,7 @@ pub struct Injection {
     pub rate: Q,
 }
 
-/// A link with a delay: what it carries now at its end, and the changes that are on their way.
+/// A link with a delay: the present rates at its end, and the changes under way.
 #[derive(Clone, Debug)]
 struct Line {
     delay: Q,
@@ -54,7 +54,7 @@ struct Line {
     coming: VecDeque<(Q, Arc<Mix>)>,
 }
 
-/// A network with what it holds.
+/// A network with the fluid in its buffers.
 #[derive(Clone, Debug)]
 pub struct Fluid {
     net: Network,
@@ -285,7 +285,7 @@ mod tests {
         f.levels.iter().flatten().map(Server::backlog).sum()
     }
 
-    /// Traffic that meets everywhere, in networks of every kind: what is outstanding is what is held, at every event.
+    /// Traffic that meets everywhere, in networks of every kind: outstanding bytes equal held bytes, at every event.
     #[test]
     fn nothing_is_lost_or_made() {
         let clos = Clos::new(2, 5).unwrap();
@@ -328,7 +328,7 @@ mod tests {
         let flows: Vec<Injection> =
             (0..27).map(|input| Injection { input, output: 26 - input, rate: Q::new(1 + input as i128, 27) }).collect();
         f.inject(&flows);
-        // A permutation passes at once: nothing queues, what enters for an output leaves by it.
+        // A permutation passes at once: nothing queues, and traffic for an output leaves there at the rate of its entry.
         assert!((0..27).all(|o| f.departure(o) == f.admission(o) && f.admission(o) == Q::new(27 - o as i128, 27)));
         f.advance_to(Q::ONE, &mut |_| ()).unwrap();
         assert_eq!(everything_held(&f), Q::ZERO);
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_link_with_a_delay_shifts_what_it_carries() {
-        // All links of stage 1 three segment times long: what enters until 2 leaves from 3 to 7, at link rate.
+        // All links of stage 1 three segment times long: traffic that enters until 2 leaves from 3 to 7, at link rate.
         let clos = Clos::new(2, 3).unwrap();
         let delay = |b: BufferId| if b.stage == 1 { Q::int(3) } else { Q::ZERO };
         let mut f = Fluid::new(Network::of_the_theorem(clos).with_delays(delay));

@@ -7,7 +7,7 @@
 //!                                            \-- rtt(2) --> 4 segments -+-> [ fabric-output buffer ] --> L
 //! ```
 //!
-//! Why it holds: what arrives in an interval (u, v] was granted a place in (u - rtt_max, v - rtt_min], and places do not
+//! Why it holds: segments that arrive in an interval (u, v] were granted places in (u - rtt_max, v - rtt_min], and places do not
 //! overlap, so it is at most v - u + rtt_max - rtt_min of link time, while the link takes v - u.
 //!
 //! Work is counted in time the link needs for it [ps], which is exact for every rate. Segments arrive as they are sent,
@@ -84,7 +84,7 @@ impl Regulated {
         link.bytes_in(self.bound())
     }
 
-    /// The same for the round trips as they turn out, with every delay of an answer: holds for any sequence.
+    /// Bound for the actual round trips, with every delay of an answer: holds for any sequence.
     pub fn effective_bound(&self, grants: &[Grant]) -> Span {
         spread(grants.iter().filter(|g| g.segments > 0).map(|g| self.rtts[g.input] + g.late))
     }
@@ -268,7 +268,7 @@ mod tests {
     fn the_papers_arithmetic() {
         let o = Regulated { segment_time: Span(20_480), rtts: vec![Span::from_ns(1_400), Span::from_ns(1_000)] };
         assert_eq!(o.bound_bytes(Rate::from_gbps(100)), Bytes::from_kb(5));
-        // 400 ns are not whole segments of 256 B; the bound is reached all the same, by a grant of 20 segments.
+        // 400 ns are not whole segments of 256 B; the bound is still reached, by a grant of 20 segments.
         let run = o.run(&grants(&[(0, 20), (1, 20)]));
         assert_eq!(run.peak.backlog, Span::from_ns(400));
     }

@@ -4,9 +4,9 @@
 //! | --- | --- | --- |
 //! | [`lemma_1`] | implicit rate regulation: backlog at most (rtt_max - rtt_min) L | true and reached; false once inputs answer late |
 //! | [`theorem_1`] | at most b outstanding, even split: no buffer exceeds b, no flow control acts | true and reached if all routes are alike |
-//! | [`examples`] | what each premise is good for | exact levels with one premise taken away |
+//! | [`examples`] | purpose of each premise | exact levels with one premise taken away |
 //!
-//! [`fluid`] solves the network exactly: [`clos`] is its shape, [`network`] what it assumes, [`admission`] what enters,
+//! [`fluid`] solves the network exactly: [`clos`] is its shape, [`network`] its assumptions, [`admission`] its traffic,
 //! [`rational`] its numbers. What was found is in `docs/theory/request-grant.md`.
 
 pub mod admission;

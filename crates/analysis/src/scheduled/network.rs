@@ -1,4 +1,4 @@
-//! What Theorem 1 assumes of the network, each premise in a form that can be taken away.
+//! Assumptions of Theorem 1 about the network, each premise in a form that can be removed.
 
 use super::clos::{BufferId, Clos};
 use super::rational::Q;
@@ -50,7 +50,7 @@ impl Split {
 /// Rank of traffic to an output (from 0) in a buffer; lower ranks are served first.
 pub type Rank = fn(Clos, BufferId, usize) -> usize;
 
-/// The order in which a buffer sends what it holds. The theorem names none.
+/// The order of departures from a buffer. The theorem names none.
 #[derive(Clone, Copy, Debug)]
 pub enum Discipline {
     /// FIFO.
@@ -108,7 +108,7 @@ impl Network {
         Network { clos, split: Split::Even, discipline: Discipline::Fifo, write: None, delays: Vec::new() }
     }
 
-    /// The same network with a delay of the link behind each buffer; not negative. The last stage's have none.
+    /// Network with a delay of the link behind each buffer; not negative. The last stage's have none.
     pub fn with_delays(mut self, delay: impl Fn(BufferId) -> Q) -> Network {
         let clos = self.clos;
         let stage = |s: usize| (0..clos.ports()).map(|p| delay(clos.buffer_at(s, p))).collect();

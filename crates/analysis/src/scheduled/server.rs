@@ -22,7 +22,7 @@ pub(super) struct Mix {
 impl Mix {
     pub(super) const EMPTY: Mix = Mix { parts: Vec::new(), total: Q::ZERO };
 
-    /// Adds up what has the same class.
+    /// Adds up rates of the same class.
     pub(super) fn gather(mut parts: Vec<(u32, Q)>) -> Mix {
         parts.sort_by_key(|p| p.0);
         let mut sums: Vec<(u32, Q)> = Vec::with_capacity(parts.len());
@@ -138,7 +138,7 @@ impl Server {
         self.ranks.iter().map(|l| l.backlog).sum()
     }
 
-    /// Sets what arrives, by rank.
+    /// Sets the arrivals, by rank.
     pub(super) fn set_inflow(&mut self, mixes: Vec<Mix>) {
         for (rank, mix) in self.ranks.iter_mut().zip(mixes) {
             if *rank.inflow != mix {
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// Works out what leaves; true if that changed.
+    /// Computes the departures; true if they changed.
     pub(super) fn refresh(&mut self) -> bool {
         if !std::mem::take(&mut self.stale) {
             return false;

@@ -9,7 +9,7 @@
 //!
 //! Why it holds, if "outstanding" means granted and not yet departed from the fabric-output buffer: a buffer of the
 //! routing half that leads to g outputs is one of g that share their traffic. If all g are alike at every time, it holds
-//! 1/g of what is outstanding for each output, and so at most g b/g. This counts and does not use that anything
+//! 1/g of the outstanding bytes for each output, and so at most g b/g. This counts and does not use that anything
 //! drains: it holds with a stopped host. Three premises are implied:
 //!
 //! - inputs inject at most at link rate; else the distribution half queues;
@@ -58,7 +58,7 @@ pub struct Stopped {
     pub until: Q,
 }
 
-/// A network, what is admitted to it, and the theorem's b.
+/// A network, the traffic admitted to it, and the theorem's b.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// Premises (ii), (v), order of service.
@@ -84,7 +84,7 @@ pub struct Peak {
     pub level: Q,
 }
 
-/// The same for an output.
+/// A level that an output reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputPeak {
     /// Fabric output, from 0.
@@ -109,7 +109,7 @@ pub struct Report {
     pub first_full: Option<Peak>,
     /// Most outstanding for one output: premise (iv) as it turned out.
     pub outstanding: OutputPeak,
-    /// Largest excess of what was admitted to one output in some interval over what its link carries in it: at most b is the
+    /// Largest excess of the bytes admitted to one output in some interval over the bytes that its link carries in it. At most b is the
     /// outline's version of premise (iv). For links that never stop, (iv) implies it.
     pub burst: OutputPeak,
     /// Highest rate of one input [link rates].

@@ -1,4 +1,4 @@
-//! Fig. 5 of the GFC paper as a fluid model: two flows into one port, PFC beside conceptual GFC.
+//! Fig. 5 of the GFC paper as a fluid model: two flows into one port, PFC and conceptual GFC.
 //!
 //! ```text
 //!   queue                 PFC: full rate up to XOFF + (C - R_d) tau, then none down to XON - R_d tau

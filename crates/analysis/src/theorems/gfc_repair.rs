@@ -6,8 +6,8 @@
 //!   link before --T-->   one queue, first in, first out
 //! ```
 //!
-//! N switches, n hosts each, flows of two ring links. Rates are those of the stages that were announced tau ago; a queue is a list of slices
-//! of one step, so that what leaves has the mix of what came.
+//! N switches, n hosts each, flows of two ring links. Rates are those of the stages that were announced tau ago; a queue is a list of
+//! slices of one step, so that departures have the mix of the arrivals.
 
 use std::collections::VecDeque;
 
@@ -46,7 +46,7 @@ impl Queue {
         self.transit += transit;
     }
 
-    /// Takes so much from the front; returns (local, transit).
+    /// Removes up to `room` bytes from the front; returns (local, transit).
     fn pop(&mut self, mut room: f64) -> (f64, f64) {
         let mut out = (0.0, 0.0);
         while let Some(front) = self.slices.front_mut().filter(|_| room > 0.0) {
@@ -85,7 +85,7 @@ impl Ring {
         self.stages.rate(stage).0 as f64 / self.stages.rate(0).0 as f64
     }
 
-    /// Runs for so many steps from queues that hold `begin` of (local, transit) each, evenly mixed [bytes].
+    /// Runs `steps` steps from queues that hold `begin` of (local, transit) each, evenly mixed [bytes].
     pub fn run(&self, begin: (f64, f64), steps: usize) -> Course {
         let (n, hosts) = (self.switches, self.hosts as f64);
         let mut queues = vec![Queue::default(); n];
@@ -102,7 +102,7 @@ impl Ring {
             };
             announced.push_back(queues.iter().map(stages).collect());
             let in_force = if announced.len() > self.tau { announced.pop_front() } else { None }.unwrap_or_else(|| vec![(0, 0); n]);
-            // What link i carries is slowed down by the switch behind it.
+            // Traffic on link i is slowed down by the switch behind the link.
             let links: Vec<u16> = (0..n).map(|i| in_force[(i + 1) % n].1).collect();
             let out: Vec<(f64, f64)> = (0..n).map(|i| queues[i].pop(self.step * self.share(links[i]))).collect();
             for i in 0..n {

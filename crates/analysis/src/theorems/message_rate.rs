@@ -1,4 +1,4 @@
-//! How much of the link the messages of buffer-based GFC take (GFC section 4.2, "Occupied bandwidth").
+//! Share of the link that the messages of buffer-based GFC take (GFC section 4.2, "Occupied bandwidth").
 //!
 //! ```text
 //!           u tau
@@ -27,7 +27,7 @@ pub fn steady_as_printed(message: Bytes, tau: Span) -> Rate {
     Rate::of(message, tau * 8)
 }
 
-/// The steady worst case of the two-stage limit cycle: m/(2 tau) [bit/s], when the drain lies midway.
+/// The steady worst case of the two-stage limit cycle: m/(2 tau) [bit/s], when the drain is midway.
 pub fn steady_worst(message: Bytes, tau: Span) -> Rate {
     Rate::of(message, tau * 2)
 }

@@ -14,7 +14,7 @@
 //! becoming zero when the theorem holds, and only the gap keeps its relative precision in floating point.
 //!
 //! With R_d = 0 the gap obeys y' = -y(t - 1)/l, whose solutions stay positive exactly when l >= e. So 4 is
-//! sufficient, as the paper says, and e = 2.718 is what is needed.
+//! sufficient, as the paper says, and e = 2.718 is necessary.
 
 /// Sufficient value of l = (B_m - B_0)/(C tau) [no unit] -- Theorem 4.1.
 pub const L_SUFFICIENT: f64 = 4.0;

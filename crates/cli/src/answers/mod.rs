@@ -14,7 +14,7 @@ pub use page::page;
 
 /// The answer of a command.
 struct Of {
-    /// What it is called in the schema: the subcommand, and what makes the answer another one.
+    /// Name in the schema: the subcommand, and the option that changes the answer.
     name: &'static str,
     /// The command for which it stands, in Markdown.
     command: &'static str,
@@ -25,7 +25,7 @@ const fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Of {
     Of { name, command, schema: |all| all.subschema_for::<T>() }
 }
 
-/// All of them. An answer is of a type with a schema, or it does not compile; that it stands here is what the tests of real answers find.
+/// All answers. The type of an answer without a schema does not compile. Tests of real answers find those that this list lacks.
 const ANSWERS: &[Of] = &[
     of::<crate::run::Json<'static>>("run", "`xoff run FILE --out DIR`"),
     of::<crate::run::fabric::Json<'static>>("run-fabric", "`xoff run FILE --out DIR`, of a scenario with `[scheduled_fabric]`"),

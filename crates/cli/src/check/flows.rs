@@ -27,7 +27,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Those of a scenario that flow control can hold: a frame of a lossy priority never waits for a buffer.
+    /// Flows of a scenario that flow control can hold: a frame of a lossy priority never waits for a buffer.
     pub fn of(flows: xoff_net::workload::Flows, lossy: &[u8]) -> Given {
         let key = |f: &xoff_net::workload::Flow| FlowKey { src: f.src, dst: f.dst, src_port: f.src_port, dst_port: f.dst_port };
         let held = flows.flows.iter().filter(|f| !lossy.contains(&f.priority));

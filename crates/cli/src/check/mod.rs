@@ -181,7 +181,7 @@ fn study(args: &Args, topology: &Topology, rule: &Rule, traffic: Traffic<'_>, re
     };
     let started = Instant::now();
     let message = match cbd::is_incremental(rule, traffic) {
-        // What a set changes takes no time to speak of.
+        // The changes of a set take very little time.
         true => message,
         false => {
             cbd::is_cyclic(topology, rule, traffic);

@@ -34,7 +34,7 @@ pub struct Checked<'a> {
     links: usize,
     /// Links that are down from the beginning.
     failed_links: Vec<String>,
-    /// Which paths count.
+    /// Paths that count.
     routing: &'a str,
     /// Flows that count; null: all pairs of hosts.
     flows: Option<usize>,
@@ -67,7 +67,7 @@ struct OfTables<'a> {
     findings: Vec<String>,
     /// Switches that drop the frames for a destination; only the first ones.
     holes: &'a [Hole],
-    /// How many there are.
+    /// Number of black holes in all.
     holes_total: u64,
     /// Forwarding loops, the first of them.
     loops: &'a [Loop],
@@ -75,7 +75,7 @@ struct OfTables<'a> {
     loops_total: u64,
 }
 
-/// A report but for its verdict, which is about the network as it is.
+/// A report without its verdict, which is about the network as it is.
 #[derive(JsonSchema, Serialize)]
 struct ReportParts<'a> {
     /// Ingress buffers of switches behind working links from switches.
@@ -134,13 +134,13 @@ impl<'a> Checked<'a> {
         checked
     }
 
-    /// With what would help.
+    /// Adds remedies.
     pub fn with(mut self, remedies: Vec<Remedy>) -> Self {
         self.remedies = remedies;
         self
     }
 
-    /// The same about installed tables.
+    /// Report about installed tables.
     pub fn of_tables(mut self, found: &'a Installed, findings: &Problems) -> Self {
         let Installed { virtual_lanes, ref holes, holes_total, ref loops, loops_total, ref remedies, .. } = *found;
         let findings: Vec<String> = findings.iter().map(Problem::line).collect();
@@ -161,7 +161,7 @@ impl<'a> Checked<'a> {
         self
     }
 
-    /// With what failures make of the tables.
+    /// Adds the effect of failures on the tables.
     pub fn after_failures(mut self, study: Option<&'a HoleStudy>) -> Self {
         let Some(s) = study else { return self };
         self.table_failures = Some(s);
@@ -207,7 +207,7 @@ fn holes_by_size(s: &HoleStudy) -> String {
 }
 
 impl Checked<'_> {
-    /// What the exit code stands for.
+    /// Meaning of the exit code.
     pub fn conclusion(&self) -> Conclusion {
         self.answer
     }
@@ -289,7 +289,7 @@ fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
 }
 
-/// What would help, smallest change first.
+/// Remedies, smallest change first.
 fn remedies(all: &[Remedy]) -> String {
     if all.is_empty() {
         return String::new();
@@ -311,7 +311,7 @@ fn closing_flows(cycle: &Cycle) -> String {
     format!("\nA shortest cycle:\n\n{}", terminal::draw(&t))
 }
 
-/// Which failures would create a cycle.
+/// Failures that would create a cycle.
 fn failures(s: &FailureStudy) -> String {
     let of = format!("of {} between switches", counted(s.links as u64, "link"));
     let looked = match s.sampled {
@@ -335,7 +335,7 @@ fn failures(s: &FailureStudy) -> String {
     format!("\n{}{kept}\n\n{}{more}{}", terminal::hanging(&heading, "").trim_end(), terminal::draw(&t), separations(s))
 }
 
-/// Which failures make black holes.
+/// Failures that make black holes.
 fn holes(s: &HoleStudy) -> String {
     if s.sets.is_empty() {
         return String::new();
@@ -350,7 +350,7 @@ fn holes(s: &HoleStudy) -> String {
     format!("\nInstalled tables do not change after a failure: switches drop frames without another port.\n\n{}{more}", terminal::draw(&t))
 }
 
-/// Which failures cut the network.
+/// Failures that cut the network.
 fn separations(s: &FailureStudy) -> String {
     let sets: Vec<String> = s.disconnecting.iter().take(ROWS_MAX).map(|links| links.join(" + ")).collect();
     let more = s.disconnecting.len().saturating_sub(ROWS_MAX);

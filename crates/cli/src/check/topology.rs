@@ -22,7 +22,7 @@ use xoff_units::params::{ParamError, ParamSpec, Values};
 
 use super::flows::Given;
 
-/// What is to be checked.
+/// The network to check.
 pub struct Network {
     /// The graph, failed links marked.
     pub topology: Topology,
@@ -42,7 +42,7 @@ impl From<Topology> for Network {
     }
 }
 
-/// Reads a file of this name, else builds what the short form describes.
+/// Reads a file of this name, else builds the topology of the short form.
 pub fn load(text: &str) -> Result<Network, Problems> {
     let path = Path::new(text);
     if let Some(imported) = crate::import::short(text).filter(|_| !path.is_file()) {
@@ -55,7 +55,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     if let Some(builder) = builder {
         return build(builder, text, name.len() + 1, keys).map(Network::from);
     }
-    // What looks like a path was meant as one.
+    // A text that looks like a path was meant as one.
     if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
         let source = Source::read(path)?;
         return if is_scenario(&source) { scenario(&source) } else { xoff_scenario::topology::read(source, &[]).map(Network::from) };

@@ -29,7 +29,7 @@ impl LineFile {
         Ok(LineFile { folder: folder.clone(), out, error: None, hasher: TableHasher::new() })
     }
 
-    /// Where it will be.
+    /// Path of the final file.
     pub fn path(&self) -> PathBuf {
         self.out.get_ref().path().to_owned()
     }
@@ -47,7 +47,7 @@ impl LineFile {
         let path = self.path();
         let failed = |e| RecordError::new("write", &path, e);
         if let Some(e) = self.error {
-            // What waits in the buffer is not tried again.
+            // The rest of the buffer is not written again.
             let _ = self.out.into_parts();
             return Err(failed(e));
         }
@@ -86,7 +86,7 @@ pub fn create(folder: &Folder, case: &HpccCase, config: &Path) -> Result<Files, 
     open().map_err(|e: RecordError| unwritten(&e).into())
 }
 
-/// The name to write under; never that of an input, which may lie in the same folder.
+/// The name to write under; never that of an input, which may be in the same folder.
 fn base_name<'n>(key: &str, name: &'n str, case: &HpccCase, config: &Path) -> Result<&'n str, Problems> {
     let base = |n: &'n str| Path::new(n).file_name().and_then(|n| n.to_str());
     let Some(base) = base(name) else {
@@ -107,7 +107,7 @@ fn base_name<'n>(key: &str, name: &'n str, case: &HpccCase, config: &Path) -> Re
 pub struct PfcRecorder {
     /// The file.
     pub file: LineFile,
-    /// Where the ports are.
+    /// Numbers of the ports.
     pub ports: PortNumbers,
     /// By node: is it a switch?
     pub switches: Vec<bool>,

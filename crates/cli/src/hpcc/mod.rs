@@ -39,7 +39,7 @@ pub struct Args {
     allowed: Allowed,
 }
 
-/// What happened, for the report.
+/// Facts of the run, for the report.
 struct Run {
     case: HpccCase,
     outcome: Outcome,
@@ -117,7 +117,7 @@ fn drive(replay: &mut Replay, case: &HpccCase) -> Ended {
     })
 }
 
-/// Shows on a bar how far a replay is. Work goes with flows, not with simulated time: a stop time usually lies seconds after the last
+/// Shows on a bar how far a replay is. Work goes with flows, not with simulated time: a stop time usually is seconds after the last
 /// flow.
 fn show(bar: &Bar, case: &HpccCase, world: &World) {
     let (done, flows) = (world.completed() as u64, case.flows.len() as u64);

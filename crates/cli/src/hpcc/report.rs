@@ -1,4 +1,4 @@
-//! What a replay came to, as table, JSON and manifest.
+//! Result of a replay, as table, JSON and manifest.
 
 use std::path::Path;
 
@@ -48,13 +48,13 @@ pub struct Json<'a> {
     deadlock: &'a Option<Vec<String>>,
     /// Lines of the file with PFC frames.
     pfc_frames: u64,
-    /// Why the run ended.
+    /// Reason for the end of the run.
     ended_because: &'a str,
     /// The user stopped it.
     interrupted: bool,
-    /// What it came to.
+    /// The verdict.
     verdict: &'a Option<Verdict>,
-    /// What --allow names.
+    /// Names of `--allow`.
     allowed: Vec<Allow>,
     /// File with completion times, in the simulator's form.
     fct_file: String,
@@ -89,7 +89,7 @@ pub(super) fn json<'a>(run: &Run, m: &'a Manifest, path: &Path, allowed: &Allowe
     }
 }
 
-/// What the replay came to. It promises to equal another simulator, not to lose nothing.
+/// Verdict of the replay. It promises to equal another simulator, not to lose nothing.
 pub(super) fn judge(case: &HpccCase, topology: &Topology, o: &Outcome) -> Verdict {
     let (total, complete) = (case.flows.len() as u64, o.completions.len() as u64);
     let parts = Parts {
@@ -181,7 +181,7 @@ pub(super) fn manifest(run: &Run, config: &Path) -> Manifest {
     m
 }
 
-/// Why a run ended, in words.
+/// Reason for the end of a run, in words.
 fn reason(ended: Ended) -> &'static str {
     match ended {
         Ended::TimeUp => "the stop time was reached",
@@ -193,7 +193,7 @@ fn reason(ended: Ended) -> &'static str {
     }
 }
 
-/// The keys that have no effect, one sentence for each reason; what the user misses comes first.
+/// The keys that have no effect, one sentence for each reason; the most important one comes first.
 pub fn ignored(case: &HpccCase) -> Vec<String> {
     let mut reasons: Vec<(bool, &str, Vec<&str>)> = Vec::new();
     for i in &case.config.ignored {

@@ -84,10 +84,10 @@ impl FromArgMatches for Args {
     }
 }
 
-/// What a network has of its own.
+/// Keys that a network provides itself.
 const OF_LINKS: [&str; 3] = ["rate", "length", "t_w"];
 
-/// The option that says what a network says already.
+/// Option for a value that a network already provides.
 fn conflict(given: &[(&'static str, String)], network: bool) -> Option<String> {
     let of_link = given.iter().find(|(key, _)| OF_LINKS.contains(key)).map(|(key, _)| format!("--{}", option(key)));
     of_link.or(network.then(|| "--network".into()))
@@ -131,14 +131,14 @@ fn arg(p: &ParamSpec) -> Arg {
         .help(format!("{doc}{default}"))
         .long_help(format!("{doc}{source}{default}"))
         .hide_short_help(!COMMON.contains(&p.key));
-    // What is planned stands alone: `xoff plan tcd`.
+    // The subject of the plan is positional: `xoff plan tcd`.
     let (arg, choice) = if p.key == POSITIONAL { (arg, "MECHANISM|FORMAT:FILES") } else { (arg.long(option(p.key)), "NAME") };
     let value = match p.kind {
         Kind::Rate => "RATE",
         Kind::Bytes => "SIZE",
         Kind::Span => "TIME",
         Kind::Length => "LENGTH",
-        // A mechanism without a plan is refused by the plan itself, which gives the reason.
+        // The plan itself rejects a mechanism without a plan, with the reason.
         Kind::Choice(words) if ["detection", "flow_control"].contains(&p.key) => {
             let others = unplanned().map(|(name, _)| PossibleValue::new(name).hide(true));
             let all: Vec<_> = words.iter().copied().map(PossibleValue::new).chain(others).collect();
@@ -158,7 +158,7 @@ fn option(key: &str) -> String {
 }
 
 impl Args {
-    /// The same command with another option.
+    /// Command with another option.
     pub fn command(&self, more: &str) -> String {
         let mut words = vec!["xoff plan".to_owned()];
         words.extend(self.network.iter().map(|n| terminal::word(n).into_owned()));

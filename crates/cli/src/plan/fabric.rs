@@ -1,4 +1,4 @@
-//! `xoff plan sonic:configs/`: every lossless port of a fabric against what it is set to today.
+//! `xoff plan sonic:configs/`: every lossless port of a fabric against its present settings.
 //!
 //! ```text
 //!   port: rate, cable, MTU, priorities --plan()--> headroom H and thresholds --+-- below the exact rule: loses frames
@@ -22,16 +22,16 @@ use crate::terminal::{self, counted};
 
 /// SONiC's largest frame of a port, which a pause may have to wait for.
 const MTU: Bytes = Bytes(9_100);
-/// How to use the numbers.
+/// Use of the numbers.
 const SET: &str = "headroom of each lossless priority (SONiC: xoff, which is headroom, not the threshold); keep a larger value";
 
 /// One lossless port.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "PlannedPort")]
 pub struct Row {
-    /// Its switch.
+    /// Switch.
     pub switch: String,
-    /// Its name; the peer's where the format has none.
+    /// Name; the peer's where the format has none.
     pub port: String,
     /// The node behind it.
     pub peer: String,
@@ -82,7 +82,7 @@ fn bytes<S: Serializer>(bytes: &Bytes, s: S) -> Result<S::Ok, S::Error> {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "PlannedVerdict")]
 pub enum Verdict {
-    /// At least what the plan sets.
+    /// At least the planned value.
     Enough,
     /// No frame is lost if peers react in time; less than the plan sets.
     BelowStandard,
@@ -114,9 +114,9 @@ pub struct Json<'a> {
     headline: &'a str,
     /// `yes`: today's settings lose no frames, and there is no warning.
     answer: &'static str,
-    /// What to set.
+    /// The key to set.
     set: &'a str,
-    /// Why these numbers.
+    /// Reason for these numbers.
     why: &'a str,
     /// Conditions for these values that xoff cannot check.
     check: &'a [String],
@@ -257,7 +257,7 @@ fn rows(args: &Args, network: &Network) -> Result<(Vec<Row>, Option<Plan>), Prob
     Ok((rows, most.map(|(_, plan)| plan)))
 }
 
-/// The plan of a port; what was given on the command line goes before what the files say of frames.
+/// The plan of a port; values of the command line override the frame sizes of the files.
 fn planned(args: &Args, (rate, delay, mtu, priorities): (Rate, Span, Bytes, u64)) -> Result<Plan, xoff_units::params::ParamError> {
     let mut input = PlanInput::read(&mut &*args)?;
     (input.rate, input.t_w, input.priorities, input.buffer) = (rate, Some(delay), priorities, None);

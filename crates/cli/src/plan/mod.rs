@@ -56,7 +56,7 @@ fn text(plan: &Plan, explain: bool) -> String {
     out
 }
 
-/// Values to set, conditions that do not hold, and what to check.
+/// Values to set, violated conditions, and checks to make.
 fn answer(plan: &Plan, explain: bool) -> String {
     let heading = "Set for each lossless priority of a port";
     let mut t =
@@ -98,7 +98,7 @@ fn settable(row: &PlanRow) -> String {
     }
 }
 
-/// Values of other rules, their distance to the chosen one, and what each counts.
+/// Values of other rules, their distance to the chosen one, and the contributions that each counts.
 fn evidence(plan: &Plan) -> String {
     if plan.evidence.is_empty() {
         return String::new();

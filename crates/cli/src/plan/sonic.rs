@@ -1,8 +1,8 @@
 //! A plan in SONiC's form: rows of `pg_profile_lookup.ini`, and tables of `config_db.json` for each switch.
 //!
-//! In SONiC `xoff` is headroom, the room above the trigger. What `size` is depends on the chip: it contains the headroom on Spectrum, and is
-//! the reserve alone on Broadcom and where headroom is shared. The kind of threshold depends on the pool. Both are taken from today's profile;
-//! without one they are Spectrum's.
+//! In SONiC `xoff` is headroom, the room above the trigger. What `size` is depends on the chip: it contains the headroom on Spectrum, and
+//! is the reserve alone on Broadcom and where headroom is shared. The kind of threshold depends on the pool. Both are taken from today's
+//! profile; without one they are Spectrum's.
 
 use std::collections::BTreeMap;
 
@@ -38,11 +38,11 @@ impl Profile {
         Profile { xon: kib(xon.0), xon_offset: None, xoff: kib(headroom.0), reserve: None, threshold: Threshold::Dynamic(0) }
     }
 
-    /// Of a port: what is larger today stays, and so do the kinds of `size` and threshold.
+    /// Profile of a port: larger values of today stay, and so do the kinds of `size` and threshold.
     fn of_port(r: &Row) -> Profile {
         let own = Profile::of(r.xon, r.headroom.max(Bytes(r.today.unwrap_or(0))));
         let Some(today) = &r.profile else { return own };
-        // Where the distance to the limit decides alone, it goes on doing so.
+        // Where the distance to the limit decides alone, it still does.
         let by_offset = today.xon_offset.is_some() && today.xon == Bytes::ZERO;
         Profile {
             xon: if by_offset { 0 } else { own.xon },

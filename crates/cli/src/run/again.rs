@@ -10,7 +10,7 @@ use super::{Args, Ending, report_threads, to_the_end};
 use crate::answer::{Allowed, Answer};
 use crate::{explain, interrupt, terminal};
 
-/// What a run leaves for itself in its checkpoints: what --allow names.
+/// Note of a run in its checkpoints: the names of `--allow`.
 pub fn note(allowed: &Allowed) -> String {
     serde_json::to_string(&allowed.list()).unwrap_or_default()
 }

@@ -59,7 +59,7 @@ pub struct Json<'a> {
     reassembly_bytes_max: u64,
     /// Share of control messages in all bytes between ports and elements.
     control_share: f64,
-    /// What --allow names.
+    /// Names of `--allow`.
     allowed: Vec<Allow>,
     /// Folder of the results.
     out: String,

@@ -33,9 +33,9 @@ pub struct Json<'a> {
     send_errors: u64,
     /// Frames that one end of a wire sent and the other never received.
     lost_on_wires: u64,
-    /// What it came to.
+    /// The verdict.
     verdict: &'a Verdict,
-    /// What --allow names.
+    /// Names of `--allow`.
     allowed: Vec<Allow>,
     /// Frames dropped at ports whose link was down.
     port_down: u64,

@@ -16,7 +16,7 @@ fn skip(missing: &Missing) {
     xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
 }
 
-/// Are there namespaces with veth pairs, and these programs? Records a skip if not.
+/// Whether there are namespaces with veth pairs, and these programs. Records a skip if not.
 pub fn possible(programs: &[&str]) -> bool {
     if let Err(missing) = sandbox::probe() {
         skip(&missing);
@@ -26,7 +26,7 @@ pub fn possible(programs: &[&str]) -> bool {
     missing.inspect(|p| xoff_testing::skip(p, "not installed")).is_none()
 }
 
-/// Can taps be made? Records a skip if not.
+/// Whether taps can be created. Records a skip if not.
 pub fn taps() -> bool {
     sandbox::check(Capability::Tun).inspect_err(skip).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Bad neighbours with real frames: ports that flap, interfaces that are made again, neighbours that restart, hold for ever, or lie. What
+//! Bad neighbours with real frames: ports that flap, interfaces that are made again, neighbours that restart, hold forever, or lie. What
 //! each field of each message does is in `testbed/tests/neighbours.rs`, in virtual time.
 
 use std::process::Stdio;
@@ -87,13 +87,13 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         sandbox::ip("link set dev b0 up\n").unwrap();
         s1.prints("port S1->H0 (a0) is up again at");
         sandbox::ip("link del dev a0\n").unwrap();
-        // The kernel takes an interface down before it takes it away: a look between the two sees it set down.
+        // The kernel takes an interface down before it takes it away: a poll between the two sees it set down.
         let line = s1.prints("port S1->H0 (a0) went down at");
         assert!(["gone", "set down", "no carrier"].iter().any(|why| line.contains(why)), "{line}");
         sandbox::veth_pair("a0", "b0", 1500).unwrap();
         s1.prints("port S1->H0 (a0) is up again at");
         let mut b0 = port("b0");
-        // Credits begin anew: none until the neighbour grants some.
+        // Credits restart: none until the neighbour grants some.
         let granted = cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 30 * 24 + 6250, occupied: 0 };
         send(&mut b0, &local(Message::Credit64(granted), Mac::FLOW_CONTROL));
         offer(&mut b1, 30);
@@ -102,7 +102,7 @@ fn a_port_that_flaps_leaves_the_others_alone() {
         let answer = ran.json();
         let p = &answer["real"]["ports"][0];
         assert_eq!((p["downs"].as_u64(), ran.code), (Some(3), 130), "{p:#}");
-        // The 30 frames of data, and what the port had been given before it was seen to be down: a few messages of credits.
+        // The 30 frames of data, and frames for the port before it was seen to be down: a few messages of credits.
         assert!((30..=40).contains(&p["port_down"].as_u64().unwrap()), "{p:#}");
         let outages = p["outages"].as_array().unwrap();
         assert!(outages.len() == 3 && outages.iter().all(|o| o["until_seconds"].as_f64() > o["from_seconds"].as_f64()), "{p:#}");
@@ -110,7 +110,7 @@ fn a_port_that_flaps_leaves_the_others_alone() {
     });
 }
 
-/// What stops a port, and what lets it go, by flow control; `n` numbers the messages.
+/// Messages that stop and release a port, by flow control; `n` numbers the messages.
 fn stop(kind: &str, n: u32) -> Message {
     let credit = |occupied| Message::Credit64(cbfc::Wide { op: cbfc::Op::Normal, vl: 0, fctbs: 0, fccl: 0, occupied });
     let gfc = |feedback| Message::Gfc(gfc::Repr { priority: 0, sequence: n, validity_us: 0, feedback });
@@ -154,7 +154,7 @@ fn a_storm_is_contained_under_every_flow_control() {
             let answer = s1.stop().json();
             assert_eq!((answer["real"]["ports"][0]["storms"].as_u64(), answer["dropped_frames"].as_u64()), (Some(1), Some(0)), "{kind}");
         }
-        // A flow control that holds flows ends by itself, and with it the watchdog is refused.
+        // A flow control that pauses flows ends on its own, so xoff rejects the watchdog with it.
         let refused =
             Process::start_anyhow(&[&SWITCH[..], &["--set", "flow_control=pffc", "--watchdog", "100ms,100ms,drop"]].concat()).end();
         assert_eq!(refused.code, 2, "{}", refused.err);
@@ -172,7 +172,7 @@ fn a_storm_is_contained_under_every_flow_control() {
     });
 }
 
-/// Numbers, validity and lengths that lie: 60 B that claim 65,535 are 60 B; an older message is not obeyed; a message ends with its time.
+/// Wrong numbers, validity and lengths: 60 B that claim 65,535 are 60 B; an older message is not obeyed; a message ends with its time.
 #[test]
 fn lies_change_nothing() {
     in_namespaces("neighbours::lies_change_nothing", || {
@@ -198,7 +198,7 @@ fn lies_change_nothing() {
     });
 }
 
-/// A receiver that restarts knows nothing of what it granted or sent before: within a second it is sent frames again.
+/// A receiver that restarts does not know its earlier grants and frames. Within a second it receives frames again.
 #[test]
 fn a_neighbour_restarts() {
     in_namespaces("neighbours::a_neighbour_restarts", || {

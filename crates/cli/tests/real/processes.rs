@@ -99,8 +99,8 @@ pub fn host(name: &str, interface: &str, scenario: &str, more: &[&str]) -> Proce
     Process::start(&[&["host", scenario, "--node", name, "--port", interface, "--json"], more].concat())
 }
 
-/// The incast scenario with other flows. Processes come late one by one: memory for what comes in at 100 Mb/s while a switch is away for
-/// more than half a second.
+/// The incast scenario with other flows. Processes come late one by one: memory for frames that arrive at 100 Mb/s while a switch is away
+/// for more than half a second.
 pub fn scenario(name: &str, flows: &str) -> String {
     let text = std::fs::read_to_string(INCAST).unwrap().replace("buffer = \"400KB\"", "buffer = \"8MB\"");
     let at = text.find("[[flow]]").unwrap();
@@ -184,7 +184,7 @@ fn a_storm_is_contained_while_others_go_on() {
         let answer = s1.json();
         let port = &answer["real"]["ports"][1];
         assert!(port["storms"].as_u64().unwrap() >= 1 && port["thrown_away"].as_u64().unwrap() > 0, "{}\n{ended}", s1.out);
-        // What the watchdog drops is a loss, and the only one.
+        // The only losses are frames that the watchdog drops.
         let thrown = port["thrown_away"].as_u64();
         assert_eq!((answer["dropped_frames"].as_u64(), answer["lost_frames"].as_u64()), (thrown, thrown), "{}", s1.out);
         assert_eq!(answer["violations"].as_u64(), Some(0), "{}", s1.out);
@@ -225,7 +225,7 @@ fn counters_are_served() {
         let mut frame = vec![0; 100];
         frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9, 0x12, 0x34]);
         send(&mut unknown, &frame);
-        // What a broadcast counts comes to be seen within a look or two.
+        // The count of a broadcast appears within a poll or two.
         let end = Instant::now() + PATIENCE;
         let wanted =
             ["port=\"S1->H0\",interface=\"a0\",direction=\"out\"} 1", "xoff_queue_bytes{", "xoff_loop_gap_p99_seconds{node=\"S1\"}"];
@@ -253,7 +253,7 @@ fn get(address: &str, at: &str) -> String {
     text
 }
 
-/// While they run, a switch and a host show the page that stays beside their tables.
+/// During the run, a switch and a host show the report that stays next to their tables.
 #[test]
 fn nodes_show_their_page_and_leave_it() {
     in_namespaces("processes::nodes_show_their_page_and_leave_it", || {

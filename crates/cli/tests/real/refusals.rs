@@ -1,4 +1,4 @@
-//! What cannot be done is reported, with what would help, and exit code 2.
+//! Impossible requests are reported, with a remedy, and exit code 2.
 
 use crate::INCAST;
 use crate::support::{folder, path, xoff};

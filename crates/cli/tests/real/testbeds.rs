@@ -87,7 +87,7 @@ fn iperf(flow_control: &str) {
     ran.complains(&["flows that start or end at H0, H1, H2"]);
     let answer = ran.json();
     lost_nothing(&answer);
-    // What a server does not read in time its own socket throws away: that is no loss of the network's.
+    // The socket of a server discards data that the server does not read in time: that is no loss of the network.
     let table = std::fs::read_to_string(out.join("H0.txt")).unwrap();
     let [names, values] = [0, 1].map(|n| table.lines().nth(n).unwrap().split_whitespace().collect::<Vec<_>>());
     let late: u64 = values[names.iter().position(|n| *n == "RcvbufErrors").unwrap()].parse().unwrap();

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a command came to.
+/// Result of a command.
 pub struct Ran {
     pub code: i32,
     pub out: String,

@@ -116,7 +116,7 @@ fn index(dir: &Path, tracks: &mut Tracks) -> Result<Option<Index>, ExportError> 
     Ok(Some(index))
 }
 
-/// The pause of a port in which a time lies.
+/// The pause of a port that contains a time.
 fn at(index: &Index, port: PortId, priority: u8, t: u64) -> Option<Pause> {
     let pauses = index.get(&(port, priority))?;
     let behind = pauses.partition_point(|(from, _)| *from <= t);

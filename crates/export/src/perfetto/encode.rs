@@ -5,7 +5,8 @@
 //!   TracePacket { timestamp = 8 [ns], sequence = 10, flags = 13, track_event = 11 | track_descriptor = 60, first = 87 }
 //! ```
 //!
-//! Names and numbers are those of protos/perfetto/trace in google/perfetto (Apache-2.0). The few messages that are needed are written by hand.
+//! Names and numbers are those of protos/perfetto/trace in google/perfetto (Apache-2.0). The few messages that are needed are written by
+//! hand.
 
 use std::io::{self, Write};
 
@@ -65,7 +66,7 @@ pub enum EventKind {
     Instant,
 }
 
-/// A value beside an event.
+/// A value next to an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Annotation<'a> {
     /// A whole number.
@@ -210,7 +211,7 @@ impl<W: Write> Packets<W> {
         self.to.write_all(p)
     }
 
-    /// Hands back what was written to.
+    /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.to
     }

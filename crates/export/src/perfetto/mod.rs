@@ -8,8 +8,8 @@
 //!   ranks, operations, critical_path -> slices, arrows from sends to receives
 //! ```
 //!
-//! Perfetto's times are nanoseconds: picoseconds are cut off, so that order stays, and the exact times stand beside each event. A file need not
-//! be in the order of time, so one table is written behind the other, a batch of rows at a time.
+//! Perfetto's times are nanoseconds: picoseconds are cut off, so that order stays, and the exact times stand next to each event. A file
+//! need not be in the order of time, so one table is written behind the other, a batch of rows at a time.
 
 mod arrows;
 pub mod encode;
@@ -70,7 +70,7 @@ pub struct Summary {
     pub notes: Vec<String>,
 }
 
-/// A trace on its way, and what was read so far.
+/// A trace in progress, and the rows read so far.
 struct Trace<'a, W> {
     out: Packets<W>,
     tracks: Tracks,
@@ -200,7 +200,7 @@ impl<W: Write> Trace<'_, W> {
         Ok(())
     }
 
-    /// Writes what counters have last.
+    /// Writes the last values of counters.
     fn settle(&mut self) -> Result<(), ExportError> {
         let mut rest: Vec<(u64, (u64, i64))> = self.pending.drain().collect();
         rest.sort_unstable();

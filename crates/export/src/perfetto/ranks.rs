@@ -1,15 +1,16 @@
-//! Jobs in a trace: iterations and operations of the ranks at their hosts, an arrow from each send to the end of the receive that took its message, and
-//! the critical paths.
+//! Jobs in a trace: iterations and operations of the ranks at their hosts, an arrow from each send to the end of the receive that took its
+//! message, and the critical paths.
 //!
 //! ```text
 //!   H3
 //!     train rank 3: iterations        a slice each
-//!     train rank 3: operations        compute, send to 4, receive from 2, side by side where they overlap; an instant where a message is there
+//!     train rank 3: operations        compute, send to 4, receive from 2, side by side where they overlap; an instant where a message is
+//! there
 //!   job train
 //!     critical path                   a slice for each stretch, by cause
 //! ```
 //!
-//! The tables are read a batch at a time; what is kept is one iteration of one rank, which is put in the order of time.
+//! The tables are read a batch at a time; memory holds one iteration of one rank, sorted by time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -162,7 +163,8 @@ fn rank_is_complete<W: Write>(t: &mut Trace<'_, W>, hosts: &Hosts, before: u64, 
         let Some(end) = o.end else { continue };
         t.out.event(&Event { ns: to, kind: EventKind::End, ..on(track, "", "job", &[]) })?;
         if o.receives && !arrow.is_empty() {
-            // An arrow leads from the slice that begins first. A receive may be posted before its message begins, so an instant at its end takes it.
+            // An arrow leads from the slice that begins first. A receive may be posted before its message begins, so an instant at its end
+            // takes it.
             t.summary.arrows += 1;
             t.summary.instants += 1;
             let annotations = [("time_ps", Annotation::Number(end))];

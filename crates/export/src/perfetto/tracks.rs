@@ -1,4 +1,4 @@
-//! The tracks of a trace: nodes, below them their ports, below these what is recorded of a port. A track is described before its first event.
+//! The tracks of a trace: nodes, below them their ports, below these the records of a port. A track is described before its first event.
 //!
 //! ```text
 //!   S2                       a node: Perfetto's process
@@ -26,7 +26,7 @@ pub enum Leaf {
     Marks(u8),
     /// CNMs of a buffer to sources.
     Cnms(u8),
-    /// A rate [bit/s]: which one, and of which priority, if of one.
+    /// A rate [bit/s]: its source, and its priority, if it belongs to one.
     Rate(&'static str, Option<u8>),
     /// A rate of a flow [bit/s].
     FlowRate(&'static str, u64),
@@ -127,7 +127,7 @@ impl Tracks {
         Ok(self.last)
     }
 
-    /// The track of a node, or of what is shown like one.
+    /// The track of a node, or of an item that is shown like one.
     pub fn node<W: Write>(&mut self, out: &mut Packets<W>, name: &str) -> io::Result<u64> {
         if let Some(&uuid) = self.nodes.get(name) {
             return Ok(uuid);
@@ -178,8 +178,8 @@ impl Tracks {
         Ok(uuid)
     }
 
-    /// A track in a group of `node` for what lasts from `start` to `end` [ns], on which nothing else is under way: slices of one track never
-    /// cross.
+    /// A track in a group of `node` for what lasts from `start` to `end` [ns], on which nothing else is under way: slices of one track
+    /// never cross.
     pub fn row<W: Write>(&mut self, out: &mut Packets<W>, node: &str, group: &str, start: u64, end: u64) -> io::Result<u64> {
         let key = (node.to_owned(), group.to_owned());
         let below = match self.rows.get(&key) {

@@ -29,7 +29,7 @@ const SAMPLING: u64 = 2_004;
 const GAPS: u64 = 2_005;
 const PATH_ORDER: u64 = 2_006;
 
-/// One per port, and where hotspots come beside the rest as many again for them.
+/// One per port, and where hotspots come in addition to the rest as many again for them.
 fn sources(config: &Config, ports: u32) -> Vec<Source> {
     (0..config.traffic.sources(ports)).map(|s| Source::new(&config.traffic, ports, s, config.seed)).collect()
 }

@@ -79,7 +79,7 @@ impl World {
         p.granter.on_departed(d.granted);
         // Always: a packet that becomes complete meanwhile does not call.
         self.call_line(port, free);
-        // The adapter is a pipeline: what it takes is added to each packet, and nothing waits for it.
+        // The adapter is a pipeline: its delay is added to each packet, and nothing waits for it.
         let delay = now + self.config.adapter_delay.0 - d.arrived;
         self.note_departure(port, source, d.len, delay, d.arrived);
         self.leave_output(port, source, d.len, d.tag, delay);
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// The output arbiter of a port grants what it can.
+    /// The output arbiter of a port grants as much as it can.
     pub(super) fn grant(&mut self, port: usize) {
         loop {
             match self.ports[port].granter.decide(Time(self.now)) {

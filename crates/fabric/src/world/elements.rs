@@ -117,7 +117,7 @@ impl World {
         true
     }
 
-    /// An input has given its first segment for `output`: what it wants now.
+    /// Next request of an input after it has given its first segment for `output`.
     fn next_head(&mut self, output: usize, place: usize, input: usize) {
         let number = self.outputs[output].number;
         let i = &mut self.inputs[place];

@@ -73,7 +73,7 @@ impl World {
                 if let Some(rc) = &mut s.rate_control {
                     rc.on_sent(Time(self.now), c.frame, &mut wakes);
                 }
-                // What a line busy with another frame kept back is made up for, what a pause kept back is not.
+                // The time lost to another frame on the line is made up for, the time lost to a pause is not.
                 let wire = c.frame + c.overhead;
                 s.base = s.due.max(self.now.saturating_sub(2 * self.config.line.time_for(wire).0));
                 if c.gap_jitter > 0 {
@@ -176,7 +176,7 @@ impl World {
         self.call_clock(port);
     }
 
-    /// A frame of 64 bytes for the host of a port: after what is on the line. Returns when it is there [ps].
+    /// A frame of 64 bytes for the host of a port, after the frame on the line. Returns its arrival [ps].
     fn control_frame(&mut self, port: usize) -> u64 {
         let Some(side) = &mut self.hosts else { return self.now };
         let c = &side.config;

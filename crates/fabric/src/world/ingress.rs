@@ -52,7 +52,7 @@ impl World {
         self.refresh(port, destination);
     }
 
-    /// Requests what may be requested, beside the data.
+    /// Sends all permitted requests, out of band.
     fn request_beside(&mut self, port: usize, destination: usize) {
         let (g, max) = (self.config.requests_max, self.config.segment_max.0 as u32);
         let pack = self.config.pack;
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// A control message that travels beside the data.
+    /// A control message that travels next to the data.
     pub(super) fn message(&mut self, segment: Segment) {
         let Control::OutOfBand { delay } = self.config.control else { return };
         self.report.control += 1;
@@ -225,7 +225,7 @@ impl World {
         flow.requester.may_send(flow.waits(), self.config.unsolicited) == MaySend::No
     }
 
-    /// The path that the counter of a flow stands at; where paths are drawn, none.
+    /// The present path of the counter of a flow; none if paths are random.
     pub(super) fn path_at_counter(&self, port: usize, destination: usize, control: bool) -> u32 {
         let nth = port * self.ports_n as usize + destination;
         let flow = &self.flows[nth];

@@ -18,13 +18,13 @@ mod saved;
 /// A reader.
 #[derive(Clone)]
 pub struct Reader {
-    /// Its name on the command line and in the names of failures.
+    /// Name on the command line and in the names of failures.
     pub name: String,
-    /// Its samples: what is broken.
+    /// Samples to mutate.
     pub samples: Vec<Vec<u8>>,
-    /// Where files that an input names are looked up.
+    /// Folder in which files that an input names are looked up.
     pub folder: PathBuf,
-    /// Reads bytes; whether it accepts them. A panic is what is searched for.
+    /// Reads bytes; returns whether it accepts them. The farm searches for panics.
     pub read: fn(&Reader, &[u8]) -> bool,
 }
 
@@ -47,7 +47,7 @@ fn contents(files: &[PathBuf]) -> Vec<Vec<u8>> {
     files.iter().filter_map(|f| std::fs::read(f).ok()).collect()
 }
 
-/// That of frames.
+/// Reader of frames.
 pub fn of_frames() -> Reader {
     Reader { name: "wire".into(), samples: parsers::valid(), folder: PathBuf::new(), read: wire }
 }
@@ -87,7 +87,7 @@ pub fn all(root: &Path) -> Vec<Reader> {
     readers
 }
 
-/// Inputs of a reader that are kept with the project: what a fuzzer has found that reaches the most.
+/// Inputs of a reader in the repository: those of a fuzzer that reach the most code.
 pub fn kept(root: &Path, reader: &str) -> Vec<Vec<u8>> {
     contents(&below(&root.join("fuzz/corpus").join(reader), &[""]))
 }
@@ -146,7 +146,7 @@ fn refused(problems: &xoff_scenario::Problems) -> bool {
     false
 }
 
-/// What tends to break readers.
+/// Tokens that tend to break readers.
 pub const TOKENS: &[&str] = &[
     "0",
     "-1",

@@ -31,7 +31,7 @@ const STAR: &str = "kind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1u
 /// Flows for any hosts.
 const ANY: &str = "[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\n";
 
-/// What reads text.
+/// Reader of text.
 type Text = fn(&Arc<Source>) -> Result<(), Problems>;
 
 /// Nodes of a topology for which any sample's flows are flows: all of them hosts.
@@ -54,7 +54,7 @@ pub fn all(folder: &Path, samples: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Reader>
 }
 
 thread_local! {
-    /// Where this thread puts the files that scenarios name: in memory, unless a place is given.
+    /// Folder in which this thread puts the files that scenarios name: in memory, unless a place is given.
     static FOLDER: tempfile::TempDir = {
         let memory = Path::new("/dev/shm");
         let asked = std::env::var_os("TMPDIR").is_some() || !memory.is_dir();
@@ -63,7 +63,7 @@ thread_local! {
     };
 }
 
-/// Traces that stand unbroken beside the file that is read.
+/// Traces that stand unbroken next to the file that is read.
 const BESIDE: [(&str, &str); 2] = [("x.0.et", "job-chakra.0.et"), ("x.1.et", "chakra-other.1.et")];
 
 /// A scenario that names a file with these bytes.

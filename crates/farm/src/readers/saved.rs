@@ -1,4 +1,4 @@
-//! Readers of checkpoints: the file, the state of a network in it, and the rows beside it.
+//! Readers of checkpoints: the file, the state of a network in it, and the rows next to it.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

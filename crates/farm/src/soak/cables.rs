@@ -1,11 +1,12 @@
-//! Cables between the processes of a soak, with what goes wrong on cables.
+//! Cables between the processes of a soak, with their faults.
 //!
 //! ```text
 //!   node ==== veth ==== [ this process: Faults ] ==== veth ==== node
 //! ```
 //!
-//! Data goes through untouched unless the cable is down. All that is done to frames is counted. Of the control frames of one kind that go one
-//! way on a cable at most [`IN_A_ROW`] are lost one after the other: no flow control without repetition could promise anything otherwise.
+//! Data goes through untouched unless the cable is down. All that is done to frames is counted. Of the control frames of one kind that go
+//! one way on a cable at most [`IN_A_ROW`] are lost one after the other: no flow control without repetition could promise anything
+//! otherwise.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -32,7 +33,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Buffers suffice for so many messages of a kind that are lost one after the other (see `chain.toml`).
 pub const IN_A_ROW: u32 = 2;
 
-/// What a cable does to frames. Shares are of 100.
+/// Faults of a cable on frames. Shares are of 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Control frames that come twice.
@@ -49,7 +50,7 @@ pub struct Faults {
     pub lies: u64,
 }
 
-/// What happened on the cables [frames].
+/// Events on the cables [frames].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Data frames that went through.
@@ -79,11 +80,11 @@ pub struct Counts {
 /// Whether a cable carries frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// It does.
+    /// Works.
     Up,
-    /// It does not, without any sign of it.
+    /// Broken, without any sign of it.
     Silent,
-    /// It does not, and the interfaces of both nodes have no carrier.
+    /// Broken, and the interfaces of both nodes have no carrier.
     NoCarrier,
 }
 
@@ -95,7 +96,7 @@ struct Cable {
     ends: [PacketPort; 2],
     names: [String; 2],
     link: Link,
-    /// What the end could not take yet.
+    /// Frames that the end could not take yet.
     waiting: [VecDeque<Vec<u8>>; 2],
     /// Control frames to the end that were lost since the last of their kind that was not.
     lost: [BTreeMap<Kind, u32>; 2],
@@ -121,15 +122,15 @@ pub struct Cables {
     noise: Reader,
     /// Frames that no node has sent, owed since `forged_at`.
     forged_at: Instant,
-    /// What is done to frames from now on.
+    /// Faults of frames from now on.
     pub faults: Faults,
     /// Since the last [`Cables::take`].
     counts: Counts,
-    /// What the kernel had dropped then, over all ends.
+    /// Frames that the kernel had dropped then, over all ends.
     dropped: u64,
-    /// The last look.
+    /// The last poll.
     looked: Instant,
-    /// What went through, by cable and direction.
+    /// Frames that passed, by cable and direction.
     pub data: Vec<[Gone; 2]>,
 }
 
@@ -138,12 +139,12 @@ pub fn interface(cable: usize, side: usize) -> String {
     format!("c{cable}n{side}")
 }
 
-/// What a receiver makes of a frame.
+/// Meaning of a frame for a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Is {
     Data,
     Control(Kind),
-    /// It is refused.
+    /// Rejected.
     Nothing,
 }
 
@@ -155,7 +156,7 @@ fn what(frame: &[u8]) -> Is {
     }
 }
 
-/// What a control frame is about, whatever it says about it: a format, what to do, and the priority, queue or flow.
+/// Subject of a control frame, whatever its value: a format, an operation, and the priority, queue or flow.
 type Kind = (u8, u8, u32);
 
 fn kind(message: &Control) -> Kind {
@@ -234,7 +235,7 @@ impl Cables {
         Ok(())
     }
 
-    /// The counts since the last call; those by cable begin anew too.
+    /// The counts since the last call; those by cable begin again too.
     pub fn take(&mut self) -> Counts {
         self.data.fill([Gone::default(); 2]);
         let dropped: u64 = self.cables.iter_mut().flat_map(|c| &mut c.ends).map(|e| e.counters().kernel_drops).sum();
@@ -362,7 +363,7 @@ impl Cables {
         }
     }
 
-    /// A broken frame: one that is valid control all the same, or one that is refused, or for no receiver.
+    /// A broken frame: one that is valid control all the same, or one that is rejected, or for no receiver.
     fn draw(&mut self, lie: bool) -> Option<Vec<u8>> {
         for _ in 0..64 {
             let mut frame = readers::broken(&self.noise, self.dice.roll(u64::MAX));

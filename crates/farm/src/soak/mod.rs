@@ -27,12 +27,12 @@ use crate::readers::Reader;
 const CHAIN: &str = include_str!("chain.toml");
 /// Rate of the slowest cable, to say how long traffic takes [bytes/s].
 const BOTTLENECK: u64 = 1_250_000;
-/// Of a frame so much is payload.
+/// Share of payload in a frame.
 const PAYLOAD: f64 = 0.95;
 /// A round is over so long after the last data frame, if the last frame of both flows has come to its host.
 const QUIET: Duration = Duration::from_millis(300);
-/// Else it is over without a data frame for so long. The longest pause of the chain, at 10 Mb/s, lasts 3.4 s, a source may wait for two one after
-/// the other, and the clock of a node stands still while its process gets no processor.
+/// Else it is over without a data frame for so long. The longest pause of the chain, at 10 Mb/s, lasts 3.4 s, a source may wait for two one
+/// after the other, and the clock of a node stops while its process gets no processor.
 const STILL: Duration = Duration::from_secs(15);
 /// Longest time until a process has its ports open, or has ended: minutes on a machine that has to read the program from the disk again.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -43,7 +43,7 @@ const SLOW: Duration = Duration::from_secs(60);
 pub const KINDS: [(&str, &[&str]); 6] =
     [("pfc", &[]), ("cbfc", &["switch.buffer=400KB"]), ("gfc-buffer", &[]), ("gfc-time", &[]), ("gfc-conceptual", &[]), ("pffc", &[])];
 
-/// What goes wrong in a round.
+/// Faults of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// Only what cables do to frames.
@@ -56,12 +56,12 @@ enum Event {
     Killed,
 }
 
-/// What may become of frames in a round.
+/// Possible fates of frames in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum May {
     /// Nothing: all must be delivered.
     Nothing,
-    /// Those that the cables counted as lost are lost, and no other.
+    /// Frames lost that the cables counted as lost, and no others.
     CountedLoss,
     /// Some are lost; traffic must go on afterwards.
     Loss,
@@ -131,7 +131,7 @@ const FAULTS: [Fault; 9] = [
     Fault { name: "killed", about: "a switch is killed and started again", faults: NO, event: Event::Killed, may: May::Loss },
 ];
 
-/// What to soak.
+/// Plan of a soak.
 pub struct Plan {
     /// The program `xoff`.
     pub program: PathBuf,
@@ -147,7 +147,7 @@ pub struct Plan {
     pub lasting: Duration,
     /// Traffic of a round lasts about so long.
     pub traffic: Duration,
-    /// Of what is drawn.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
@@ -158,36 +158,36 @@ pub struct Round {
     pub kind: String,
     /// The fault.
     pub fault: String,
-    /// How long it took [s].
+    /// Duration [s].
     pub seconds: f64,
     /// Bytes that the two flows sent.
     pub sent: [u64; 2],
     /// Bytes of them that were delivered.
     pub delivered: [u64; 2],
-    /// May no frame be lost?
+    /// Whether no frame may be lost.
     pub lossless: bool,
     /// On the cables.
     pub cables: Counts,
     /// Since the switch that stays was started [s].
     pub age: f64,
-    /// Its memory at the end of the round [KiB].
+    /// Memory at the end of the round [KiB].
     pub memory: u64,
     /// Frames that nodes dropped, by node and reason. Of those that the kernel drops before a process that does not come in time, the
     /// process could know; a frame for which a switch has no room is a broken promise.
     #[serde(default)]
     pub dropped: BTreeMap<String, u64>,
-    /// The longest time for which the clock of a node stood still, because its process got no processor [s]. A pause is longer by as much.
+    /// The longest time for which the clock of a node stopped, because its process got no processor [s]. A pause is longer by as much.
     #[serde(default)]
     pub stood: f64,
     /// The longest time without a data frame on any cable before the last frame of both flows came to its host [s].
     #[serde(default)]
     pub still: f64,
-    /// What should not be.
+    /// Problems found.
     pub problems: Vec<String>,
 }
 
 impl Round {
-    /// The soak itself lost frames, as its own process came too late: the round shows nothing of xoff, and begins anew.
+    /// The soak itself lost frames, as its own process came too late: the round shows nothing of xoff, and restarts.
     pub fn is_void(&self) -> bool {
         self.cables.own_drops > 0
     }
@@ -270,7 +270,7 @@ impl Soak<'_> {
         Ok(node)
     }
 
-    /// What a switch has counted; waits until it has counters.
+    /// Counters of a switch; waits until it has counters.
     fn counted(&mut self, switch: &Node) -> io::Result<Counted> {
         let from = Instant::now();
         loop {

@@ -17,13 +17,13 @@ use super::cables::interface;
 /// A node of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its neighbours with the cable, and the side of it, that lead there.
+    /// Neighbours with the cable, and the side of it, that lead there.
     pub ports: &'static [(&'static str, usize, usize)],
 }
 
-/// The source of what is held back.
+/// The source of held frames.
 pub const H0: Place = Place { name: "H0", ports: &[("S1", 0, 0)] };
 /// The switch that lives as long as the soak.
 pub const S1: Place = Place { name: "S1", ports: &[("H0", 0, 1), ("S2", 1, 0)] };
@@ -34,13 +34,13 @@ pub const H1: Place = Place { name: "H1", ports: &[("S2", 2, 1)] };
 /// Cables of the chain.
 pub const CABLES: usize = 3;
 
-/// How nodes are started.
+/// Start of nodes.
 pub struct Spawn {
     /// The program `xoff`.
     pub program: PathBuf,
     /// The scenario file.
     pub scenario: PathBuf,
-    /// Folder of what the processes write.
+    /// Folder of the processes' files.
     pub folder: PathBuf,
 }
 
@@ -53,12 +53,12 @@ pub struct Node {
     ready: PathBuf,
 }
 
-/// What a switch has counted.
+/// Counters of a switch.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// Frames that it dropped, by itself and reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Time for which its clock stood still, because its process got no processor [s].
+    /// Time for which its clock stopped, because its process got no processor [s].
     pub stood: f64,
 }
 
@@ -95,7 +95,7 @@ impl Spawn {
 }
 
 impl Node {
-    /// Are its ports open?
+    /// Whether its ports are open.
     pub fn is_ready(&self) -> bool {
         self.ready.exists()
     }
@@ -105,7 +105,7 @@ impl Node {
         drop(self.child.stdin.take());
     }
 
-    /// Has it ended?
+    /// Whether it has ended.
     pub fn ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -131,7 +131,7 @@ impl Node {
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     }
 
-    /// What a switch which runs has counted since it was started. It renews its counters every second.
+    /// Counters of a running switch since its start. It renews its counters every second.
     ///
     /// # Errors
     /// It does not answer.
@@ -162,7 +162,7 @@ impl Node {
         }
     }
 
-    /// What it answered.
+    /// Answer of the node.
     ///
     /// # Errors
     /// Nothing that can be read; with the end of what it wrote for people.
@@ -172,7 +172,7 @@ impl Node {
         answer.map(|a| a.run).map_err(|e| format!("{} gave no answer: {e}; {}", self.name, tail(&self.err)))
     }
 
-    /// What it wrote if it panicked.
+    /// Text that it wrote if it panicked.
     pub fn panicked(&self) -> Option<String> {
         let text = fs::read_to_string(&self.err).unwrap_or_default();
         text.lines().find(|l| l.contains("panicked")).map(|l| format!("{}: {l}", self.name))

@@ -1,4 +1,4 @@
-//! What a soak has come to, as a page.
+//! Result of a soak, as a page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ pub fn memory(rounds: &[Round], kind: &str) -> Option<(u64, u64, f64)> {
     Some((first.memory, last.memory, last.age))
 }
 
-/// What should not be: problems of rounds, and memory that grows.
+/// Problems of rounds, and memory that grows.
 pub fn problems(rounds: &[Round]) -> Vec<String> {
     let of = |r: &Round| r.problems.iter().map(|p| format!("{}, {}: {p}", r.kind, r.fault)).collect::<Vec<_>>();
     let mut all: Vec<String> = rounds.iter().flat_map(of).collect();

@@ -1,4 +1,4 @@
-//! Attributes of nodes and links in graphs of any format: which names mean what, and in which unit.
+//! Attributes of nodes and links in graphs of any format: the meaning and unit of each name.
 
 use xoff_net::topology::NodeKind;
 use xoff_scenario::{Place, Problem, suggest};
@@ -134,7 +134,7 @@ fn set_wire(facts: &mut LinkFacts, a: &Attribute<'_>, wire: Wire) -> Result<(), 
     }
 }
 
-/// Result of a node's attributes.
+/// Facts that a node's attributes give.
 #[derive(Default)]
 pub(super) struct NodeFacts {
     pub kind: Option<NodeKind>,

@@ -35,7 +35,7 @@ pub(super) fn read(sources: &[Arc<Source>], options: &Options) -> Result<Network
 const HOST_KINDS: [&str; 4] = ["linux", "k8s-kind", "ext-container", "host"];
 /// Kinds that are bridges of the machine.
 const BRIDGE_KINDS: [&str; 2] = ["bridge", "ovs-bridge"];
-/// Names that stand for something other than a node in an end of a link.
+/// Names that represent something other than a node in an end of a link.
 const SPECIAL: [&str; 3] = ["host", "mgmt-net", "macvlan"];
 
 /// Keys of a link in the brief form.
@@ -66,7 +66,7 @@ struct Lab<'d> {
     d: &'d Document,
     network: Network,
     names: Names,
-    /// Of each node: its kind and role.
+    /// Kind and role of each node.
     kinds: Vec<(String, Option<NodeKind>)>,
     /// Ends in use, each with the number of its link.
     used: HashMap<(usize, String), usize>,

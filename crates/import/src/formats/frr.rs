@@ -1,7 +1,7 @@
 //! Layer-3 routes as installed: FRR's `show ip route json` (SONiC's too), or `ip -j route` of Linux.
 //!
 //! ```text
-//!   ROUTER.show-ip-route.json, ROUTER.ip-j-route.json     a table each; the router is what stands before the first dot
+//!   ROUTER.show-ip-route.json, ROUTER.ip-j-route.json     a table each; the router is the text before the first dot
 //!   layer1_topology.json (Batfish), a .clab.yml           which interface leads where
 //!   ROUTER.show-interface-brief.json                      the same from shared subnets of two addresses
 //!   runtime_data.json (Batfish)                           rates
@@ -95,7 +95,7 @@ fn router(source: &Source) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// A host with the address that stands for it.
+/// A host with the address that represents it.
 struct Host {
     node: usize,
     prefix: Prefix,
@@ -233,7 +233,7 @@ fn install(b: &Builder<'_>, hosts: &[Host]) -> Result<(Tables, Problems), Proble
     Ok((tables, findings))
 }
 
-/// The first problem of a document that is none of what is expected.
+/// The first problem of a document of an unexpected form.
 fn unexpected(d: &Document, at: &Tree, what: String) -> Problem {
     d.problem(at, what, "expected the output of 'show ip route json' without 'brief'")
 }

@@ -65,7 +65,7 @@ fn graph(source: &Arc<Source>, options: &Options) -> Result<Network, Problem> {
             return Err(Problem::new(what, "expected directed or undirected").at(place(g)));
         }
     };
-    // yEd writes every graph as directed, and what it draws is a line.
+    // yEd writes every graph as directed, but draws lines.
     let is_drawn = reader.keys.values().any(|k| k.drawn.is_some());
     let mut out = Graph::new(directed && !is_drawn);
     if directed && is_drawn {
@@ -179,7 +179,7 @@ impl<'x> Reader<'x> {
         Ok(())
     }
 
-    /// Refuses what lies inside a node or an edge besides its data.
+    /// Rejects other elements than data inside a node or an edge.
     fn no_parts(&self, n: Node<'_, '_>) -> Result<(), Problem> {
         match n.children().find(|c| c.is_element() && !["data", "desc"].contains(&c.tag_name().name())) {
             None => Ok(()),

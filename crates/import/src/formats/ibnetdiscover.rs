@@ -6,7 +6,7 @@
 //!   service levels          psl: SOURCE_GUID DLID SL; slvl: SWITCH_GUID IN OUT 0x01 ...; opensm-sl2vl.dump
 //! ```
 //!
-//! Each kind is recognised by what is in the file.
+//! Each kind is recognised by the content of the file.
 
 mod levels;
 mod lft;
@@ -24,7 +24,7 @@ use crate::{Network, Options};
 pub const DOC: &str =
     "InfiniBand: ibnetdiscover's topology, with forwarding tables (dump_fts, opensm-lfts.dump, opensm.fdbs) and service levels";
 
-/// A fabric with what the tables need to know of it.
+/// A fabric with the facts that the tables need.
 #[derive(Default)]
 pub(super) struct Fabric {
     pub network: Network,

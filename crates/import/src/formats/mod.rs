@@ -51,7 +51,7 @@ pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|f| f.name == name)
 }
 
-/// Reads the files of a network. A folder stands for its files whose names end as the format's do.
+/// Reads the files of a network. A folder represents its files whose names end as the format's do.
 ///
 /// # Errors
 /// Everything that is wrong, each with file and place.
@@ -113,7 +113,7 @@ fn folder(path: &Path, format: &Format) -> Result<Vec<PathBuf>, Problem> {
     if files.is_empty() { Err(refuse(format!("folder '{}' has no file of {}", path.display(), format.name))) } else { Ok(files) }
 }
 
-/// The one file of a format that has one.
+/// File of a format that has only one.
 fn only<'s>(sources: &'s [Arc<Source>], doc: &str) -> Result<&'s Arc<Source>, Problem> {
     only_ref(&sources.iter().collect::<Vec<_>>(), doc)
 }

@@ -38,7 +38,7 @@ fn graph(d: &Document, options: &Options) -> Result<Network, Problem> {
     let directed = root.get("directed").is_some_and(Tree::is_true);
     let mut g = Graph::new(directed);
     g.network.title = root.get("graph").and_then(|g| g.get("name")).and_then(Tree::as_text).unwrap_or_default().to_owned();
-    // Keyed by what the id is, since 1 and "1" are two ids.
+    // Keyed by the type of the id too, since 1 and "1" are two ids.
     let mut ids: HashMap<String, usize> = HashMap::new();
     for (i, node) in nodes.iter().enumerate() {
         d.object(node, "node")?;
@@ -138,7 +138,7 @@ impl Graph {
     /// Adds a node and returns its number.
     ///
     /// # Errors
-    /// A name that is none or occurs twice, and an attribute that is refused.
+    /// A name that is none or occurs twice, and an attribute that is rejected.
     pub fn node(&mut self, name: &str, list: &[Attribute<'_>], place: Place) -> Result<usize, Problem> {
         let facts = attributes::node(list)?;
         let at = self.network.add_node(&mut self.names, name, facts.kind.unwrap_or(NodeKind::Switch), place)?;
@@ -182,7 +182,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Settles what nodes are, adds the hosts that were asked for, and names what was left out.
+    /// Decides the kinds of nodes, adds the requested hosts, and names omissions.
     ///
     /// # Errors
     /// A directed edge without the one back, a kind that some nodes have and others lack, and hosts that cannot be added.

@@ -1,5 +1,5 @@
-//! Follows installed tables from every switch that hosts send to. A destination that a table does not list is refused: the file is not
-//! complete. What a table drops by an entry of its own, and what goes round, is a finding about the fabric, with its place.
+//! Follows installed tables from every switch that hosts send to. A destination that a table does not list is rejected: the file is not
+//! complete. A drop entry of a table, and a loop, are findings about the fabric, with their places.
 
 use std::collections::HashSet;
 

@@ -8,7 +8,7 @@
 //!   pg_profile_lookup.ini                         the profiles that buffermgrd makes at run time, by speed and cable
 //! ```
 //!
-//! In SONiC `xoff` is headroom: the room for what arrives after the pause, not the occupancy that sends it.
+//! In SONiC `xoff` is headroom: room for bytes that arrive after the pause, not the occupancy that sends it.
 
 mod device;
 mod fabric;

@@ -26,7 +26,7 @@ type Of = fn(&Members) -> &BTreeMap<u8, Profile>;
 const SIDES: [(&str, Of); 2] = [("ingress", |m| &m.groups), ("egress", |m| &m.queues)];
 
 impl<'n> Pools<'n> {
-    /// Whatever the files say of all ports with a link.
+    /// Values that the files give for all ports with a link.
     ///
     /// # Errors
     /// What they do not say, one clause; nothing of it is guessed.

@@ -39,7 +39,7 @@ pub struct JudgedEntry<'a> {
     pub band: &'a str,
     /// The verdict; computed from the checks, or `extension`.
     pub verdict: Verdict,
-    /// What the paper leaves open, and what xoff assumes.
+    /// Points that the paper leaves open, with the assumption of xoff.
     pub assumptions: &'a [String],
     /// Main figure, below the folder of the results; null if there is none.
     pub figure: Option<&'a str>,

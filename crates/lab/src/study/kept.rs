@@ -31,7 +31,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens the file or begins it; reads what fits `basis`. A last line that was cut off is overwritten.
+    /// Opens the file or begins it; reads the lines that fit `basis`. A last line that was cut off is overwritten.
     pub fn open(path: &Path, basis: &str) -> Result<Kept, ReproduceError> {
         let error = |e| ReproduceError::file(path, e);
         if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! Series of runs that differ in nothing but the seed, and what their results say together.
+//! Series of runs that differ in the seed only, and the statistics of their results.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use crate::{Context, ReproduceError};
 pub trait Job: Serialize + Sync {
     /// Folder of the results in which finished runs are kept.
     const FOLDER: &'static str;
-    /// Source of what is kept of it: what an older one kept is not used.
+    /// Source of the stored result: results of an older source are not used.
     const SOURCE: &'static str;
     /// Result that is kept.
     type Run: Serialize + DeserializeOwned + Send;
@@ -49,10 +49,10 @@ impl<J: Job> Plan<J> {
         Series { first, past: self.jobs.len() }
     }
 
-    /// Does what no earlier entry or run has done.
+    /// Runs the cases that no earlier claim or run has done.
     ///
     /// # Errors
-    /// Interrupted; a run that is refused; a file that cannot be written.
+    /// Interrupted; a run that is rejected; a file that cannot be written.
     pub fn run(self, cx: &Context) -> Result<Results<J::Run>, ReproduceError> {
         let file = cx.below(J::FOLDER)?.join("done.jsonl");
         let mut pieces = Pieces::new(cx, &file, &basis([J::SOURCE]), None, 1)?;

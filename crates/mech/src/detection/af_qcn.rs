@@ -97,7 +97,7 @@ impl CongestionPointLaw for Params {
 struct Share {
     /// Arrived in this window [bytes].
     fresh: u64,
-    /// M: half of what it was, and half of what the last window brought [bytes].
+    /// M: half of its previous value, plus half of the bytes of the last window [bytes].
     average: u64,
 }
 
@@ -217,7 +217,7 @@ mod tests {
         AfQcn::new(&p.unwrap(), Rate::from_gbps(10), Bytes(150_000))
     }
 
-    /// 100 frames at this queue, of which every flow sends its part, round robin, and the last is of the first flow. What is reported.
+    /// Reports for 100 frames at this queue. Every flow sends its part, round robin, and the last frame is of the first flow.
     fn round(d: &mut AfQcn, parts: &[(u32, u64)], queue: u64) -> Vec<(u32, u8)> {
         let frames = parts.iter().rev().flat_map(|&(flow, n)| (0..n).map(move |_| flow));
         frames

@@ -57,7 +57,7 @@ impl Cnm {
 mod tests {
     use super::*;
 
-    /// 50 KB above the set point are 781 units of 64 B; what 16 bits do not hold is clipped.
+    /// 50 KB above the set point are 781 units of 64 B; larger values than 16 bits are clipped.
     #[test]
     fn queue_fields_count_64_bytes() {
         let of = |q_off, q_delta| {

@@ -45,7 +45,7 @@ pub struct Cnm {
 ///
 /// A call of `on_stop`, `on_release` or `on_wake` may be repeated, or come without need.
 pub trait CongestionPoint {
-    /// A frame of this flow has been stored; `queue` is what the buffer holds now, the frame included. `draw` gives a number in
+    /// A frame of this flow has been stored; `queue` is the occupancy of the buffer now, the frame included. `draw` gives a number in
     /// [0, 1), drawn only when it is needed.
     fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm>;
     /// A frame of this flow is gone.

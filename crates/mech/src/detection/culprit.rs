@@ -17,7 +17,7 @@ use serde::Serialize;
 use xoff_units::save::Value;
 use xoff_units::{Bytes, state};
 
-/// Payload of a buffer unit, and so what a word stands for [bytes] (RZ 3880, section VI).
+/// Payload of a buffer unit, and so of a word [bytes] (RZ 3880, section VI).
 pub const UNIT: u64 = 256;
 /// Words in a row of the array, which one read returns: 320 bits of 20 (RZ 3880, section VI).
 pub const ROW: usize = 16;
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(a.occupied(), 1_024);
     }
 
-    /// A buffer of a size that no machine has costs what lies in it, and its picks follow the same law.
+    /// The memory of a buffer of impossible size depends on its contents only, and its picks follow the same law.
     #[test]
     fn an_array_takes_memory_for_frames_not_for_the_buffer() {
         for buffer in [2_147_483_648_000, u64::MAX] {
@@ -390,7 +390,7 @@ mod tests {
     }
 
     /// RZ 3880, section III-B: P(n) = q_n/q in units, over 10^4 samples, for 40, 30, 20 and 10 frames. One class is exact
-    /// wherever the units lie; here they lie flow by flow, with gaps, and flow 3 has its row for itself.
+    /// wherever the units are; here they are flow by flow, with gaps, and flow 3 has its row for itself.
     #[test]
     fn random_picks_follow_the_occupancies() {
         let frames = [40u64, 30, 20, 10];
@@ -408,7 +408,7 @@ mod tests {
         assert!(chi_square(&seen, &frames) < CHI_SQUARE_3, "{seen:?}");
     }
 
-    /// With rows of 16 read at once the law holds as long as the flows lie mixed, and a search takes fewer reads.
+    /// With rows of 16 read at once the law holds as long as the flows are mixed, and a search takes fewer reads.
     #[test]
     fn a_row_at_once_needs_fewer_reads() {
         let weights = [4u64, 3, 2, 1];

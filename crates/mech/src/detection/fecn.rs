@@ -11,7 +11,7 @@
 //!
 //! "Delayed for lack of credit" is taken of each frame: it came to the head of the queue, and the credits for it were not
 //! there. TCD (SIGCOMM'21) section 2.1 words the rule as packets that are delayed, and section 3.1.2 finds ports that
-//! are merely stopped marking all the same: credits come in portions, and what reaches the head while a portion lasts
+//! are merely stopped marking as well: credits come in portions, and what reaches the head while a portion lasts
 //! has not waited for any. A reading by port ("it lacked credits lately") would not show that; this one does.
 
 use serde::Serialize;
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(leaves(&mut port(false, &[("weight", "0")]), 1_000_000_000), Mark::None);
     }
 
-    /// Reported twice, too early, or never: each frame is judged by what was reported before it left.
+    /// Reported twice, too early, or never: each frame is judged by the reports before it left.
     #[test]
     fn repeated_and_early_calls_are_tolerated() {
         let mut d = port(false, &[]);

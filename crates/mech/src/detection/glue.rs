@@ -36,10 +36,10 @@ macro_rules! detections {
         ];
 
         impl Detection {
-            /// Refuses what cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
+            /// Rejects parameters that cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
             ///
             /// # Errors
-            /// The key of what cannot work.
+            /// The key that cannot work.
             pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
                 match self {
                     Detection::None => Ok(()),

@@ -30,10 +30,10 @@ pub struct NetworkFacts<'a> {
 
 /// Properties that follow from the parameters of a detection. Its module also has `PARAMS` and `Params::read`.
 pub trait Law {
-    /// Refuses what cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
+    /// Rejects parameters that cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
     ///
     /// # Errors
-    /// The key of what cannot work.
+    /// The key that cannot work.
     fn validate(&self, _place: &Place, _memory: Bytes) -> Result<(), ParamError> {
         Ok(())
     }
@@ -51,7 +51,7 @@ pub trait Law {
     }
 }
 
-/// A detection that marks what leaves.
+/// A detection that marks departing frames.
 pub trait DetectorLaw: Law {
     /// Detector; boxed if large, so that two share a cache line.
     type Detector;
@@ -67,7 +67,7 @@ pub trait CongestionPointLaw: Law {
     fn congestion_point(&self, place: &Place, side: Side) -> Option<Self::CongestionPoint>;
 }
 
-/// "kmin lies above what can ever wait": shared by the detectors with thresholds.
+/// "kmin is above the largest queue": shared by the detectors with thresholds.
 pub(super) fn reachable(key: &str, threshold: Bytes, memory: Bytes) -> Result<(), ParamError> {
     if threshold <= memory {
         return Ok(());

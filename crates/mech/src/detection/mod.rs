@@ -1,7 +1,7 @@
 //! Congestion detection: the traits and the registry.
 //!
 //! ```text
-//!   egress queue --head--> Gate(Sender) --- on_dequeue(queue, len) -> Mark ---> wire          Detector: marks what leaves
+//!   egress queue --head--> Gate(Sender) --- on_dequeue(queue, len) -> Mark ---> wire          Detector: marks departures
 //!                            shuts: on_off    opens: on_on(queue)
 //!
 //!   ingress buffer or egress queue --- on_enqueue(flow, len, queue) -> Cnm ---> source     CongestionPoint: sends CNMs
@@ -125,16 +125,15 @@ pub struct Place<'a> {
     pub link: &'a LinkFacts,
     /// Flow control that the queue obeys.
     pub flow_control: &'a FlowControl,
-    /// The other end of the link is a host (InfiniBand: a channel adapter), not a switch.
+    /// Whether the other end of the link is a host (InfiniBand: a channel adapter), not a switch.
     pub to_host: bool,
 }
 
 /// The state of one egress queue (port and priority).
 ///
-/// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks are
-/// those of what was reported to it.
+/// A call of `on_off` or `on_on` may be repeated, or come before the queue obeys: no detector breaks, and the marks follow its reports.
 pub trait Detector {
-    /// A frame of `len` leaves; `queue` is what remains behind it. `draw` gives a number in [0, 1), drawn only when it
+    /// A frame of `len` leaves; `queue` is the rest behind it. `draw` gives a number in [0, 1), drawn only when it
     /// is needed, so that a deterministic setting draws none.
     fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark;
 
@@ -143,7 +142,7 @@ pub trait Detector {
     #[inline]
     fn on_off(&mut self, _now: Time) {}
 
-    /// The queue may send again (ON); `queue` is what waits now, the head frame included [bytes].
+    /// The queue may send again (ON); `queue` is its present length, the head frame included [bytes].
     #[inline]
     fn on_on(&mut self, _now: Time, _queue: Bytes) {}
 

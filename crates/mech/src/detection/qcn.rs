@@ -273,12 +273,12 @@ impl Sampler {
         &self.p
     }
 
-    /// A frame of `len` has been stored, `queue` is what the buffer holds now, the frame included [bytes]. `draw` gives a
+    /// A frame of `len` has been stored, `queue` is the occupancy of the buffer now, the frame included [bytes]. `draw` gives a
     /// number in [0, 1); it is drawn once per sample, and only with jitter.
     #[inline]
     pub fn on_arrival(&mut self, _now: Time, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
         if self.clock != Time::NEVER {
-            return None; // what was on its way when the pause began: the clock counts the line already
+            return None; // in flight when the pause began: the clock counts the line already
         }
         if self.left > len.0 {
             self.left -= len.0;
@@ -318,7 +318,7 @@ impl Sampler {
     }
 
     fn sample(&mut self, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Congestion> {
-        // What a switch holds is far below 2^62 bytes; a set point may be any number.
+        // The buffer of a switch is far below 2^62 bytes; a set point may be any number.
         let q_off = queue.0 as i64 - self.p.setpoint.0.min(i64::MAX as u64) as i64;
         let q_delta = queue.0 as i64 - self.q_old as i64;
         let feedback = quantise(q_off.saturating_add(self.p.weight as i64 * q_delta), self.p.feedback_range());
@@ -328,18 +328,18 @@ impl Sampler {
             // 0.850, 0.851, ... 1.150, each equally likely.
             self.left = self.left.saturating_mul(850 + ((draw() * 301.0) as u64).min(300)) / 1_000;
         }
-        self.left = self.left.max(1); // or a clock would stand still
+        self.left = self.left.max(1); // or a clock would stop
         (feedback > 0).then_some(Congestion { degree: feedback, above: q_off, growth: q_delta })
     }
 }
 
-/// Fb in 6 bits: 63 from `range` on, otherwise the whole part of 63 Fb/range; 0 for what is not positive.
+/// Fb in 6 bits: 63 from `range` on, otherwise the whole part of 63 Fb/range; 0 for a value that is not positive.
 pub fn quantise(fb: i64, range: Bytes) -> u8 {
     let fb = (fb.max(0) as u64).min(range.0);
     (fb as u128 * FEEDBACK_MAX as u128 / range.0.max(1) as u128) as u8
 }
 
-/// A congestion point with what it needs to pick a culprit: all that the owner of a buffer has to call.
+/// A congestion point with the state to choose a culprit: the complete interface for the owner of a buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Save)]
 pub struct Qcn {
     point: Sampler,

@@ -1,4 +1,4 @@
-//! The registry: one line per detection, and nothing else lists them. `glue.rs` says what a line becomes.
+//! The registry: one line per detection, and nothing else lists them. `glue.rs` expands a line.
 
 use serde::Serialize;
 use xoff_units::params::ParamError;
@@ -28,7 +28,7 @@ detections! {
 mod tests {
     use super::*;
 
-    /// Detectors lie side by side, one per port and class: none of them may straddle two cache lines.
+    /// Detectors are side by side, one per port and class: none of them may straddle two cache lines.
     #[test]
     fn a_detector_stays_small() {
         assert_eq!(size_of::<AnyDetector>(), 32);

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! T_on is the time since the last OFF ended. A port that flow control regulates never gets beyond max(T_on); one that
-//! does has been released. Its queue still holds what the stops have left, so the length of it shows nothing: whether it
+//! does has been released. Its queue still contains the backlog of the stops, so its length shows nothing: whether it
 //! shrinks or grows does, and that is asked once per period T until the answer is clear.
 
 use serde::Serialize;
@@ -166,7 +166,7 @@ impl DetectorLaw for Params {
     }
 }
 
-/// The registers of one queue, with their parameters beside them.
+/// The registers of one queue, with their parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Value)]
 pub struct Tcd {
     /// Time at which T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, because T_on is infinite
@@ -281,7 +281,7 @@ impl Detector for Tcd {
         }
         self.off = false;
         self.on_period_begins(now);
-        // What waited leaves now, with T_on = 0, unless another priority has the wire for longer than max(T_on): then
+        // Queued frames leave now, with T_on = 0, unless another priority has the wire for longer than max(T_on): then
         // the queue that the OFF has left would be taken for congestion.
         if queue > Bytes::ZERO {
             self.last = PortState::Undetermined;

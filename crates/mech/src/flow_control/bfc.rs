@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A flow gets an empty queue of the egress, if there is one. It is paused when a frame of it comes while its queue holds more than
-//! Th = (HRTT + tau) mu / N_active: what the egress sends of the queue until a resume takes effect. All paused flows of an ingress travel
-//! as one Bloom filter every tau. A queue whose head is a frame of a paused flow does not send.
+//! Th = (HRTT + tau) mu / N_active: the bytes of the queue that the egress sends until a resume takes effect. All paused flows of an
+//! ingress travel as one Bloom filter every tau. A queue whose head is a frame of a paused flow does not send.
 //!
 //! Rules, and where they differ from the paper: `docs/mechanisms/bfc.md`.
 
@@ -97,8 +97,8 @@ impl Params {
     }
 }
 
-/// Round trip of one hop: twice the delay, the times inside the nodes, a frame that is on the wire when a filter is to leave, and the filter
-/// with those of other priorities before it [ps].
+/// Round trip of one hop: twice the delay, the times inside the nodes, a frame that is on the wire when a filter is to leave, and the
+/// filter with those of other priorities before it [ps].
 pub fn hrtt(link: &LinkFacts) -> Span {
     link.delay + link.delay + link.processing + link.rate.time_for(link.mtu) + filters(link)
 }
@@ -125,7 +125,7 @@ impl Law for Params {
     fn message_len(&self) -> Bytes {
         FRAME_LEN
     }
-    /// Should its egress be as fast: Th, what comes until its pause takes effect, and two frames.
+    /// Room if the egress is as fast: Th, the bytes that arrive until its pause takes effect, and two frames.
     fn flow_bytes(&self, link: &LinkFacts) -> Option<Bytes> {
         let on_the_way = link.rate.bytes_in(hrtt(link) + self.period);
         Some(on_the_way + on_the_way + link.mtu + link.mtu)

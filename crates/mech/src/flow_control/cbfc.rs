@@ -10,7 +10,7 @@
 //!
 //! Links of a simulation lose nothing, so ABR is always right. On a real link the peer's FCTBS replaces ABR whenever it comes
 //! ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that restarted, costs two periods of credits at most. Until then the
-//! sender is on the safe side: an FCCL that lies below FCTBS, or that grants more than the whole buffer, is no credit at all.
+//! sender is on the safe side: an FCCL that is below FCTBS, or that grants more than the whole buffer, is no credit at all.
 
 use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
@@ -261,7 +261,7 @@ impl Receiver for CreditReceiver {
         self.abr = sent & self.mask;
     }
 
-    /// No credit beyond what has come in: a full buffer.
+    /// No credit beyond the received bytes: a full buffer.
     fn hold(&self) -> Option<Message> {
         Some(Message::Credit(CreditLimit { fccl: self.abr, occupied: Bytes(self.buffer_blocks * BLOCK) }))
     }
@@ -291,7 +291,7 @@ impl CbfcSender {
         CbfcSender { line, fctbs: 0, fccl: p.buffer_blocks, buffer_blocks, conformance: p.conformance, overdrawn: false }
     }
 
-    /// FCCL - FCTBS: blocks that may still be sent; zero where FCCL lies below what was sent.
+    /// FCCL - FCTBS: blocks that may still be sent; zero where FCCL is below the blocks sent.
     #[inline]
     pub fn credits(&self) -> u64 {
         self.grant(self.fccl).unwrap_or(0)

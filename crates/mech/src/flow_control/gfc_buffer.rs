@@ -104,7 +104,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what has no stages; a violated bound of section 5.4 is a warning of the planner, not an error here.
+    /// Rejects parameters without a stage; a violated bound of section 5.4 is a warning of the planner, not an error here.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.bm > link.buffer {
             return Err(ParamError::new(
@@ -313,7 +313,7 @@ impl Receiver for StageReceiver {
     }
 
     fn on_wake(&mut self, now: Time, _occupancy: &Occupancy) -> Option<Message> {
-        // A change back to what was announced is no message.
+        // A change back to the announced stage needs no message.
         let waited = self.free_at <= now;
         if waited {
             self.free_at = Time::NEVER;

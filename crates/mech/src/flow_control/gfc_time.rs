@@ -180,7 +180,7 @@ impl Sender for RemainingSender {
     }
 
     /// A receiver cannot have more room than its buffer: such a message is no reason to send faster. Nothing stops this sender, so a
-    /// limit below what was sent is possible.
+    /// limit below the bytes sent is possible.
     fn is_possible(&self, message: Message) -> bool {
         let Message::Credit(m) = message else { return true };
         m.fccl.saturating_sub(self.fctbs) <= self.p.credit.buffer_blocks

@@ -3,7 +3,7 @@
 //! ```text
 //!   Pfc(pfc) "pfc" sends 0 Pfc(Pause): "...";
 //!     |   |    |         |  |    |            +- Entry::about
-//!     |   |    |         |  |    +- what it carries, a Signal of that module
+//!     |   |    |         |  |    +- its contents, a Signal of that module
 //!     |   |    |         |  +- Message::Pfc                      or instead of `sends`:  like Credit, whose messages it has
 //!     |   |    |         +- number of that message in a frame
 //!     |   |    +- Entry::name
@@ -103,7 +103,8 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// True for a part of the frame that the next message closes. It takes no time on the wire: the closing one has the full length.
+            /// True for a part of the frame that the next message closes. It takes no time on the wire: the closing one has the full
+            /// length.
             pub fn is_part(self) -> bool {
                 match self {
                     $($(Message::$c_message(m) => Signal::is_part(m),)?)+
@@ -184,7 +185,7 @@ macro_rules! flow_controls {
                 }
             }
 
-            /// Both halves for a link.
+            /// Receiver and sender for a link.
             pub fn halves(&self, link: &LinkFacts) -> (Rx, Tx) {
                 match self {
                     FlowControl::None => (Rx::None, Tx::None(link.rate)),
@@ -233,7 +234,7 @@ macro_rules! flow_controls {
             /// Refuses a buffer behind which the longest frame of this link never gets through, as a virtual lane without credits.
             ///
             /// # Errors
-            /// The key of what is too small.
+            /// The key with too small a value.
             pub fn holds_a_frame(&self, link: &LinkFacts) -> Result<(), ParamError> {
                 of_law!(self, Ok(()), p => Law::holds_a_frame(p, link); $($C)+ $($F)+)
             }
@@ -262,7 +263,7 @@ macro_rules! flow_controls {
                 of_law!(self, Pauses::Never, p => p.pauses(); $($C)+ $($F)+)
             }
 
-            /// Refuses what has no form on a real link.
+            /// Rejects parameters without a form on a real link.
             ///
             /// # Errors
             /// The key that has another value there.
@@ -291,15 +292,15 @@ macro_rules! flow_controls {
                 of_law!(self, false, p => Law::shares_port(p); $($C)+ $($F)+)
             }
 
-            /// Refuses what is too little for so many priorities.
+            /// Rejects parameters that are too small for this number of priorities.
             ///
             /// # Errors
-            /// The key of what is too small.
+            /// The key with too small a value.
             pub fn fits_priorities(&self, link: &LinkFacts, priorities: u64) -> Result<(), ParamError> {
                 of_law!(self, Ok(()), p => Law::fits_priorities(p, link, priorities); $($C)+ $($F)+)
             }
 
-            /// Refuses messages that come by the clock, of so many priorities, faster than the wire carries them.
+            /// Rejects periodic messages of `priorities` priorities that come faster than the wire carries them.
             ///
             /// # Errors
             /// The key that says how often they come.
@@ -472,7 +473,7 @@ macro_rules! flow_controls {
             #[serde(serialize_with = "xoff_units::state::from_outside")]
             #[save(refused)]
             Custom(Box<dyn Sender + Send + Sync>),
-            /// One that goes on obeying and counting, while its answer counts for nothing: [`Tx::release`].
+            /// A released half: it keeps obeying and counting, but its answer is ignored ([`Tx::release`]).
             Released(Box<Released>),
         }
 
@@ -591,7 +592,7 @@ macro_rules! flow_controls {
                     _ => None,
                 }
             }
-            /// The same, to put frames in and take them out.
+            /// Mutable access, to insert and remove frames.
             #[inline]
             pub fn flows_mut(&mut self) -> Option<&mut dyn FlowSender> {
                 match self {

@@ -34,7 +34,7 @@ pub enum Pauses {
     Never,
     /// At this occupancy of the ingress [bytes].
     At(Bytes),
-    /// At an occupancy that follows from what is free of a shared memory.
+    /// At an occupancy that depends on the free part of a shared memory.
     ByFreeMemory,
     /// At the limit that the buffer profile of each priority group sets.
     ByProfile,
@@ -48,7 +48,7 @@ pub trait Law: Clone + Debug + Sized {
     /// The upstream half: a [`Sender`] or a boxed [`FlowSender`](super::FlowSender). A large one is boxed, so that a port stays small.
     type Sender;
 
-    /// Both halves for one direction of a link and one priority.
+    /// Receiver and sender for one direction of a link and one priority.
     fn halves(&self, link: &LinkFacts) -> (Self::Receiver, Self::Sender);
     /// Values of the keys without a default, as they take effect on its link.
     fn resolved(&self) -> Vec<(&'static str, String)> {
@@ -61,7 +61,7 @@ pub trait Law: Clone + Debug + Sized {
     /// Refuses a buffer behind which the longest frame of this link never gets through.
     ///
     /// # Errors
-    /// The key of what is too small.
+    /// The key with too small a value.
     fn holds_a_frame(&self, _link: &LinkFacts) -> Result<(), ParamError> {
         Ok(())
     }
@@ -81,7 +81,7 @@ pub trait Law: Clone + Debug + Sized {
     fn pauses(&self) -> Pauses {
         Pauses::Never
     }
-    /// Refuses what has no form on a real link.
+    /// Rejects parameters without a form on a real link.
     ///
     /// # Errors
     /// The key that has another value there.
@@ -105,14 +105,14 @@ pub trait Law: Clone + Debug + Sized {
     fn shares_port(&self) -> bool {
         false
     }
-    /// Refuses what is too little for so many priorities.
+    /// Rejects parameters that are too small for this number of priorities.
     ///
     /// # Errors
-    /// The key of what is too small.
+    /// The key with too small a value.
     fn fits_priorities(&self, _link: &LinkFacts, _priorities: u64) -> Result<(), ParamError> {
         Ok(())
     }
-    /// Refuses messages that come by the clock, of so many priorities, faster than the wire carries them.
+    /// Rejects periodic messages of `priorities` priorities that come faster than the wire carries them.
     ///
     /// # Errors
     /// The key that says how often they come.
@@ -188,7 +188,7 @@ impl Signal for u64 {
 
 /// Additional methods of an external mechanism, besides its two halves.
 pub trait Custom: Debug + Send + Sync {
-    /// Both halves for one link direction and priority.
+    /// Receiver and sender for one link direction and priority.
     fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>);
     /// Size of its messages on the wire [bytes]; 0: they take no bandwidth.
     fn message_len(&self) -> Bytes;

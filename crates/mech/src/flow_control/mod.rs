@@ -7,7 +7,7 @@
 //! ```
 //!
 //! One receiver and one sender exist per link direction and priority. Per-flow ones have traits of their own,
-//! [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because what may go depends on whose it is.
+//! [`FlowReceiver`] and [`FlowSender`]: their sender is the egress queue itself, because the flow of a frame decides whether it may leave.
 
 pub mod bfc;
 pub mod cbfc;
@@ -80,7 +80,7 @@ pub struct Occupancy {
     /// The part of it that sits in headroom [bytes].
     pub headroom: Bytes,
     /// Current limit on `shared` [bytes]: alpha times the free pool, or the fixed buffer size. Where a buffer profile sets the limits, the
-    /// `bytes` at or below which the peer goes on: what is above the limit is in headroom anyway.
+    /// `bytes` at or below which the peer resumes: bytes above the limit are in headroom anyway.
     pub limit: Bytes,
 }
 
@@ -99,8 +99,8 @@ pub trait Receiver {
     fn on_arrival(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
     /// A frame of `len` left the buffer; `occupancy` is the state after it.
     fn on_departure(&mut self, now: Time, occupancy: &Occupancy, len: Bytes) -> Option<Message>;
-    /// True if it depends on the queue that a frame joins or has left. Then [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`] are
-    /// called in the place of the two above.
+    /// True if it depends on the queue that a frame joins or has left. Then [`Receiver::on_arrival_to`] and [`Receiver::on_departure_from`]
+    /// are called in the place of the two above.
     fn wants_egress(&self) -> bool {
         false
     }
@@ -116,11 +116,11 @@ pub trait Receiver {
     fn on_wake(&mut self, now: Time, occupancy: &Occupancy) -> Option<Message>;
     /// Next time at which the clock matters; has no side effect.
     fn next_wake(&self) -> Option<Time>;
-    /// Of what `occupancy` shows now, `stuck` bytes never leave and the rest does: does the upstream port then stay unable
-    /// to send a frame of `len` for ever? Used by the deadlock detector; mechanisms that never stop a peer answer no.
+    /// Whether the upstream port stays unable forever to send a frame of `len`, if `stuck` bytes of `occupancy` never leave and the rest
+    /// does.
     fn holds(&self, occupancy: &Occupancy, stuck: Bytes, len: Bytes) -> bool;
     /// The peer reports how much it has sent in all, in the unit in which this half counts. On a real link frames get lost and peers
-    /// restart; a half that counts what arrives takes the peer's figure (IBA 7.9.4).
+    /// restart; a half that counts arrivals takes the peer's figure (IBA 7.9.4).
     fn on_peer_total(&mut self, _sent: u64) {}
     /// The message that holds the peer as long as one can, as of a receiver whose buffer is full or that is broken; `None`: there is none.
     fn hold(&self) -> Option<Message> {
@@ -154,7 +154,7 @@ pub trait Sender {
     fn overdrawn(&self) -> bool {
         false
     }
-    /// Would a frame of `len` be let go within `within`, now and at the rate that is allowed?
+    /// Whether a frame of `len` may leave within `within`, now and at the allowed rate.
     fn lets_go(&self, now: Time, len: Bytes, within: Span) -> bool {
         let soon = match self.gate(now, len) {
             Gate::Open => true,
@@ -172,7 +172,7 @@ pub trait Sender {
     fn shared_use(&self) -> Option<u64> {
         None
     }
-    /// The other classes of its port use so much of it now; `classes` of them share, itself included.
+    /// Reports the bytes that other classes of the port use now; `classes` of them share, itself included.
     fn on_shared_use(&mut self, _others: u64, _classes: u64) {}
     /// All that it has sent, in the unit in which its receiver half counts; `None`: that is not counted ([`Receiver::on_peer_total`]).
     fn sent_total(&self) -> Option<u64> {
@@ -194,9 +194,10 @@ pub struct QueueState {
 /// The downstream half of a per-flow flow control. A decision may take several messages: the hooks return
 /// the first, [`FlowReceiver::more`] the others.
 pub trait FlowReceiver {
-    /// A frame of this flow was admitted; `queue` is what it joins, without it. `None`: it waits for no such sender, as in a host.
+    /// A frame of this flow was admitted; `queue` is the queue that it joins, without it. `None`: it waits for no such sender, as in a
+    /// host.
     fn on_arrival(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
-    /// A frame of this flow left the buffer; `queue` is what it left, without it.
+    /// A frame of this flow left the buffer; `queue` is the queue that it left, without it.
     fn on_departure(&mut self, now: Time, flow: u32, queue: Option<QueueState>, len: Bytes) -> Option<Message>;
     /// The clock reached `now`; sends only if something is due.
     fn on_wake(&mut self, now: Time) -> Option<Message>;
@@ -225,7 +226,7 @@ pub trait FlowSender {
     fn gate(&self, now: Time) -> Gate;
     /// Takes the frame that may go now.
     fn pop(&mut self, now: Time) -> Option<u32>;
-    /// Takes a frame that will never go, whatever holds it.
+    /// Removes a frame that will never be sent, paused or not.
     fn discard(&mut self) -> Option<u32>;
     /// True if a frame of this flow could leave now, had it arrived now at an empty queue.
     fn flow_gate(&self, now: Time, flow: u32) -> Gate;
@@ -279,7 +280,7 @@ mod tests {
         assert!(!goes(Gate::Blocked, c, 64));
         assert!(!goes(Gate::Open, Rate::ZERO, 64), "nothing goes at a rate of 0");
         assert!(goes(Gate::Open, Rate(1), 0), "and what has no length goes at any other");
-        // What a half that says no more than it has to answers besides.
+        // Default answers of a half that implements the required methods only.
         let half = Half(Gate::Blocked, c);
         assert!(half.held(Time::ZERO, Bytes(1)) && !Half(Gate::Until(Time(1)), c).held(Time::ZERO, Bytes(1)));
         assert!(half.is_possible(Message::Custom(1)) && !half.overdrawn());

@@ -1,4 +1,4 @@
-//! How long a port sends between two stops of its flow control: the ON-OFF model of TCD (SIGCOMM'21, section 4.2).
+//! Time for which a port sends between two stops of its flow control: the ON-OFF model of TCD (SIGCOMM'21, section 4.2).
 //!
 //! ```text
 //!   queue behind the link  B_1 |- - -.- - - - -.- -       OFF at B_1, ON at B_0, each in force tau later
@@ -13,7 +13,7 @@
 use xoff_units::{Bytes, Rate, Span};
 
 /// Eq. (2): `(B_1 - B_0 + tau R_d)/(epsilon C) + tau`, where stops are triggered by the queue. `range` is B_1 - B_0
-/// [bytes]; `share` is R_d/C, the part of the line that drains the queue; `epsilon` lies above 0.
+/// [bytes]; `share` is R_d/C, the part of the line that drains the queue; `epsilon` is above 0.
 pub fn ton_by_queue(line: Rate, range: Bytes, share: f64, tau: Span, epsilon: f64) -> Span {
     let occupancy = range.0 as f64 * 8e12 / line.as_f64();
     let tau = tau.0 as f64;
@@ -57,8 +57,8 @@ impl Stop {
         }
     }
 
-    /// [`Stop::max_ton`] of a priority or virtual lane that expects this share of the link (TCD section 4.5): C is the share's in Eq. (3), and
-    /// of a period of credits the share of its time.
+    /// [`Stop::max_ton`] of a priority or virtual lane that expects this share of the link (TCD section 4.5): C is the share's in Eq. (3),
+    /// and of a period of credits the share of its time.
     pub fn max_ton_of(self, share: f64, line: Rate, tau: Span, epsilon: f64) -> Span {
         if share >= 1.0 {
             return self.max_ton(line, tau, epsilon);

@@ -1,11 +1,12 @@
 //! Priority-based flow control (IEEE 802.1Q, clause 36; 802.3 Annex 31D for the timer).
 //!
 //!   occupancy -----+-------- XOFF -> Pause        XOFF + headroom <= buffer, where headroom covers
-//!                  +-- XON <-------- Resume       what is already on its way when the pause is sent
+//!                  +-- XON <-------- Resume       bytes in flight when the pause is sent
 //!
 //! A pause carries a time in quanta of 512 bit times and expires; a receiver that is still above XON repeats it
 //! at half life, so a standstill lasts. `sticky` replaces the timer by "until resumed", which is what several
-//! simulators do. With `repeat` the last message, pause or resume, is sent again each interval. Thresholds are fixed bytes or a dynamic share of the free pool (alpha = 2^n).
+//! simulators do. With `repeat` the last message, pause or resume, is sent again each interval. Thresholds are fixed bytes or a dynamic
+//! share of the free pool (alpha = 2^n).
 
 use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
@@ -63,13 +64,13 @@ pub enum Threshold {
     Static {
         /// Occupancy above which the peer is stopped.
         xoff: Bytes,
-        /// Occupancy at or below which it may go on.
+        /// Occupancy at or below which the peer may resume.
         xon: Bytes,
     },
     /// Pause when headroom is in use or the shared part reaches its limit; resume when headroom is empty and the
     /// shared part is zero or at least `xon_offset` below the limit.
     Dynamic {
-        /// Distance to the limit at which the peer may go on [bytes].
+        /// Distance to the limit at which the peer may resume [bytes].
         xon_offset: Bytes,
     },
     /// Pause when headroom is in use; resume when it is empty and no more is held than the buffer profile of the group says.
@@ -127,7 +128,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what cannot work; what merely breaks a rule of thumb is left to the planner's warnings.
+    /// Rejects parameters that cannot work. Broken rules of thumb are left to the planner's warnings.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if let Threshold::Static { xoff, xon } = self.threshold {
             if xon > xoff {
@@ -231,7 +232,7 @@ impl Pause {
     /// Resume at once.
     pub const RESUME: Pause = Pause(0);
 
-    /// A pause of so many quanta; `None`: until resumed.
+    /// A pause of a number of quanta; `None`: until resumed.
     pub fn of(quanta: Option<u16>) -> Pause {
         quanta.map_or(Pause::STICKY, |q| Pause(q as u32))
     }
@@ -272,7 +273,7 @@ impl Signal for Pause {
     fn stops(self) -> Option<bool> {
         Some(self != Pause::RESUME)
     }
-    /// A timed pause ends by itself and its receiver half repeats it; a sticky one does not.
+    /// A timed pause ends on its own and its receiver half repeats it; a sticky one does not.
     fn release(self) -> Option<Pause> {
         Some(Pause::RESUME)
     }
@@ -336,7 +337,7 @@ impl PfcReceiver {
         }
     }
 
-    #[inline(never)] // rare beside frames
+    #[inline(never)] // rare compared with frames
     fn pause(&mut self, now: Time) -> Option<Message> {
         self.pausing = true;
         let pause = Pause::of(self.quanta);

@@ -1,4 +1,4 @@
-//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): a congested flow is paused, its neighbours go on.
+//! Per-hop per-flow flow control (PFFC, IEEE Access 2021): a congested flow is paused, its neighbours continue.
 //!
 //! ```text
 //!   upstream port                                           downstream ingress
@@ -11,8 +11,8 @@
 //! The sender ([`FlowSender`]) has a default queue and a few pause queues. PAUSE stops one pause queue, MIGRATE leads what
 //! comes of a flow from then on into it, RESUME lets it drain before the default queue, MIGRATE-BACK ends the detour.
 //!
-//! PAUSE is a PFC frame and carries a time. A receiver that goes on holding a flow repeats PAUSE and MIGRATE at half life, so that a
-//! message that was lost costs half a pause time at most, and a pause whose RESUME was lost ends by itself. With `repeat` it repeats them each
+//! PAUSE is a PFC frame and carries a time. A receiver that keeps holding a flow repeats PAUSE and MIGRATE at half life. A lost message
+//! then costs at most half a pause time, and a pause ends on its own if its RESUME is lost. With `repeat` it repeats them each
 //! interval, and RESUME as well; a MIGRATE-BACK that is lost is made up for by the end of the detour.
 //!
 //! Only slides of the paper were read; algorithm and gaps: `docs/mechanisms/pffc.md`.
@@ -68,7 +68,7 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// Most pause queues: a word has a bit for each.
 pub const QUEUES_MAX: u64 = 64;
-/// Most slots: what the messages' 16 bits can name.
+/// Largest number of slots that the messages' 16 bits can name.
 pub const SLOTS_MAX: u64 = 1 << 16;
 /// Messages of a flow that may stand before those of another one: two that pause and two that resume.
 pub const MESSAGES_OF_A_FLOW: u64 = 4;
@@ -78,7 +78,7 @@ pub const MESSAGES_OF_A_FLOW: u64 = 4;
 pub struct Params {
     /// Bytes held of a flow above which it is paused.
     pub xoff_s: Bytes,
-    /// Bytes held of it at or below which it goes on.
+    /// Bytes held of a flow at or below which it resumes.
     pub xon_s: Bytes,
     /// Pause queues.
     pub queues: u16,
@@ -104,7 +104,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what cannot work even for a single flow next to its host.
+    /// Rejects parameters that cannot work even for a single flow next to its host.
     pub fn validate(&self, link: &LinkFacts) -> Result<(), ParamError> {
         if self.xon_s > self.xoff_s {
             return Err(ParamError::new(
@@ -138,7 +138,7 @@ impl Params {
     }
 
     /// The most that is held of a flow at the `hop`-th switch of its way, `hop` from 1, where `flows` flows share a link
-    /// [bytes]: `hop (Xoff_s + headroom)`. MIGRATE does not touch what already waits in the default queue upstream, and that
+    /// [bytes]: `hop (Xoff_s + headroom)`. MIGRATE does not touch frames that already wait in the default queue upstream, and that
     /// may be all that the switch upstream holds of the flow. Only for flows with a slot to themselves.
     pub fn flow_bytes_max(&self, link: &LinkFacts, hop: u64, flows: u64) -> Bytes {
         (self.xoff_s + self.headroom_if_repeated(link, flows)) * hop
@@ -199,7 +199,7 @@ pub fn headroom(l: &ControlLoop, message: Bytes, flows: u64) -> Bytes {
     l.rate.bytes_in(l.tau) + l.mtu + message * MESSAGES_OF_A_FLOW * flows
 }
 
-/// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 stands for the switch's hash of addresses and ports: flow
+/// The slot of a flow in a table of `slots`. The finalizer of MurmurHash3 represents the switch's hash of addresses and ports: flow
 /// numbers follow each other, and two flows shall meet with probability 1/slots as if they were arbitrary.
 pub fn slot(flow: u32, slots: u32) -> u16 {
     let mut h = flow.wrapping_add(0x9e37_79b9); // zero would stay zero
@@ -211,13 +211,13 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
 /// Messages from a receiver to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
 pub enum Order {
-    /// PAUSE: this pause queue sends nothing for so long, or until it is resumed.
+    /// PAUSE: this pause queue sends nothing for this time, or until it is resumed.
     Pause(u16, Pause),
-    /// MIGRATE: what comes of the flows of this slot goes into their pause queue.
+    /// MIGRATE: later frames of the flows of this slot join their pause queue.
     Migrate(u16),
     /// RESUME: this pause queue sends again, before the default queue.
     Resume(u16),
-    /// MIGRATE-BACK: what comes of the flows of this slot goes into the default queue again.
+    /// MIGRATE-BACK: later frames of the flows of this slot join the default queue again.
     MigrateBack(u16),
 }
 

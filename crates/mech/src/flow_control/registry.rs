@@ -1,4 +1,4 @@
-//! The registry: one line per flow control, and nothing else lists them. `glue.rs` says what a line becomes.
+//! The registry: one line per flow control, and nothing else lists them. `glue.rs` expands a line.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub mod saved_tx {
         tx.save(to);
     }
 
-    /// Becomes what was written.
+    /// Becomes the state that was written.
     ///
     /// # Errors
     /// Another kind of half was written.
@@ -100,8 +100,8 @@ impl Released {
 }
 
 impl Tx {
-    /// Lets everything go at line rate, whatever the peer sends, until it is released no longer. The half goes on obeying and counting,
-    /// so that it has the state of the peer then. A per-flow one is the queue itself: its pauses end instead.
+    /// Sends everything at line rate, whatever the peer sends, until the release ends. The half keeps obeying and counting, so that it then
+    /// has the state of the peer. A per-flow half is the queue itself: its pauses end instead.
     pub fn release(&mut self, now: Time, line: Rate, on: bool) {
         if let Some(flows) = self.flows_mut() {
             return flows.restart(now);
@@ -117,8 +117,8 @@ impl Tx {
     fn beneath(&self) -> &Tx {
         if let Tx::Released(r) = self { &r.tx } else { self }
     }
-    /// Until when it keeps a frame of `len` for longer than `within`, never being for ever; `None`: it does not ([`Sender::lets_go`]). Of a
-    /// released half, what it would do if it counted.
+    /// Time until which it keeps a frame of `len` for longer than `within`, `Time::NEVER`: forever; `None`: it does not
+    /// ([`Sender::lets_go`]). Of a released half, what it would do if it counted.
     pub fn stopped_until(&self, now: Time, len: Bytes, within: Span) -> Option<Time> {
         let half = self.beneath();
         if half.lets_go(now, len, within) {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A lost message is then one that comes `every` later, if the next one is not lost too. So thresholds that are derived from the latency
-//! of a message have `every` in it: they bear the loss of one.
+//! of a message include `every`: they tolerate the loss of one.
 
 use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
@@ -26,7 +26,7 @@ pub const PARAM: ParamSpec = ParamSpec::new(
     "xoff extension; the standards and papers assume that no message is lost",
 );
 
-/// Priorities of a link: so many repetitions may go at once.
+/// Priorities of a link: number of repetitions that may leave at once.
 const PRIORITIES: u64 = 8;
 
 /// Reads [`PARAM`].
@@ -55,8 +55,8 @@ pub(super) fn fits_wire((key, every): (&str, Span), (messages, len): (u64, Bytes
     Err(ParamError::new(key, format!("{key} {every} < {all}, the time of {which} at {}", link.rate), "expected at least that time"))
 }
 
-/// Refuses a period that no link of a network could bear. It is chosen for the fast links of a network; on one that is far slower messages alone
-/// may fill the wire by it, of which [`fills_wire`] warns.
+/// Rejects a period that is too short for every link of a network. It is chosen for the fast links of a network; on a far slower link the
+/// messages alone may fill the wire. [`fills_wire`] warns of that.
 ///
 /// # Errors
 /// As of [`fits_wire`].
@@ -69,13 +69,13 @@ pub(super) fn bears_period((key, period): (&str, Span), messages: (u64, Bytes), 
     }
 }
 
-/// Warns where messages by this period leave no room on the wire for anything else.
+/// Warns if messages with this period would fill the wire.
 pub(super) fn fills_wire(period: (&str, Span), len: Bytes, link: &LinkFacts) -> Option<Unmet> {
     let why = fits_wire(period, (1, len), link).err()?;
     Some(Unmet::new(format!("{}: messages alone fill the wire, and their queue grows", why.what), "use a longer period, or a faster link"))
 }
 
-/// The loop of a message of which one is lost: it comes with the repetition, behind those of all priorities.
+/// Control loop if one message is lost: its repetition arrives, behind those of all priorities.
 pub(super) fn with_one_lost(l: ControlLoop, every: Span) -> ControlLoop {
     if every.0 == 0 {
         return l;
@@ -92,7 +92,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// Sends again after so long; zero: never.
+    /// Time after which the message is repeated; zero: never.
     pub fn new(every: Span) -> Repeat {
         Repeat { every, at: Time::NEVER }
     }

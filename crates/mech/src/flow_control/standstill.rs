@@ -6,7 +6,7 @@
 //!                ^ 0       ^ MTU/R   ^ 2 MTU/R
 //! ```
 //!
-//! The fluid of the theorems comes to rest below B_m. Frames do not: the last stage sends R_N = C/2^N (GFC section 5.4), and a limiter
+//! The fluid of the theorems settles below B_m. Frames do not: the last stage sends R_N = C/2^N (GFC section 5.4), and a limiter
 //! holds no rate below its unit (section 7). Neither gets to zero, so a buffer that nothing drains fills up in the end.
 
 use xoff_units::{Bytes, Rate, Span};
@@ -32,7 +32,7 @@ impl Standstill {
         self.lowest.time_for(self.mtu * frames)
     }
 
-    /// The room above B_m that a standstill takes: a buffer of B_m and so much loses nothing in it.
+    /// The room above B_m that a standstill takes: a buffer of B_m plus this room loses nothing.
     pub fn room(&self, lasting: Span) -> Bytes {
         let frames = bytes_ceil(self.lowest, lasting).0.div_ceil(self.mtu.0.max(1));
         self.mtu * (frames + 1)

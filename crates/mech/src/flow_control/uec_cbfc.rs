@@ -1,4 +1,5 @@
-//! Credit-based flow control of Ultra Ethernet (UE 1.0, section 5.2): credits are cells, counters have 20 bits, updates are spaced in bytes.
+//! Credit-based flow control of Ultra Ethernet (UE 1.0, section 5.2): credits are cells, counters have 20 bits, updates are spaced in
+//! bytes.
 //!
 //! ```text
 //!   sender, per class                                        receiver, per class
@@ -13,7 +14,7 @@
 //! ```
 //!
 //! Both totals are cumulative: a lost CF_Update is healed by the next one, and credits of lost frames come back with the next CC_Update.
-//! The total of a CC_Update is filled in when it goes on the wire ([`Signal::totals`]): frames before it on the link are in it,
+//! The total of a CC_Update is filled in when its transmission starts ([`Signal::totals`]): frames before it on the link are in it,
 //! those behind it are not. With `sharing` the limit is one of the port, and its channels share it ([`Sharing`]).
 
 mod sharing;
@@ -289,7 +290,7 @@ impl Law for Params {
 pub enum Update {
     /// CF_Update: R_CF, credits freed in all. Halves use the lower 20 bits, which are on the wire.
     Freed(#[serde(serialize_with = "state::counter")] u64),
-    /// CC_Update: S_CC, credits used in all, travels beside it.
+    /// CC_Update: S_CC, credits used in all, travels with it.
     Consumed,
 }
 
@@ -323,10 +324,10 @@ pub struct CellReceiver {
     #[serde(skip)] // constant; elsewhere, so that a port stays small
     #[save(built)]
     p: Box<Params>,
-    /// R_CC: credits of what came, and of what is known to be lost.
+    /// R_CC: credits of received frames, and of frames known to be lost.
     #[serde(serialize_with = "state::counter")]
     consumed: u64,
-    /// R_CF: credits of what has left, and of what is known to be lost.
+    /// R_CF: credits of frames that have left, and of frames known to be lost.
     #[serde(serialize_with = "state::counter")]
     freed: u64,
     /// R_CF of the last CF_Update.
@@ -418,7 +419,7 @@ impl Receiver for CellReceiver {
         self.p.most().saturating_sub(stuck) < self.p.cost.of(len)
     }
 
-    /// A CC_Update: what was used and has not come was lost.
+    /// A CC_Update: credits that were used without an arrival were lost.
     fn on_peer_total(&mut self, sent: u64) {
         let lost = sent.wrapping_sub(self.consumed) & MASK;
         self.consumed = self.consumed.wrapping_add(lost);
@@ -476,7 +477,7 @@ impl CellSender {
         self.consumed.wrapping_sub(self.freed)
     }
 
-    /// True if so many more may be used.
+    /// True if this number of further credits may be used.
     #[inline]
     fn may_use(&self, cost: u64) -> bool {
         match &self.shared {
@@ -485,7 +486,7 @@ impl CellSender {
         }
     }
 
-    /// Credits that would be in use with this R_CF, of which the lower 20 bits are known.
+    /// Credits that would be in use with this R_CF. Only its lower 20 bits are known.
     fn with(&self, freed: u64) -> u64 {
         self.consumed.wrapping_sub(freed) & MASK
     }
@@ -505,7 +506,7 @@ impl Sender for CellSender {
 
     fn on_message(&mut self, _now: Time, message: Message) {
         if let Message::Cells(Update::Freed(freed)) = message {
-            // What cannot be true grants nothing.
+            // An impossible update grants nothing.
             let in_use = if self.is_possible(message) { self.with(freed) } else { self.limit.into() };
             self.freed = self.consumed.wrapping_sub(in_use);
         }

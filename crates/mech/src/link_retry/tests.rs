@@ -129,7 +129,8 @@ fn without_errors_every_frame_goes_once() {
     assert_eq!((came.delivered.len(), came.sent, came.at), (2000, 2000, 2000 * 80_000 + 200_000));
 }
 
-/// Every pattern of good, bad and vanished among the first ten frames, and of lost answers among the first four: all arrive, once, in order.
+/// Every pattern of good, bad and vanished among the first ten frames, and of lost answers among the first four: all arrive, once, in
+/// order.
 #[test]
 fn no_pattern_of_losses_loses_repeats_or_reorders() {
     let p = params(&[("frames", "4"), ("replays", "255")]);
@@ -239,7 +240,8 @@ fn a_link_that_makes_no_progress_is_flushed_and_begins_anew() {
     assert_eq!((tx.state(), tx.has_room(), tx.on_sent(us(21), 1000), tx.next_wake()), (State::Flush, true, None, Time::NEVER));
 }
 
-/// No peer acknowledges what was not sent. Of one that does nothing is believed, or frames would be freed that have not arrived.
+/// A correct peer acknowledges only sent frames. An acknowledgement of others is ignored as a whole, or frames would be freed that have not
+/// arrived.
 #[test]
 fn an_acknowledgement_of_what_was_not_sent_frees_nothing() {
     let mut tx = RetrySender::new(params(&[]));

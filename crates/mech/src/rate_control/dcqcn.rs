@@ -12,8 +12,8 @@
 //! | target on cut | always the current rate | always | only after at least one increase stage |
 //! | stages | timer and bytes | timer and bytes, extra fast recovery of QCN | timer only |
 //!
-//! With TCD (SIGCOMM'21, section 5.2.1) a cut is deeper, and a CNP that reports UE holds R_C and R_T: timer and byte stages
-//! stand still for one CNP interval.
+//! With TCD (SIGCOMM'21, section 5.2.1) a cut is deeper, and a CNP that reports UE holds R_C and R_T: timer and byte stages are frozen for
+//! one CNP interval.
 //!
 //! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
 
@@ -214,7 +214,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what cannot work.
+    /// Rejects parameters that cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(0.0..=1.0).contains(&self.g) {
             return Err(ParamError::new("g", format!("{} is not between 0 and 1", self.g), "a weight between 0 and 1"));
@@ -309,7 +309,7 @@ pub struct Dcqcn {
     /// R_T [bit/s].
     target: Rate,
     alpha: f64,
-    /// Stages stand still before this. [`Time::NEVER`]: no CNP yet, no timer runs, the flow is at line rate. Otherwise the end
+    /// Stages are frozen before this time. [`Time::NEVER`]: no CNP yet, no timer runs, the flow is at line rate. Otherwise the end
     /// of a hold.
     idle_until: Time,
     cnp_since_alpha: bool,
@@ -366,8 +366,8 @@ impl Dcqcn {
         self.arm(INCREASE, now + self.p.increase_timer, wakes);
     }
 
-    /// News of undetermined ports only: the rate stays as it is for one CNP interval, neither cut nor raised. What the stages
-    /// have counted is kept. Alpha goes on falling: no congestion is known of.
+    /// News of undetermined ports only: the rate stays as it is for one CNP interval, neither cut nor raised. The counts of the stages are
+    /// kept. Alpha keeps falling: no congestion is known.
     fn hold(&mut self, now: Time, wakes: &mut Wakes) {
         if self.idle_until == Time::NEVER {
             return; // at line rate, nothing to hold
@@ -652,7 +652,7 @@ mod tests {
         near(d.rate(), 34_000_000_000);
     }
 
-    /// A CNP that reports CE ends a hold: cut, and everything starts anew.
+    /// A CNP that reports CE ends a hold: the rate is cut, and everything restarts.
     #[test]
     fn congestion_ends_a_hold() {
         let mut d = Dcqcn::new(&tcd(TcdCut::Alpha), C);

@@ -8,8 +8,8 @@
 //!     otherwise                                 R = R_c + R_AI,           stage + 1
 //! ```
 //!
-//! Every acknowledgement sets R from the reference R_c; R_c and the stage move once per round trip, when what was sent at the last
-//! move is acknowledged. The paper keeps W and computes R = W/T, the simulator keeps R and computes W: the same but for rounding.
+//! Every acknowledgement sets R from the reference R_c; R_c and the stage move once per round trip, when the bytes that were sent at the
+//! last move is acknowledged. The paper keeps W and computes R = W/T, the simulator keeps R and computes W: the same except for rounding.
 //! Here the simulator's order is kept to the last bit, so that a replay is exact.
 
 use serde::Serialize;
@@ -147,7 +147,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what cannot work.
+    /// Rejects parameters that cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if !(self.eta > 0.0 && self.eta <= 1.0) {
             return Err(ParamError::new("eta", format!("{} is not a utilisation", self.eta), "expected above 0, at most 1"));
@@ -455,7 +455,7 @@ mod tests {
             Bench { flow: Hpcc::new(&p, &facts), ports: vec![Hop { rate: C, ..Hop::default() }; ports] }
         }
 
-        /// Time passes, each port sends so many bytes and is left with such a queue; then this is acknowledged.
+        /// Time passes, each port sends a number of bytes and has a queue afterwards; then a frame is acknowledged.
         fn ack(&mut self, ns: u64, ports: &[(u64, u64)], acked: u64, sent: u64) -> Rate {
             for (hop, (tx, queue)) in self.ports.iter_mut().zip(ports) {
                 *hop = Hop { at: hop.at + Span::from_ns(ns), tx_bytes: hop.tx_bytes + tx, queue: Bytes(*queue), ..*hop };
@@ -467,7 +467,7 @@ mod tests {
             self.flow.rate()
         }
 
-        /// The same a whole T and a whole round later: U is u, and the reference moves.
+        /// A round after a whole T and a whole round trip: U is u, and the reference moves.
         fn round(&mut self, ports: &[(u64, u64)]) -> Rate {
             let end = self.flow.round_ends;
             self.ack(10_000, ports, end + 1, end + 100_000)
@@ -504,7 +504,7 @@ mod tests {
         assert_eq!((b.flow.way.reference, b.flow.round_ends), (C, 50_000));
         near(b.ack(1_000, &busy, 50_001, 120_000), 92_543_428_098);
         assert_eq!((b.flow.way.reference, b.flow.round_ends), (b.flow.rate, 120_000));
-        // Without fast reaction what lies between changes nothing.
+        // Without fast reaction, acknowledgements in between change nothing.
         let mut b = Bench::new(Params { fast_react: false, ..Params::default() }, 1);
         b.ack(0, &busy, 1_000, 50_000);
         assert_eq!(b.ack(1_000, &busy, 50_000, 90_000), C);
@@ -595,7 +595,7 @@ mod tests {
         near(b.ack(1_000, &[(12_500, 12_500)], 2_000, 51_000), 94_269_111_999);
     }
 
-    /// Six and seven records where five have room: the last ones lie over the first. What comes later is compared with those.
+    /// Six and seven records where five have room: the last ones are over the first. What comes later is compared with those.
     #[test]
     fn packed_records_without_room_lie_over_the_first() {
         for (ports, expected) in [(5, [0, 1, 2, 3, 4]), (6, [5, 1, 2, 3, 4]), (7, [5, 6, 2, 3, 4])] {
@@ -607,7 +607,7 @@ mod tests {
         }
     }
 
-    /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T lies between them. There the
+    /// Between two packed records less than a unit may be sent: a utilisation of 0, if the whole T is between them. There the
     /// rate, divided by it, runs over to 0, and the floor remains. With exact records the way is free.
     #[test]
     fn a_way_without_any_use() {

@@ -173,7 +173,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what cannot work.
+    /// Rejects parameters that cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if let Cct::Table(t) = &self.cct
             && let Some(i) = t.windows(2).position(|w| w[0] > w[1])

@@ -3,7 +3,7 @@
 //! ```text
 //!   source NIC: RateControl (reaction point)   <--- Feedback ---   destination NIC: NotificationPoint
 //!                 rate() paces the flow,                              decides when a mark is reported
-//!                 window() bounds what is in flight
+//!                 window() bounds bytes in flight
 //! ```
 //!
 //! Feedback is a CNP (DCQCN), a BECN (IB CC) or every acknowledgement (TIMELY, HPCC).
@@ -74,8 +74,8 @@ impl Wakes {
         self.armed[self.len] = Some((which, at));
         self.len += 1;
     }
-    /// The rate was set, be it to what it was, and the earliest start of the next frame moves with it: by as much as the last
-    /// frame's time at the new rate is longer than at the old one. Who does not say so leaves a frame that waits its time.
+    /// The rate was set, perhaps to its old value, and the earliest start of the next frame moves with it. The shift is the last frame's
+    /// time at the new rate minus its time at the old one. Without this call a waiting frame keeps its start.
     pub fn move_next_frame(&mut self) {
         self.moves_next_frame = true;
     }

@@ -1,4 +1,4 @@
-//! How marks come back to the source of a flow: the notification point of its receiver.
+//! Path of marks back to the source of a flow: the notification point of its receiver.
 
 use serde::{Serialize, Serializer};
 use xoff_units::save::Value;

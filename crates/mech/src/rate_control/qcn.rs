@@ -1,7 +1,7 @@
 //! Quantized congestion notification: the reaction point (IEEE 802.1Qau, now 802.1Q clauses 30 to 33).
 //!
 //! ```text
-//!   CNM with feedback q:  CR = CR (1 - q/128), at most by half; TR = CR of before, if a byte cycle had been completed
+//!   CNM with feedback q:  CR = CR (1 - q/128), at most by half; TR = previous CR, if a byte cycle had been completed
 //!
 //!   rate  line |--.                                    .- removed at line rate
 //!              |  | cut                        .-------    hyper increase: TR += i R_HAI   both counters beyond 5, i = min - 5

@@ -1,4 +1,4 @@
-//! The registry: one line per rate control, and nothing else lists them. `glue.rs` says what a line becomes.
+//! The registry: one line per rate control, and nothing else lists them. `glue.rs` expands a line.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! In-band telemetry: what a data frame collects at the egress ports on its way, and what comes back with its
-//! acknowledgement (HPCC, SIGCOMM'19, section 3.1).
+//! In-band telemetry: a data frame collects records at the egress ports of its path, and its acknowledgement returns them (HPCC,
+//! SIGCOMM'19, section 3.1).
 //!
 //! ```text
 //!   frame leaves a port:  Hop { when, bytes sent before it, bytes waiting behind it, line rate }   -> one more record
@@ -85,7 +85,7 @@ impl RecordFormat {
         }
     }
 
-    /// From one record of a port to a later one: ticks, and bytes sent. `None` where the later one lies before the earlier
+    /// From one record of a port to a later one: ticks, and bytes sent. `None` where the later one is before the earlier
     /// one, which only exact records can show: it is another port.
     pub fn since(self, earlier: &Hop, later: &Hop) -> Option<(u64, u64)> {
         match self {

@@ -155,7 +155,7 @@ impl Params {
         Ok(p)
     }
 
-    /// Refuses what cannot work.
+    /// Rejects parameters that cannot work.
     pub fn validate(&self) -> Result<(), ParamError> {
         if self.t_low > self.t_high {
             let what = format!("T_low {} is above T_high {}", self.t_low, self.t_high);
@@ -280,7 +280,7 @@ impl Timely {
         self.last_rtt = Some(rtt);
     }
 
-    /// Once per round trip: an acknowledgement beyond what had been sent when the last one counted.
+    /// Once per round trip: an acknowledgement beyond the bytes that had been sent when the last one counted.
     fn on_ack_of_round(&mut self, ack: &Ack<'_>) {
         if ack.acked <= self.next {
             return;

@@ -7,7 +7,7 @@
 //!            +------------ grant(segments) <--------+ at most at the rate of grants
 //! ```
 //!
-//! Both halves are plain counters: who carries the messages, in band or beside the data, is the caller's.
+//! Both halves are plain counters: the caller decides how to carry the messages, in band or out of band.
 
 mod bits;
 pub mod request_grant;

@@ -86,7 +86,7 @@ impl Requester {
         }
     }
 
-    /// So many unsolicited segments have left the output adapter.
+    /// A number of unsolicited segments have left the output adapter.
     #[inline]
     pub fn on_ack(&mut self, segments: u32) {
         debug_assert!(segments <= self.unacknowledged);
@@ -115,7 +115,7 @@ impl Requester {
 pub enum Admission {
     /// Implicit rate regulation (section 2.3): grants are spaced as the output could carry what they admit.
     ImplicitRate,
-    /// Reserving fabric-buffers (section 2.4): each granted segment holds one of so many slots of the fabric-output buffer
+    /// Reserving fabric-buffers (section 2.4): each granted segment holds one slot of the fabric-output buffer, out of this number
     /// until it has arrived at the output adapter.
     ReserveFabricBuffers {
         /// Slots, the paper's b [segments].
@@ -151,7 +151,7 @@ pub struct GranterParams {
     /// asks for little (section 3.3, "Fairness").
     pub fair: bool,
     /// All that an input asks for is granted, or nothing. Without it packets can fill the buffer in part and wait for each
-    /// other for ever (section 3.4).
+    /// other forever (section 3.4).
     pub whole_requests: bool,
     /// Choice among inputs.
     pub service: Service,
@@ -162,7 +162,7 @@ pub struct GranterParams {
 /// Next action of an output adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Grant so much to this input.
+    /// Grant this number of segments to this input.
     Grant {
         /// Number of the input.
         input: u32,
@@ -240,7 +240,7 @@ impl Granter {
         }
     }
 
-    /// So many granted segments have left the output buffer.
+    /// A number of granted segments have left the output buffer.
     #[inline]
     pub fn on_departed(&mut self, segments: u32) {
         self.output_free += segments;
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!((g.output_free(), g.fabric_free()), (99, Some(7)), "departing frees the adapter, arriving the fabric");
     }
 
-    /// Section 3.3: without the rule an input that asks for one segment overtakes one that asks for many for ever.
+    /// Section 3.3: without the rule an input that asks for one segment overtakes one that asks for many forever.
     #[test]
     fn without_the_fairness_rule_small_requests_starve_large_ones() {
         let grants_of_the_large_one = |fair| {

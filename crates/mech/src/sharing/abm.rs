@@ -29,7 +29,7 @@ const TOO_FEW: u64 = 2 << 10;
 /// The law of a member, with the rate at which it drains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Abm {
-    /// Factor of what is free.
+    /// Factor of the free bytes.
     pub alpha: Alpha,
     /// Rate of the port [bit/s].
     line: Rate,
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!([0, 1, 2, 4].map(limit), [500_000, 500_000, 250_000, 125_000]);
     }
 
-    /// A long queue of which 78,125 B left in 25 us, a quarter of 312,500 B: mu/b = 1/4.
+    /// A long queue. 78,125 B of it left in 25 us, a quarter of 312,500 B: mu/b = 1/4.
     #[test]
     fn a_queue_that_is_held_up_has_a_smaller_threshold() {
         let mut a = abm();

@@ -18,7 +18,7 @@ pub const PARAMS: &[ParamSpec] = super::ALPHA;
 /// The law, which has no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Dynamic {
-    /// Factor of what is free.
+    /// Factor of the free bytes.
     pub alpha: Alpha,
 }
 

@@ -1,4 +1,4 @@
-//! How a pool of memory is shared: how much of it each queue, or each priority group, may hold now.
+//! Sharing of a pool of memory: bytes that each queue, or each priority group, may hold now.
 //!
 //! ```text
 //!   pool   |- reserves -|- headroom -|--------------- shared part ---------------|
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A member is a priority group at an ingress or a queue at an egress. A policy owns the state of one member; whoever keeps the accounts
-//! gives it what is free and how crowded its priority is. Arithmetic is in whole numbers, so that every platform has the same limits.
+//! gives it the free bytes and the crowding of its priority. Arithmetic is in whole numbers, so that every platform has the same limits.
 
 pub mod abm;
 pub mod dynamic;
@@ -31,7 +31,7 @@ pub const CONGESTED: u64 = 20 << 10;
 pub struct Supply {
     /// Free bytes of the shared part.
     pub free: Bytes,
-    /// Sum over the ports of min([`Sharing::crowding`] of what the port holds in this priority, [`CONGESTED`]) [bytes].
+    /// Sum over the ports of min([`Sharing::crowding`] of the port's bytes in this priority, [`CONGESTED`]) [bytes].
     pub crowd: Bytes,
 }
 

@@ -7,8 +7,8 @@
 //!   l <- min(q, 0.99 l + 0.01 q)            at each departure; the frame is admitted while l <= T
 //! ```
 //!
-//! l is renewed at departures only, there as here (the update at arrivals is commented out there). A queue from which nothing leaves, because
-//! its peer is stopped, therefore keeps the l of before, whatever the gain, and is taken in until the pool is full.
+//! l is renewed at departures only, there as here (the update at arrivals is commented out there). A queue from which nothing leaves,
+//! because its peer is stopped, therefore keeps its old l, for any gain, and is accepted until the pool is full.
 //!
 //! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`.
 
@@ -35,7 +35,7 @@ const FRACTION: u32 = 16;
 /// The law of a member, with its smoothed queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
 pub struct Reverie {
-    /// Factor of what is free.
+    /// Factor of the free bytes.
     pub alpha: Alpha,
     /// Weight of the present queue, in units of 2^-16.
     gain: u32,
@@ -62,7 +62,7 @@ impl Sharing for Reverie {
         supply.share(self.alpha, true)
     }
 
-    /// Never above what is held.
+    /// Never above the bytes held.
     fn measured(&self, shared: Bytes) -> Bytes {
         Bytes((self.smoothed >> FRACTION).min(shared.0))
     }

@@ -1,4 +1,5 @@
-//! CUBIC (RFC 9438): the window follows a cubic curve in time, and is no smaller than that of a Reno with the same decrease. In whole numbers.
+//! CUBIC (RFC 9438): the window follows a cubic curve in time, and is no smaller than that of a Reno with the same decrease. In whole
+//! numbers.
 //!
 //! ```text
 //!   W_cubic(t) = C (t - K)^3 + W_max      C = 0.4 segments/s^3, K = cbrt((W_max - cwnd at the start) / C)
@@ -16,7 +17,7 @@ pub(super) struct Cubic {
     w_max: u64,
     /// Start of this congestion avoidance; `None`: with the next acknowledgement.
     epoch: Option<Time>,
-    /// Of section 4.2 [ns].
+    /// K of section 4.2 [ns].
     k: u64,
     /// Window of a Reno with the same decrease [bytes].
     w_est: u64,
@@ -53,7 +54,7 @@ impl Cubic {
         cube_root(u128::from(below.min(1 << 40)) * PER_C / (4 * u128::from(mss)))
     }
 
-    /// W_cubic so long after the start [bytes].
+    /// W_cubic at a time after the start [bytes].
     fn curve(&self, t: Span, mss: u64) -> u64 {
         let t = t.0 / 1000;
         let off = t.abs_diff(self.k).min(FARTHEST);
@@ -62,7 +63,7 @@ impl Cubic {
         if t >= self.k { self.w_max + change } else { self.w_max.saturating_sub(change) }
     }
 
-    /// Slow start is over, or begins anew.
+    /// Slow start is over, or begins again.
     pub fn begin(&mut self) {
         self.epoch = None;
         self.fresh = true;
@@ -130,7 +131,8 @@ mod tests {
             let got = c.curve(Span::from_ms(seconds * 1000), MSS);
             assert_eq!(got as f64, segments * MSS as f64, "after {seconds} s");
         }
-        // After 1 s, with a round trip of another: W_cubic(2 s) = 1000 - 0.4 x 8^3 = 795.2 segments, (795.2 - 600)/600 of one for an acknowledged one.
+        // After 1 s, with a round trip of another: W_cubic(2 s) = 1000 - 0.4 x 8^3 = 795.2 segments, (795.2 - 600)/600 of one for an
+        // acknowledged one.
         assert_eq!(c.grow(Time(0) + Span::from_ms(1_000), cwnd, MSS, MSS, Span::from_ms(1_000)), cwnd + 325);
     }
 

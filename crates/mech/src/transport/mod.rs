@@ -1,15 +1,16 @@
-//! Transports of hosts: a connection whose source keeps a window of what is in flight, learns from acknowledgements and sends lost
-//! segments again. TCP: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (NewReno), RFC 9438 (CUBIC), RFC 6298 (timer).
+//! Transports of hosts: a connection whose source limits the bytes in flight by a window, learns from acknowledgements and retransmits lost
+//! segments. TCP: RFC 5681 (slow start, congestion avoidance, fast retransmit), RFC 6582 (NewReno), RFC 9438 (CUBIC), RFC 6298 (timer).
 //!
 //! ```text
 //!   Source (source.rs)                                      Sink (sink.rs)
 //!     may send up to acked + min(cwnd, receive window)  -->   in order: acknowledge every second segment, or after a time
-//!     grows in slow start; beyond ssthresh by a law     <--   a gap, or what fills one: acknowledge at once
+//!     grows in slow start; beyond ssthresh by a law     <--   a gap, or its end: acknowledge at once
 //!     (reno.rs, cubic.rs); three duplicates: the first
 //!     missing segment goes again; a timer (rto.rs)
 //! ```
 //!
-//! Sans-IO: byte offsets and times go in, what is allowed comes out. What has been sent and acknowledged, the host knows, and gives.
+//! Sans-IO: byte offsets and times are inputs, permissions to send are outputs. The host knows the bytes sent and acknowledged, and passes
+//! them.
 
 mod cubic;
 mod reno;
@@ -79,7 +80,7 @@ pub enum CongestionControl {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     congestion_control: CongestionControl,
-    /// Largest payload of a segment; `None`: what a frame holds.
+    /// Largest payload of a segment; `None`: the payload of a frame.
     pub mss: Option<Bytes>,
     initial_window: Option<u64>,
     delayed_ack: Span,

@@ -1,4 +1,4 @@
-//! Congestion avoidance of RFC 5681: one segment more for each window of data that is acknowledged, half of what was in flight after a loss.
+//! Congestion avoidance of RFC 5681: one segment more for each acknowledged window of data, and half of the bytes in flight after a loss.
 
 use xoff_units::save::Value;
 
@@ -10,7 +10,7 @@ pub(super) struct Reno {
 }
 
 impl Reno {
-    /// Slow start is over, or begins anew.
+    /// Slow start is over, or begins again.
     pub fn begin(&mut self) {
         self.acked = 0;
     }
@@ -25,7 +25,7 @@ impl Reno {
         cwnd + mss
     }
 
-    /// Equation (4): what a loss leaves [bytes].
+    /// Equation (4): window after a loss [bytes].
     pub fn after_loss(&mut self, in_flight: u64, mss: u64) -> u64 {
         self.acked = 0;
         (in_flight / 2).max(2 * mss)

@@ -42,7 +42,7 @@ impl Rto {
         self.doubled += 1;
     }
 
-    /// Did it expire before, and nothing new was acknowledged since?
+    /// Whether the timer expired before, without a new acknowledgement since.
     pub fn is_doubled(&self) -> bool {
         self.doubled > 0
     }

@@ -1,4 +1,4 @@
-//! The source of a connection: its congestion window, what a loss does to it, and what goes again.
+//! The source of a connection: its congestion window, reaction to a loss, and retransmissions.
 //!
 //! ```text
 //!   slow start  --cwnd >= ssthresh-->  congestion avoidance       RFC 5681 section 3.1
@@ -16,7 +16,7 @@ use super::reno::Reno;
 use super::rto::Rto;
 use super::{CongestionControl, Params};
 
-/// Duplicate acknowledgements that stand for a loss (RFC 5681 section 3.2).
+/// Duplicate acknowledgements that represent a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
 
 /// Growth beyond slow start.
@@ -167,7 +167,8 @@ impl Source {
         }
     }
 
-    /// Only a window that is made use of grows (RFC 7661): in slow start one that is at least half full, else one without room for a segment.
+    /// Only a window that is made use of grows (RFC 7661): in slow start one that is at least half full, else one without room for a
+    /// segment.
     fn grow(&mut self, p: &Params, now: Time, acked: u64, in_flight: u64) {
         if self.cwnd < self.ssthresh {
             if 2 * in_flight >= self.cwnd {

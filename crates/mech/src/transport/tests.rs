@@ -1,4 +1,4 @@
-//! A connection over a path with a fixed round trip and no rate: what each round trip does to it.
+//! A connection over a path with a fixed round trip and no rate: its state after each round trip.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn reno(window: u64) -> Params {
     params(&[("congestion_control", "reno"), ("initial_window", &window.to_string())])
 }
 
-/// Both ends. The receiver acknowledges every segment.
+/// Sender and receiver. The receiver acknowledges every segment.
 struct Path {
     p: Params,
     source: Source,
@@ -79,7 +79,7 @@ impl Path {
         }
     }
 
-    /// A round trip: the acknowledgements of all that was under way come, each lets go what it lets go.
+    /// A round trip: the acknowledgements of all segments in flight arrive, and each allows new segments.
     fn round(&mut self) {
         self.now += RTT;
         for (until, sent) in std::mem::take(&mut self.back) {
@@ -137,7 +137,7 @@ fn beyond_slow_start_a_round_trip_is_one_segment() {
     path.round(); // all eight are acknowledged
     let left = path.source.cwnd() / MSS;
     assert_eq!(left, 4, "half of eight");
-    // The window fills with what was sent in recovery; from then on one segment more in each round trip.
+    // The window fills with segments that were sent in recovery, then grows by one segment per round trip.
     path.round();
     let first = path.source.cwnd() / MSS;
     for k in 0..20 {
@@ -169,7 +169,7 @@ fn three_duplicates_send_the_missing_segment_again() {
         }
         path.send();
     }
-    // 10 at first, 2 by limited transmit, the missing one, and what nine duplicates opened beyond the twelve: 14 - 12.
+    // 10 at first, 2 by limited transmit, the missing one, and the room that nine duplicates opened beyond the twelve: 14 - 12.
     assert_eq!(path.transmissions, 10 + 2 + 1 + 2);
     path.round();
     assert_eq!((path.source.recovers(), path.source.cwnd()), (false, 5 * MSS));

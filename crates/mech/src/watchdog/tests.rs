@@ -14,8 +14,8 @@ fn config(detector: Detector, action: Action) -> Config {
 
 const DURATION: Detector = Detector::Duration { empty_queues: false };
 
-/// A queue of which the peer stops it from one time to another by a message every 10 ms, each for 50 ms, and lets it go at the end.
-/// Returns when the storm was found and when it was over.
+/// A queue that its peer stops from one time to another, by a message every 10 ms, each for 50 ms, and releases at the end. Returns the
+/// times of the storm's detection and end.
 fn storm(c: &Config, from: Time, until: Time, waiting: u64, end: Time) -> (Option<Time>, Option<Time>) {
     let (mut meter, mut queue) = (Meter::default(), Queue::default());
     let (mut found, mut over) = (None, None);
@@ -43,7 +43,7 @@ fn storm(c: &Config, from: Time, until: Time, waiting: u64, end: Time) -> (Optio
 }
 
 /// sonic-mgmt PFCWD_BASIC: a storm shorter than T_detect is never acted upon, one longer than T_detect + T_poll always, wherever it
-/// begins between two looks. `duration` asks for 99 % of both times.
+/// begins between two polls. `duration` asks for 99 % of both times.
 #[test]
 fn storms_on_both_sides_of_the_detection_time() {
     for detector in [DURATION, Detector::Status] {
@@ -57,13 +57,13 @@ fn storms_on_both_sides_of_the_detection_time() {
             assert!(found.since(from) <= c.latest(), "{detector:?} {phase}: {}", found.since(from));
         }
     }
-    // A storm that begins 10 ms after a look: by its duration that pair of looks does not count, by the state neither.
+    // A storm that begins 10 ms after a poll: by its duration that pair of polls does not count, by the state neither.
     for detector in [DURATION, Detector::Status] {
         assert_eq!(storm(&config(detector, Action::Drop), ms(510), ms(1200), 1500, ms(3000)).0, Some(ms(1000)), "{detector:?}");
     }
 }
 
-/// The peer has to let go for the whole restoration time, counted from the first look that saw nothing.
+/// The peer must not stop the queue for the whole restoration time, counted from the first poll without a stop.
 #[test]
 fn a_storm_is_over_after_the_restoration_time() {
     for (detector, until) in [(DURATION, 1250), (Detector::Status, 1250)] {
@@ -74,7 +74,7 @@ fn a_storm_is_over_after_the_restoration_time() {
         assert_eq!(over, Some(ms(1600)), "{detector:?}");
     }
     let c = config(DURATION, Action::Drop);
-    assert_eq!(storm(&c, ms(450), Time::NEVER, 1500, ms(5000)).1, None, "a storm that goes on");
+    assert_eq!(storm(&c, ms(450), Time::NEVER, 1500, ms(5000)).1, None, "a lasting storm");
 }
 
 /// A storm without an end of its own shows one message, and no further message. Only the duration distinguishes it from an idle peer. The
@@ -99,7 +99,7 @@ fn an_empty_queue_is_freed_only_if_that_is_asked_for() {
     assert_eq!((with(false), with(true)), (None, Some(ms(900))));
 }
 
-/// A frame that leaves, or one percent of the time without a pause, begins the count anew.
+/// A frame that leaves, or one percent of the time without a pause, restarts the count.
 #[test]
 fn progress_begins_the_count_anew() {
     let c = config(DURATION, Action::Drop);
@@ -122,14 +122,14 @@ fn progress_begins_the_count_anew() {
     assert_eq!((run(false, MS - 1), run(false, MS)), (Some(5), Some(8)), "one percent of a poll");
 }
 
-/// Alert: states the storm, and its end at the first look without one.
+/// Alert: states the storm, and its end at the first poll without one.
 #[test]
 fn an_alert_ends_with_the_storm() {
     let c = config(DURATION, Action::Alert);
     assert_eq!(storm(&c, ms(500), ms(1250), 1500, ms(3000)), (Some(ms(900)), Some(ms(1300))));
 }
 
-/// As in the newest script: detect equal to poll takes two pairs of looks.
+/// As in the newest script: detect equal to poll takes two pairs of polls.
 #[test]
 fn one_look_alone_is_not_enough_by_status() {
     let c = Config { detect: Span::from_ms(100), ..config(Detector::Status, Action::Drop) };

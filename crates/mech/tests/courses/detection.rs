@@ -1,4 +1,4 @@
-//! Detectors at an egress that is stopped, goes on and drains; congestion points at a buffer that fills and empties.
+//! Detectors at an egress that is stopped, resumes and drains; congestion points at a buffer that fills and empties.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! Both halves of a flow control at the ends of a link that loses and doubles messages, before a drain that is fast, slow or stands.
+//! Receiver and sender of a flow control at the ends of a link that loses and doubles messages, before a drain that is fast, slow or
+//! blocked.
 
 use std::collections::VecDeque;
 
@@ -83,10 +84,10 @@ struct Frame {
     port: u16,
 }
 
-/// What is on its way downstream.
+/// Item on its way downstream.
 enum Wire {
     Frame(Frame),
-    /// How much had been sent.
+    /// Total of bytes sent.
     Total(u64),
 }
 
@@ -115,13 +116,13 @@ struct Course<'f> {
     bytes: u64,
     /// The part of it that came when the limit was reached, and has not left.
     headroom: u64,
-    /// What waits at each egress from elsewhere.
+    /// Bytes from elsewhere that wait at each egress.
     others: [u64; 3],
     limit: u64,
     handles: Vec<Frame>,
     free_at: Time,
     released: bool,
-    /// Of four: how likely a frame leaves, and how likely one comes.
+    /// Probabilities, of four: that a frame leaves, and that one arrives.
     drain: u64,
     offer: u64,
     counts: Counts,
@@ -396,7 +397,7 @@ impl<'f> Course<'f> {
         ask(&copy, self.now + Span(20_000_000), &mut self.d);
     }
 
-    /// What was written goes on as if nothing had happened.
+    /// The restored state continues as if nothing had happened.
     fn save_and_restore(&mut self) {
         let mut to = Writer::default();
         self.rx.save(&mut to);
@@ -409,7 +410,7 @@ impl<'f> Course<'f> {
         assert!(from.is_over());
     }
 
-    /// What is compared to find out whether a state recurs.
+    /// Values that are compared to find out whether a state recurs.
     fn write(&mut self) {
         self.d.walk(&self.rx).unwrap();
         self.d.walk(&self.tx).unwrap();

@@ -1,6 +1,6 @@
-//! What every mechanism of every registry does over a long course of events: with its defaults, and with each parameter set to values that open
-//! other branches. The text has a line for each: a digest of all that was answered, and counts by which a difference can be read. `../courses.txt`
-//! has a hash for each mechanism.
+//! Behaviour of every mechanism of every registry over a long course of events: with its defaults, and with each parameter set to values
+//! that open other branches. The text has a line for each: a digest of all that was answered, and counts by which a difference can be
+//! read. `../courses.txt` has a hash for each mechanism.
 //! `answers.rs` asks what a mechanism says at rest; this one asks what it does.
 
 mod detection;

@@ -101,7 +101,7 @@ struct Course<'k> {
     wakes: BinaryHeap<std::cmp::Reverse<(Time, u8)>>,
     sent: u64,
     acked: u64,
-    /// Of each hop: bytes that went by, and what waits there.
+    /// For each hop: bytes that passed, and bytes that wait.
     hops: [(u64, u64); 3],
     lowest: Rate,
     at_line: u64,
@@ -214,7 +214,7 @@ impl<'k> Course<'k> {
             };
             self.with(|p, now, wakes| p.on_feedback(now, feedback, wakes));
         }
-        // What belongs to another one.
+        // A message for another flow.
         if self.r.once_in(200) {
             let hop = [Hop::default()];
             let ack = Ack { acked: self.acked, sent: self.sent, rtt: Span::from_us(9), len: Bytes(64), mark: Mark::None, hops: &hop[..0] };

@@ -124,7 +124,7 @@ fn watchdogs(c: &watchdog::Config) -> String {
 /// A connection over a queue that drops what it has no room for, and other frames now and then.
 struct Path {
     p: Params,
-    /// Of all its times: 1 us for a segment, 20 us one way.
+    /// Scale of all times: 1 us for a segment, 20 us one way.
     scale: u64,
     r: Lcg,
     d: Digest,
@@ -135,7 +135,7 @@ struct Path {
     next: u64,
     expected: u64,
     there: BTreeSet<u64>,
-    /// Arrivals of segments, and of acknowledgements: when, of which segment or until where, when sent.
+    /// Arrivals of segments, and of acknowledgements: time, segment or cumulative number, time of sending.
     forth: VecDeque<(Time, u64, Time)>,
     back: VecDeque<(Time, u64, Time)>,
     call: Option<Time>,
@@ -205,7 +205,7 @@ impl Path {
         )
     }
 
-    /// What comes first.
+    /// Next event.
     fn event(&mut self) {
         let at = |t: Option<Time>| t.unwrap_or(Time::NEVER);
         let times = [at(self.forth.front().map(|f| f.0)), at(self.back.front().map(|b| b.0)), at(self.call), at(self.source.due(&self.p))];

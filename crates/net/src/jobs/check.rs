@@ -1,8 +1,9 @@
-//! Whether a job can come to its end, found without a network: its operations are gone through untimed.
+//! Whether a job can complete, found without a network: its operations are processed without time.
 //!
-//! A send never waits for its receive, so what can happen does not depend on when it happens: where no receive takes messages of any source
-//! or tag, going through the graph in any one order finds out whether the run gets to its end. Where one does, only what no order of messages
-//! could mend is refused (`possible.rs`), and so are sizes where the order of messages is certain; the rest is seen in the run.
+//! A send never waits for its receive, so the possible events do not depend on their times: where no receive takes messages of any source
+//! or tag, going through the graph in any one order finds out whether the run gets to its end. Where one does, only a job that no order of
+//! messages could complete is rejected (`possible.rs`), and a wrong size where the order of messages is certain. Other errors appear in the
+//! run.
 
 mod possible;
 
@@ -39,7 +40,7 @@ type Key = (u32, u64);
 /// Progress of an operation.
 #[derive(Clone, Copy)]
 struct Step {
-    /// So many that it waits for have not come.
+    /// Number of awaited operations that have not ended.
     waits: u32,
     begun: bool,
     ended: bool,
@@ -62,12 +63,12 @@ impl Graph {
     /// Goes through all operations. `number` says how an operation of a rank is called in messages.
     ///
     /// # Errors
-    /// The first thing found that keeps the job from its end: a peer that does not exist, a message to itself, sizes that differ, operations that
-    /// wait for each other, a receive without a send and a send without a receive.
+    /// The first thing found that keeps the job from its end: a peer that does not exist, a message to itself, sizes that differ,
+    /// operations that wait for each other, a receive without a send and a send without a receive.
     pub fn check(&self, name: &dyn Fn(u32, u32) -> String) -> Result<(), Fault> {
         self.peers_exist()?;
         if self.takes_any() {
-            // All sizes at once are as many as there are messages: where these are not in memory, the run finds what differs.
+            // There are as many sizes as messages: where these are not in memory, the run finds differences.
             if self.pages().is_none() {
                 self.sizes_fit()?;
             }
@@ -90,7 +91,7 @@ impl Graph {
                     walks[rank as usize].posted.entry((from, tag)).or_default().push_back(op);
                     sizes_differ |= self.take(&mut walks, rank, (from, tag), &mut ready)?;
                 }
-                Work::Receive { .. } => {} // what it takes is known in a run
+                Work::Receive { .. } => {} // the message is known in a run only
             }
         }
         self.all_ended(&walks, name)?;
@@ -127,8 +128,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Have the messages to a rank that receives of it can take the sizes that these expect, in whatever order? Looked at by source and tag where
-    /// receives name both.
+    /// Whether the messages to a rank can have the sizes that its receives expect, in any order. Checked by source and tag
+    /// where receives name both.
     fn sizes_fit(&self) -> Result<(), Fault> {
         let any: BTreeSet<u32> = (0..self.ranks())
             .filter(|&r| {
@@ -169,8 +170,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Do the messages of a source and tag come in one order, and are their receives posted in one? Each begins after the one before it, and all go
-    /// through one queue pair.
+    /// Whether the messages of a source and tag arrive in one order, and their receives are posted in one. Each begins after the previous
+    /// one, and all use one queue pair.
     fn in_order(&self, (from, tag): Key, to: u32) -> bool {
         let of = |rank: u32, fits: &dyn Fn(&Work) -> bool| -> Vec<u32> {
             (0u32..).zip(self.programs[rank as usize].ops()).filter(|(_, o)| fits(&o.work)).map(|(op, _)| op).collect()
@@ -185,10 +186,10 @@ impl Graph {
         one_pair && self.one_after_the_other(from, &sends) && self.one_after_the_other(to, &receives)
     }
 
-    /// Does each of these operations wait for another one of them, but one?
+    /// Whether each of these operations except one waits for another of them.
     fn one_after_the_other(&self, rank: u32, all: &[u32]) -> bool {
         let p = &self.programs[rank as usize];
-        // What follows an operation, in whatever order they have their numbers.
+        // Operations that follow another one, in any order of their numbers.
         let follow = |op: u32| {
             let (mut seen, mut next) = (BTreeSet::new(), vec![op]);
             while let Some(op) = next.pop() {
@@ -239,8 +240,8 @@ impl Graph {
         self.release(walks, rank, op, false, ready);
     }
 
-    /// The first receive of a source and tag takes the first message, if both are there. Returns whether it took a message of another size that in
-    /// the run may be another one's.
+    /// The first receive of a source and tag takes the first message, if both are there. Returns whether it took a message of another size
+    /// that in the run may be another one's.
     fn take(&self, walks: &mut [Walk], rank: u32, key: Key, ready: &mut VecDeque<(u32, u32)>) -> Result<bool, Fault> {
         let w = &mut walks[rank as usize];
         let waits = |all: &BTreeMap<Key, VecDeque<u32>>| all.get(&key).is_some_and(|q| !q.is_empty());
@@ -302,7 +303,7 @@ impl Graph {
         Err(fault(at.0, at.1, format!("{of}: {}{more} {wait}", names.join(", ")), hint))
     }
 
-    /// One that an operation waits for.
+    /// Operation that an operation waits for.
     fn waits(&self, walks: &[Walk], (rank, op): (u32, u32)) -> Option<(u32, u32)> {
         let w = &walks[rank as usize];
         if !w.steps.get(op as usize).begun {

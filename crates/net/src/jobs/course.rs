@@ -1,4 +1,4 @@
-//! How long a rank computes and communicates, found as it goes on: where its operations are not kept, nothing can be found afterwards.
+//! Time that a rank spends computing and communicating, measured during the run: afterwards the operations may be discarded.
 
 use xoff_units::{Span, Time};
 
@@ -9,7 +9,7 @@ pub struct Shares {
     pub compute: Span,
     /// A send or receive had begun and not ended.
     pub comm: Span,
-    /// The same, and it did not compute.
+    /// Part of `comm` without computation.
     pub exposed: Span,
 }
 

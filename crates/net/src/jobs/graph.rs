@@ -24,9 +24,9 @@ pub const NONE: u32 = u32::MAX;
 /// Work of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Keeps its stream busy for so long.
+    /// Keeps its stream busy for this time.
     Compute(Span),
-    /// Hands a message to the host; ends when its last frame goes on the wire, within a node when its last byte has left.
+    /// Hands a message to the host. Ends when the first bit of the last frame is sent; within a node, when the last byte has left.
     Send {
         /// Receiving rank.
         to: u32,
@@ -62,7 +62,7 @@ impl Op {
     pub const FREE: u16 = u16::MAX;
 }
 
-/// An operation in a file: what it is, the other rank of a message, size, tag, channel.
+/// An operation in a file: kind, other rank of a message, size, tag, channel.
 impl Flat for Op {
     const BYTES: usize = 25;
     fn put(&self, to: &mut [u8]) {
@@ -123,7 +123,7 @@ impl Program {
         self.ops.len() as u32
     }
 
-    /// Are there none?
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
@@ -229,7 +229,7 @@ impl PartialEq for Pages {
 const PAGES: usize = 8;
 
 impl Pages {
-    /// In this file; a page of each list of so many ranks is the smaller the more there are.
+    /// Pages in this file; the more ranks, the smaller a page of each list.
     pub fn new(file: PageFile, ranks: usize) -> Pages {
         Pages { file, page: ((1 << 17) / ranks.max(1)).clamp(64, 1024) }
     }
@@ -239,19 +239,19 @@ impl Pages {
         self.list_of(PAGES, made)
     }
 
-    /// The same, with so many pages in memory.
+    /// [`Self::list`] with `pages` pages in memory.
     pub fn list_of<T: Flat>(&self, pages: usize, made: impl Fn(u64) -> T + Send + Sync + 'static) -> Items<T> {
         Items::Paged(std::sync::Arc::new(Paged::new(&self.file, 0, (self.page, pages), made)))
     }
 }
 
 impl Graph {
-    /// Of so many ranks without operations.
+    /// Graph of `ranks` ranks without operations.
     pub fn new(ranks: usize) -> Graph {
         Graph { programs: vec![Program::default(); ranks], phases: Vec::new(), pending: vec![Items::default(); ranks], pages: None }
     }
 
-    /// The same, with its operations in a file.
+    /// Graph with its operations in a file.
     pub fn paged(ranks: usize, pages: Pages) -> Graph {
         let program = |_| Program {
             ops: pages.list(|_| Op { work: Work::Compute(Span::ZERO), stream: Op::FREE }),
@@ -271,7 +271,7 @@ impl Graph {
         self.pages.as_ref()
     }
 
-    /// All that its ranks do, for whoever wants to know whether it is the same.
+    /// All operations of its ranks, to compare two graphs.
     pub fn hash_into(&self, h: &mut impl Hasher) {
         for p in &self.programs {
             h.write_usize(p.ops.len());
@@ -382,7 +382,8 @@ impl Graph {
     }
 }
 
-/// Dependencies in the order of the operations that are waited for, each once: the same as sorting them, where that would not fit into memory.
+/// Dependencies in the order of the operations that are waited for, each once: the same as sorting them, where that would not fit into
+/// memory.
 fn in_order(pending: &Items<(u32, (u32, bool))>, ops: usize, pages: &Pages) -> Items<(u32, (u32, bool))> {
     // Where those of an operation begin, and how many have their place.
     let mut of_op = pages.list(|_| (0u32, 0u32));

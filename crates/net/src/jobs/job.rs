@@ -11,11 +11,12 @@ use crate::jobs::machine::SPAN_MAX;
 /// Cost of messages at a host besides the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overheads {
-    /// A send keeps its stream busy for so long before the message is handed over (`o` of LogGP).
+    /// Time for which a send keeps its stream busy before the message is handed over (`o` of LogGP).
     pub send: Span,
-    /// A receive keeps its stream busy for so long once the message is there (`o` of LogGP).
+    /// Time for which a receive keeps its stream busy once the message is there (`o` of LogGP).
     pub receive: Span,
-    /// Shortest time between two messages of a rank that are handed over to the network, and between two that it takes from it (`g` of LogP).
+    /// Shortest time between two messages of a rank that are handed over to the network, and between two that it takes from it (`g` of
+    /// LogP).
     pub gap: Span,
 }
 
@@ -112,7 +113,7 @@ impl Job {
         self.graph = Arc::new(graph);
     }
 
-    /// Are its operations and messages in a file, and not in memory?
+    /// Whether its operations and messages are in a file, and not in memory.
     pub fn is_streamed(&self) -> bool {
         self.graph.pages().is_some()
     }
@@ -130,12 +131,12 @@ impl Job {
         self.messages.get(message as usize)
     }
 
-    /// Do both ranks lie in one node?
+    /// Whether both ranks are in one node.
     pub fn within_node(&self, a: u32, b: u32) -> bool {
         self.inner.is_some_and(|i| i.ranks > 1 && a / i.ranks == b / i.ranks)
     }
 
-    /// Is anything sent inside of nodes?
+    /// Whether anything is sent inside of nodes.
     pub fn sends_inside(&self) -> bool {
         let inside = |from: u32| move |o: crate::jobs::Op| matches!(o.work, Work::Send { to, .. } if self.within_node(from, to));
         self.inner.is_some() && (0..).zip(&self.graph.programs).any(|(from, p)| p.ops().any(inside(from)))
@@ -192,7 +193,7 @@ impl Jobs {
         self.jobs.iter().find_map(|j| j.graph.pages())
     }
 
-    /// Are their operations and messages in a file?
+    /// Whether their operations and messages are in a file.
     pub fn are_streamed(&self) -> bool {
         self.pages().is_some()
     }

@@ -1,4 +1,4 @@
-//! Iterations that were not gone through, because each came as the ones before it: what the others did is repeated for them.
+//! Iterations that were not simulated, because each equals the previous ones: the records of these are repeated for them.
 //!
 //! ```text
 //!   of this rank    0 1 2 3 | 4 5          iterations gone through; at | it leapt over 2 rounds of 2 iterations each
@@ -83,7 +83,7 @@ impl Machine {
         self.job.iterations - 1 - self.skipped - self.iteration
     }
 
-    /// So many iterations are over without having been gone through.
+    /// Marks `iterations` iterations as over without simulating them.
     pub fn leap(&mut self, iterations: u32) {
         self.skipped += iterations;
     }
@@ -95,7 +95,7 @@ impl Machine {
 }
 
 impl Log {
-    /// The log of the run, from that of a rank that has leapt: its times are those without what was skipped.
+    /// The log of the run, from that of a rank that has leapt: its times are those without the skipped time.
     pub fn unfolded(self, leaps: &[(Stood, Leap)]) -> Log {
         if leaps.is_empty() {
             return self;

@@ -7,7 +7,7 @@
 //!   receiver                               |- o -|
 //! ```
 //!
-//! A second world for [`Machine`]: what a job would take without a network in its way, and a check against LogGOPSim's published figures.
+//! A second world for [`Machine`]: the time of a job without a network in its way, and a check against LogGOPSim's published figures.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,7 +32,7 @@ pub struct LogGp {
 /// Event of a rank: time, order, rank, subject.
 type Event = (Time, u64, u32, u8, [u32; 3]);
 
-/// Runs a job on it. Returns what each rank has done.
+/// Runs a job on it. Returns the log of each rank.
 pub fn run(job: &Arc<Job>, net: LogGp) -> Vec<Log> {
     let ranks = job.hosts.len() as u32;
     let mut machines: Vec<Machine> = (0..ranks).map(|r| Machine::new(job.clone(), r)).collect();

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   ready --+-- compute: its stream is free -> busy for its time -> ended
-//!           +-- send:    overhead -> gap -> queue pair, one message after the other -> its last frame goes on the wire -> ended
+//!           +-- send:    overhead -> gap -> queue pair, one message after the other -> its last frame starts on the wire -> ended
 //!           +-- receive: posted -> a message that fits is there -> gap -> overhead -> ended
 //! ```
 //!
-//! Everything that it waits for happens at its own host. What equal times bring is taken in the order in which it comes, and what becomes ready
-//! at once in the order of the operations' numbers. A stream has one operation at a time, in the order in which they became ready: one that takes
-//! no time waits for it too.
+//! Everything that it waits for happens at its own host. What equal times bring is taken in the order in which it comes, and what becomes
+//! ready at once in the order of the operations' numbers. A stream has one operation at a time, in the order in which they became ready:
+//! one that takes no time waits for it too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -28,7 +28,7 @@ use crate::jobs::job::Job;
 pub enum Input {
     /// A time has come that it asked for.
     Due,
-    /// The last frame of a message of its own goes on the wire.
+    /// Transmission of the last frame of an own message begins.
     Sent {
         /// The flow of the message.
         flow: u32,
@@ -104,10 +104,10 @@ pub struct Log {
     pub iterations: Vec<(Time, Option<Time>)>,
 }
 
-/// Of a rank whose operations are in a file: what only its course shows.
+/// State of a rank whose operations are in a file: facts that only its course shows.
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
-    /// Operations that wait for others, some of which have come: how many are left.
+    /// Operations that wait for others, with the number of operations still awaited; only once one has ended.
     waits: FxHashMap<u32, u32>,
     course: Course,
     /// By iteration that has ended.
@@ -172,7 +172,7 @@ pub struct Machine {
     pub(crate) streamed: Option<Box<Streamed>>,
     /// Operations from this one on have not been looked at: those that wait for nothing begin with the iteration.
     pub(crate) looked_at: u32,
-    /// Operations that have become ready, and what let them.
+    /// Operations that have become ready, and the cause.
     pub(crate) ready: VecDeque<(u32, u32)>,
     pub(crate) streams: FxHashMap<u16, Stream>,
     pub(crate) pair_of: FxHashMap<(u32, u16), u32>,
@@ -231,7 +231,7 @@ impl Machine {
         start
     }
 
-    /// Does it only compute and wait for messages at first, so that its start changes nothing at other hosts?
+    /// Whether the rank only computes and waits for messages at first, so that its start changes nothing at other hosts.
     pub fn computes_first(&self) -> bool {
         let program = &self.job.graph.programs[self.rank as usize];
         !program.is_empty()
@@ -247,12 +247,12 @@ impl Machine {
         self.rank
     }
 
-    /// Are all its iterations over?
+    /// Whether all its iterations are over.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Does it wait for a time?
+    /// Whether the rank waits for a time.
     pub fn waits_for_time(&self) -> bool {
         !self.timers.is_empty()
     }
@@ -339,7 +339,7 @@ impl Machine {
         None
     }
 
-    /// Begins what is ready, until nothing is.
+    /// Begins ready operations, until none is left.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         loop {
             if self.log.iterations.is_empty() {
@@ -401,7 +401,7 @@ impl Machine {
         self.release(op, true);
     }
 
-    /// Does an operation compute? Asked only where the course is followed.
+    /// Whether an operation computes. Called only where the course is recorded.
     fn computes(&self, op: u32) -> bool {
         self.streamed.is_some() && matches!(self.op(op).work, Work::Compute(_))
     }

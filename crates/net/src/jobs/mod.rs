@@ -1,13 +1,13 @@
 //! Jobs: programs of several ranks that compute and exchange messages, as a training run does.
 //!
 //! ```text
-//!   collectives, traces --> Graph: operations by rank, what waits for what --check--> Job: hosts, iterations, numbers of messages
-//!                                                                                     |
+//!   collectives, traces --> Graph: operations by rank, dependencies --check--> Job: hosts, iterations, numbers of messages
+//!                                                                                  |
 //!   simulator, LogGP network -- sent, delivered, time is up --> Machine (one per rank) +-- a message begins, call me at t
-//!                                                                 +-- Log: when each operation began and ended, and what it waited for
+//!                                                                 +-- Log: start, end and awaited event of each operation
 //! ```
 //!
-//! A [`Machine`] is sans-IO, like all nodes: it takes `(now, input)` and returns what is to be done. It sees only what happens at its own
+//! A [`Machine`] is sans-IO, like all nodes: it takes `(now, input)` and returns actions. It sees only events at its own
 //! host, so ranks can be simulated apart from each other.
 
 pub mod check;

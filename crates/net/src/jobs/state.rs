@@ -18,16 +18,16 @@ enum Planned {
     Arrives(Iteration, u32, u32),
 }
 
-/// A stream: what it was busy with last, whether it is, and what waits for it.
+/// A stream: its last operation, whether it is busy, and the operations that wait for it.
 type Stream = (u16, bool, u32, Vec<(u32, u32)>);
-/// A queue pair by the peer and its number there: whether it is in use, and what waits for it.
+/// A queue pair by the peer and its number there: whether it is in use, and the flows that wait for it.
 type Pair = ((u32, u16), bool, Vec<Flow>);
 /// Receives that wait for a source and tag, by how many things have happened at the rank since each was posted.
 type Posted = ((u32, u64), Vec<(u64, u32)>);
 /// Messages of a source and tag that are there, the same.
 type There = ((Iteration, u32, u64), Vec<(u64, Time, u32)>);
 
-/// An operation that has not ended, as far as it has come: what is logged of it.
+/// An operation that has not ended: its log so far.
 #[derive(serde::Serialize)]
 struct UnderWay {
     op: u32,
@@ -91,7 +91,7 @@ impl Serialize for Machine {
             inside_free,
             gap_over,
         } = self;
-        // Of a place among all that came only the order matters, and that does not change with what comes later.
+        // Only the order of the messages that arrived matters, and later ones do not change it.
         let ago = |nth: u64| counter - nth;
         let mut streams: Vec<Stream> = streams.iter().map(|(&n, s)| (n, s.busy, s.last, s.waits.iter().copied().collect())).collect();
         streams.sort_unstable_by_key(|s| s.0);

@@ -93,7 +93,7 @@ impl Topology {
         link
     }
 
-    /// Links between each node and its nearest host, by node, failed ones included: what a network was built for does not change with a
+    /// Links between each node and its nearest host, by node, failed ones included: the design of a network does not change with a
     /// failure. `u32::MAX` where there is no host.
     pub fn distances_to_hosts(&self) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.nodes.len()];

@@ -18,7 +18,7 @@ const BETWEEN: [&str; 3] = ["->", ":", "-"];
 /// Expected kind of a name, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Both directions.
+    /// All of the link, in both directions.
     Link,
     /// One direction: the port of the first end.
     Port,

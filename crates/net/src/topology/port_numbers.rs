@@ -14,7 +14,7 @@ pub struct PortNumbers {
 }
 
 impl PortNumbers {
-    /// Of this network.
+    /// Numbers of the ports of this network.
     pub fn new(t: &Topology) -> PortNumbers {
         let mut all = PortNumbers::default();
         for (n, node) in t.nodes.iter().enumerate() {
@@ -52,7 +52,7 @@ impl PortNumbers {
     pub fn len(&self) -> usize {
         self.places.len()
     }
-    /// Is there no port?
+    /// Whether there is no port.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

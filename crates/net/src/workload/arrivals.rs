@@ -33,7 +33,7 @@ impl Iterator for Poisson {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
-        // Rounded to the nearest picosecond, at least one, so that time goes on; the cast saturates.
+        // Rounded to the nearest picosecond, at least one, so that time advances; the cast saturates.
         self.at = self.at.saturating_add(((exponential(&mut self.rng, self.mean) + 0.5) as u64).max(1));
         Some(Span(self.at))
     }
@@ -49,7 +49,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Reads `duration` and the key of the number, at least one of which must be given; `what` arrives.
+    /// Reads `duration` and the key of the number. At least one of them is required; `what` arrives.
     pub fn read(v: &mut dyn Values, key: &str, what: &str) -> Result<End, ParamError> {
         let (duration, count) = (v.span_opt("duration")?, v.count_opt(key)?);
         if duration == Some(Span::ZERO) {
@@ -64,7 +64,7 @@ impl End {
         Ok(End { duration, count })
     }
 
-    /// Refuses more than [`FLOWS_MAX`] flows. `per_ps` are expected [flows/ps]; `each` flows make one of what is counted.
+    /// Refuses more than [`FLOWS_MAX`] flows. `per_ps` are expected [flows/ps]; `each` flows make one counted unit.
     pub fn check(&self, key: &str, per_ps: f64, each: usize) -> Result<(), ParamError> {
         let in_time = self.duration.map_or(f64::INFINITY, |d| d.0 as f64 * per_ps);
         let in_number = self.count.map_or(f64::INFINITY, |n| n as f64 * each as f64);

@@ -81,7 +81,7 @@ impl SizeCdf {
         let mut sum = 0.0;
         for (i, &(size, weight)) in sizes.iter().enumerate() {
             points.push((size, sum));
-            // Rounded sums must not end beside 100.
+            // Rounded sums must end at 100 exactly.
             sum = if i + 1 == sizes.len() { 100.0 } else { (sum + weight / all * 100.0).min(100.0) };
             points.push((size, sum));
         }
@@ -104,7 +104,7 @@ impl SizeCdf {
         steps.map(|p| (p[0].0 as f64 + p[1].0 as f64) / 2.0 * (p[1].1 - p[0].1)).sum::<f64>() / 100.0
     }
 
-    /// Size [bytes, with fraction] below which `percent` of the flows lie; the smallest one on a flat stretch.
+    /// Size [bytes, with fraction] below which `percent` of the flows are; the smallest one on a flat stretch.
     pub fn quantile(&self, percent: f64) -> f64 {
         let i = self.points.partition_point(|&(_, p)| p < percent).clamp(1, self.points.len() - 1);
         let ((x0, p0), (x1, p1)) = (self.points[i - 1], self.points[i]);
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_cap_is_the_minimum_with_the_cap() {
         let c = cdf(&[(0, 0.0), (100, 50.0), (200, 100.0)]);
-        // Between two points: 25 % of the flows lie above 150 and shrink to it.
+        // Between two points: 25 % of the flows are above 150 and shrink to it.
         let capped = c.capped(150);
         assert_eq!(capped.points(), &[(0, 0.0), (100, 50.0), (150, 75.0), (150, 100.0)]);
         assert_eq!(capped.mean(), 25.0 + 31.25 + 37.5);

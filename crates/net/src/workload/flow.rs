@@ -38,7 +38,7 @@ pub struct Flow {
     pub rate: Option<Rate>,
     /// True if the run's rate control applies to the flow.
     pub controlled: bool,
-    /// Source port: what distinguishes the flows of a pair in an ECMP hash. From a generator, 0 means "the next free
+    /// Source port: it distinguishes the flows of a pair in an ECMP hash. From a generator, 0 means "the next free
     /// one of the pair", which [`Flows::new`] fills in.
     pub src_port: u16,
     /// Destination port.
@@ -104,10 +104,10 @@ pub struct Flows {
     pub paths: ExplicitPaths,
     /// Sources that are asked for flows during the run.
     pub loops: Vec<ClosedLoop>,
-    /// Priorities of flows that whoever drives the run hands in while it goes on; empty: none are handed in.
+    /// Priorities of flows that the driver of the run adds during it; empty: it adds none.
     pub handed_in: Vec<u8>,
-    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then. Those of streamed jobs
-    /// are not in the list: [`message_flow`] has them.
+    /// Jobs, whose messages are the last of the flows: they begin when their ranks send them, [`Time::NEVER`] until then. Those of streamed
+    /// jobs are not in the list: [`message_flow`] has them.
     pub jobs: Option<Arc<Jobs>>,
     /// Names of the workloads.
     pub labels: Vec<String>,
@@ -116,7 +116,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Are all flows of the run in the list? Else others come while it goes on: of jobs, of closed loops, or handed in.
+    /// Whether all flows of the run are in the list. Otherwise jobs, closed loops or the driver add flows during the run.
     pub fn all_listed(&self) -> bool {
         self.loops.is_empty() && self.handed_in.is_empty() && self.jobs.is_none()
     }
@@ -181,7 +181,7 @@ impl Flows {
         self.flows.len() as u64 + streamed.map_or(0, |j| j.flows())
     }
 
-    /// Is there none?
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! What the hosts send: single flows, patterns, random arrivals, closed loops.
+//! Traffic of the hosts: single flows, patterns, random arrivals, closed loops.
 //!
 //! ```text
 //!   [[workload]] -> generators::find(kind) -> generate(values, context) -> Generated --+

@@ -39,7 +39,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// This purpose within the workload of label `label`, so that two workloads of one kind draw separately.
+    /// Purpose within the workload of label `label`, so that two workloads of one kind draw separately.
     pub const fn of(self, label: u32) -> u64 {
         (label as u64) << 32 | self as u64
     }

@@ -1,4 +1,4 @@
-//! The same flows again and again: the iterations of a job whose messages go over the same queue pairs each time.
+//! Recurring flows: the iterations of a job whose messages go over the same queue pairs each time.
 
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Span, Time};
@@ -25,7 +25,7 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// Reads the two keys for what a generator has made.
+    /// Reads the two keys, for the flows of a generator.
     ///
     /// # Errors
     /// One key without the other, none or too many repetitions, flows that have no list.

@@ -1,4 +1,4 @@
-//! Reading what several generators share: hosts by name, sizes, priorities, limits.
+//! Reading of common keys of generators: hosts by name, sizes, priorities, limits.
 
 use std::collections::HashSet;
 
@@ -40,7 +40,7 @@ pub(crate) const FIXED_SIZE: ParamSpec =
 pub(crate) const SIZE_MAX: ParamSpec = ParamSpec::optional(
     "size_max",
     Kind::Bytes,
-    "Largest size: larger flows are reduced to it, also in the mean and the load. Absent: \
+    "Largest size: larger flows are reduced to it, also in the average and in the load. Absent: \
                                                   no cap.",
     "",
 );

@@ -6,10 +6,10 @@ use xoff_net::jobs::loggp::LogGp;
 use xoff_net::jobs::{Graph, Job, Overheads};
 use xoff_units::{Span, Time};
 
-/// What LogGOPSim's figures are of.
+/// Parameters of LogGOPSim's figures.
 pub const NET: LogGp = LogGp { latency: Span::from_ns(2500), gap: Span::from_ns(1000), gap_per_byte: Span::from_ns(6) };
 
-/// A job that comes to its end, one iteration without overheads but for what is changed.
+/// A job of one iteration without overheads that completes, except for the given change.
 pub fn job(mut graph: Graph, change: impl FnOnce(&mut Job)) -> Arc<Job> {
     graph.finish();
     graph.check(&|rank, op| format!("{rank}.{op}")).expect("a job that comes to its end");

@@ -97,7 +97,7 @@ impl Request {
         self.call(libc::SIOCSIFFLAGS, &mut request)
     }
 
-    /// Is this offload on? An interface that does not know it has it off.
+    /// Whether this offload is on. An interface that does not know the offload has it off.
     pub(crate) fn is_on(&self, name: &str, what: Ethtool) -> io::Result<bool> {
         Ok(self.ethtool_value(name, what.get)? & what.bits != 0)
     }
@@ -150,7 +150,7 @@ pub(crate) fn create_tap(file: &File, name: &str) -> io::Result<()> {
     checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, std::ptr::from_mut(&mut request)) }).map(drop)
 }
 
-/// A request about an interface; a name that is none is "no such device", which is what the kernel would report.
+/// A request about an interface; a name that is none is "no such device", as the kernel would report.
 fn named(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid `ifreq`: an empty name, and a union of integers and pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

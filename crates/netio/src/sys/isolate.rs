@@ -1,4 +1,4 @@
-//! Namespaces: leaving the machine's networks for ones of our own, here or in a child process.
+//! Namespaces: own networks apart from those of the machine, in this process or in a child process.
 
 use std::ffi::{CStr, CString};
 use std::io;

@@ -108,7 +108,7 @@ pub(crate) fn poll_readable(fds: &[RawFd], timeout: Duration) -> io::Result<bool
         Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(false),
         other => other?,
     };
-    // An error comes before what is readable beside it, or it would never be seen; a hang-up with something to read is to be read.
+    // An error comes before what is readable next to it, or it would never be seen; a hang-up with something to read is to be read.
     let in_trouble = |fd: &&libc::pollfd| {
         fd.revents & (libc::POLLERR | libc::POLLNVAL) != 0 || fd.revents & (libc::POLLHUP | libc::POLLIN) == libc::POLLHUP
     };

@@ -23,7 +23,7 @@ use libc::tpacket2_hdr;
 
 use super::set_option;
 
-/// Alignment of what is in a place (TPACKET_ALIGNMENT) [bytes].
+/// Alignment of the content of a place (TPACKET_ALIGNMENT) [bytes].
 const ALIGNMENT: usize = 16;
 /// Room kept before each frame, so that a VLAN tag can go back to where it was without moving the payload [bytes].
 const TAG_ROOM: usize = 4;
@@ -73,7 +73,7 @@ unsafe impl Send for Ring {}
 
 /// A frame in its place.
 pub(crate) struct Arrived<'a> {
-    /// Bytes from the room for a tag to the end of what was captured: the frame begins at [`TAG_ROOM`].
+    /// Bytes from the room for a tag to the end of the captured part: the frame begins at [`TAG_ROOM`].
     bytes: &'a mut [u8],
     /// Length on the wire, without the tag that was taken out [bytes].
     pub(crate) length: usize,
@@ -99,7 +99,7 @@ impl<'a> Arrived<'a> {
         self.bytes
     }
 
-    /// Was there a tag?
+    /// Whether there was a tag.
     pub(crate) fn tagged(&self) -> bool {
         self.status & libc::TP_STATUS_VLAN_VALID != 0
     }
@@ -111,7 +111,7 @@ impl<'a> Arrived<'a> {
 }
 
 impl Ring {
-    /// Makes a socket's ring and maps it. The socket must not be bound yet: what came before would lie in its queue, unread.
+    /// Makes a socket's ring and maps it. The socket must not be bound yet: earlier frames would stay in its queue, unread.
     pub(crate) fn new(socket: &OwnedFd, geometry: Geometry) -> io::Result<Ring> {
         set_option(socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
         set_option(socket, libc::PACKET_RESERVE, TAG_ROOM as libc::c_uint)?;
@@ -136,7 +136,7 @@ impl Ring {
     /// Hands the next frame to `f`, if one has arrived, then gives its place back to the kernel.
     pub(crate) fn take(&mut self, f: impl FnOnce(Arrived<'_>)) -> bool {
         let Geometry { place: size, block, blocks } = self.geometry;
-        // SAFETY: block < blocks and place < per_block, so the whole place lies within the mapping.
+        // SAFETY: block < blocks and place < per_block, so the whole place is within the mapping.
         let at = unsafe { self.base.add(self.block * block + self.place * size) };
         // SAFETY: tp_status is a u32 at the beginning of a place, which is aligned to 16; the kernel writes it, so it is atomic here.
         let status = unsafe { AtomicU32::from_ptr(at.add(offset_of!(tpacket2_hdr, tp_status)).cast().as_ptr()) };
@@ -152,7 +152,7 @@ impl Ring {
         // The kernel keeps these within the place; the slice must not depend on it.
         let from = usize::from(header.tp_mac).clamp(size_of::<tpacket2_hdr>() + TAG_ROOM, size) - TAG_ROOM;
         let captured = (header.tp_snaplen as usize).min(size - from - TAG_ROOM);
-        // SAFETY: from + TAG_ROOM + captured <= size, so the bytes lie within the place, behind its header; until the status is written
+        // SAFETY: from + TAG_ROOM + captured <= size, so the bytes are within the place, behind its header; until the status is written
         // nothing else reads or writes them, and the borrow ends before that.
         let bytes = unsafe { std::slice::from_raw_parts_mut(at.add(from).as_ptr(), TAG_ROOM + captured) };
         f(Arrived {

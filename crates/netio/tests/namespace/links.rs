@@ -119,7 +119,7 @@ fn frames_lost_in_a_full_ring_are_counted() {
     });
 }
 
-/// The far end has a larger MTU: what is longer than ours plus a tag is refused and counted; a tagged frame of full length is not.
+/// The far end has a larger MTU: what is longer than ours plus a tag is rejected and counted; a tagged frame of full length is not.
 #[test]
 fn frames_longer_than_the_mtu_are_refused() {
     in_namespaces("links::frames_longer_than_the_mtu_are_refused", || {

@@ -1,4 +1,4 @@
-//! What surrounds the ports: offloads, hosts with a stack of their own, taps, rights.
+//! Surroundings of the ports: offloads, hosts with a stack of their own, taps, rights.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -47,7 +47,7 @@ fn unfinished_checksums_are_completed() {
     });
 }
 
-/// The same host with the pair as the sandbox makes it: nothing is left to finish.
+/// Pair as the sandbox creates it, seen by the host: nothing is left to finish.
 #[test]
 fn a_pair_of_the_sandbox_needs_no_mending() {
     in_namespaces("machine::a_pair_of_the_sandbox_needs_no_mending", || {
@@ -107,7 +107,7 @@ fn offloads_are_refused_or_turned_off() {
         assert_eq!(Interface::look("p0").unwrap().breaking(), Vec::<&str>::new());
         assert_eq!(Interface::look("p1").unwrap().offloads, before.offloads, "the peer was not given and is not touched");
         open(false).unwrap();
-        // Merging of received frames alone is refused too.
+        // Merging of received frames alone is rejected too.
         turn("p0", "gro", true).unwrap();
         let text = open(false).unwrap_err().to_string();
         assert!(text.contains("ethtool -K p0 gro off"), "{text}");
@@ -125,7 +125,7 @@ fn an_interface_that_is_down_is_refused() {
     });
 }
 
-/// What the stack sends through a tap is sent back to it with addresses turned round: a ping is answered.
+/// A tap returns the frames of the stack with addresses swapped: a ping is answered.
 #[test]
 fn a_tap_echoes() {
     in_namespaces("machine::a_tap_echoes", || {

@@ -25,7 +25,7 @@ fn skip(missing: &Missing) {
     xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
 }
 
-/// Is this there? Records a skip if it is not, and the test ends. Asked inside, where nothing has to be made for it.
+/// Whether this is there. Records a skip if it is not, and the test ends. Asked inside, where nothing has to be made for it.
 pub fn has(capability: Capability) -> bool {
     sandbox::check(capability).inspect_err(skip).is_ok()
 }

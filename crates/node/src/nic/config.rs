@@ -1,4 +1,4 @@
-//! How a NIC is built, and what a flow gives it.
+//! Configuration of a NIC, and facts of a flow.
 
 use serde::Serialize;
 use xoff_mech::rate_control::RateControlKind;
@@ -94,11 +94,11 @@ pub struct NicConfig {
 /// Pacing of an application's constant rate when a frame of its flow is late, because another flow is served or the peer pauses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// The application goes on producing: the n-th byte is due at the start and n times its gap, and what is late goes as soon as it
-    /// may. Never more than has been produced.
+    /// The application keeps producing: the n-th byte is due at the start plus n times its gap. Late bytes leave as soon as they may. The
+    /// NIC never sends more than has been produced.
     #[default]
     Schedule,
-    /// The next frame keeps its distance from the one that went: what was lost is lost. So do rate limiters.
+    /// The next frame keeps its distance from the previous one; lost time is not made up for. Rate limiters do the same.
     Gap,
 }
 
@@ -111,7 +111,7 @@ pub struct FlowStart {
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.
-    #[serde(skip)] // what is left of it bounds how often a state may recur
+    #[serde(skip)] // its rest bounds how often a state may recur
     pub size: u64,
     /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
     pub app_rate: Option<Rate>,
@@ -121,7 +121,6 @@ pub struct FlowStart {
     pub window: Option<u64>,
     /// Round-trip time of its way without queues; `None`: unknown.
     pub base_rtt: Option<Span>,
-    /// The queue pair whose next message it is, by a number of this NIC: rate control goes on where the message before it left it. `None`:
-    /// it is a flow of its own.
+    /// Queue pair of this message, by a number of this NIC: rate control continues from the previous message. `None`: a separate flow.
     pub queue_pair: Option<u32>,
 }

@@ -1,11 +1,11 @@
-//! Flows that are connections of a transport: what may go, what came in order, what is acknowledged and when.
+//! Flows that are connections of a transport: permission to send, bytes received in order, acknowledgements and their times.
 //!
 //! ```text
-//!   window, what goes again, the timer    <- mech: Source, one a flow, at its source
+//!   window, retransmissions, the timer    <- mech: Source, one a flow, at its source
 //!   which acknowledgement waits           <- mech: Sink, at its destination, where acknowledgements are delayed
 //! ```
 //!
-//! Beside connections there may be flows of datagrams, which are not acknowledged: their frames say so.
+//! Next to connections there may be flows of datagrams. Their frames carry a mark, and are not acknowledged.
 
 use serde::{Serialize, Serializer};
 use xoff_mech::transport::{Acked, Answer, Sink, Source};
@@ -94,7 +94,7 @@ impl Repair {
     /// True if it holds back the next frame of this flow; `None`: it does not decide, a window may.
     pub fn bounds(&self, f: &Sending, c: &NicConfig) -> Option<bool> {
         if self.next(f.acked).is_some() {
-            return Some(false); // what is to go again is in the window
+            return Some(false); // a repetition is in the window
         }
         let (Repair::Connection(connection), Some(p)) = (self, &c.connection) else { return None };
         let end = f.next + f.left().min(c.payload_max as u64);
@@ -158,7 +158,7 @@ impl Nic {
         let f = &mut self.flows[slot as usize];
         let Some(Repair::Connection(c)) = f.recovery.as_deref_mut() else { return };
         c.source.on_ack(p, now, &Acked { before, until: f.acked, next: f.next, rtt: now.since(ack.sent_at) });
-        // After going back for all of it, what had arrived behind the loss is acknowledged too.
+        // After going back for all of it, bytes that had arrived behind the loss are acknowledged too.
         f.next = f.next.max(f.acked);
         if f.done {
             f.next = f.next.max(f.start.size);
@@ -200,7 +200,7 @@ impl Nic {
         if in_order {
             env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload: released, mark: f.mark(), complete });
         } else {
-            // What is kept counts as delivered once it is in order.
+            // Kept bytes count as delivered once they are in order.
             let payload = if kept { 0 } else { payload };
             env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   link --> memory (one queue, FIFO) --drain--> host: delivered, acknowledged
-//!            receiver half: stops the switch         rate; stalls; at most so many messages in a time
+//!            receiver half: stops the switch         rate; stalls; a limit on messages per time
 //! ```
 //!
 //! A NIC without a drain takes every frame in at once.
@@ -27,7 +27,7 @@ pub struct DrainConfig {
     pub plain: Bytes,
     /// The limit that a receiver half sees [bytes].
     pub limit: Bytes,
-    /// From each of these times to the one beside it it does not; in order, without an overlap.
+    /// Intervals without draining, as pairs of start and end; in order, without an overlap.
     pub stalls: Vec<(Time, Time)>,
     /// The last frame of a message, that is of a flow, is drained no sooner than this after that of the message before it [ps].
     pub message_gap: Span,

@@ -63,7 +63,7 @@ impl Nic {
         begins
     }
 
-    /// The message at `slot` follows the one at `last`: it goes on where rate control is.
+    /// The message at `slot` follows the one at `last`, with the present state of rate control.
     fn follow(&mut self, last: u32, slot: u32) {
         let old = &mut self.flows[last as usize];
         let (rate_control, available, size) = (old.rate_control.take(), old.available, old.start.size);
@@ -118,7 +118,7 @@ impl Nic {
         Some(at)
     }
 
-    /// Bytes of its queue pair before a message, and sent in all; of a flow of its own: none, and what it has sent.
+    /// Bytes of its queue pair before a message, and bytes sent in all; for a separate flow: zero, and its bytes sent.
     pub(super) fn in_pair(&self, slot: u32) -> (u64, u64) {
         let f = &self.flows[slot as usize];
         let Some(pair) = &f.pair else { return (0, f.next) };

@@ -59,7 +59,7 @@ impl Nic {
         }
         let finished = interval > 0 && flow.acked >= flow.start.size;
         if finished {
-            // What it has to send again goes out at the rate it has now; news on this very frame still count.
+            // Repetitions are sent at the present rate; news on this very frame still count.
             flow.done = true;
             flow.timers_cancelled = flow.pair.is_none();
             self.round_robin.over(flow.start.class);
@@ -80,7 +80,7 @@ impl Nic {
         if f.reported() != Mark::None && self.c.rate_control.cnp_mode() == CnpMode::InAck {
             self.on_congestion_notification(now, slot, f.reported(), env);
         }
-        // A Nack of one that keeps what is ahead has another frame's place instead of its time.
+        // A Nack of a receiver that keeps later frames has another frame's place instead of its time.
         if self.c.rate_control.wants_acks() && !(selective && f.kind() == FrameKind::Nack) {
             self.on_wanted_ack(now, slot, f, id, env);
         }
@@ -109,7 +109,7 @@ impl Nic {
     #[cold]
     fn on_wanted_ack(&mut self, now: Time, slot: u32, f: &Frame, id: FrameId, env: &mut impl Env) {
         let flow = &self.flows[slot as usize];
-        // Full frames, but for the last one.
+        // Full frames, except for the last one.
         let payload = if f.seq == flow.start.size { (f.seq - 1) % self.c.payload_max as u64 + 1 } else { self.c.payload_max as u64 };
         let records = env.frames().telemetry(id).copied().unwrap_or_default();
         let (before, sent) = self.in_pair(slot);

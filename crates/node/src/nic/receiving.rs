@@ -1,4 +1,4 @@
-//! The receiving side of a NIC: what came in order, what is missing, and what is acknowledged to the source.
+//! The receiving side of a NIC: bytes received in order, gaps, and acknowledgements to the source.
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};
@@ -99,7 +99,7 @@ impl Nic {
             // Delivered at once, whatever is missing before it.
             env.emit(self.node, now, NodeEvent::Delivered { flow: f.flow, payload, mark: f.mark(), complete: false });
         } else {
-            // What is kept counts as delivered once it is in order.
+            // Kept bytes count as delivered once they are in order.
             let payload = if kept { 0 } else { payload };
             env.emit(self.node, now, NodeEvent::OutOfOrder { flow: f.flow, expected, got: f.seq, payload });
         }
@@ -147,7 +147,7 @@ impl Nic {
     pub fn drop_flow(&mut self, flow: u32) {
         self.ahead.remove(&flow);
         self.sinks.remove(&flow);
-        // A frame that was sent again without need may still come: it must not begin the flow anew.
+        // A frame that was repeated without need may still arrive: it must not restart the flow.
         if self.c.recovery.is_none() && self.c.connection.is_none() {
             self.receiving.remove(&flow);
         }

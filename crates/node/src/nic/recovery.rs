@@ -1,14 +1,16 @@
 //! Loss recovery of a source: a retransmission timer, and go-back-n, or retransmission of missing frames only.
 //!
 //! ```text
-//!   timer      runs while something is outstanding, from the last progress; when it expires, what is missing goes again. A shorter one counts
+//!   timer      runs while something is outstanding, from the last progress; when it expires, missing bytes are sent again. A shorter one
+//! counts
 //!              while few frames are outstanding: no frame behind the lost one reports it then
 //!   go-back-N  Nack or timer: everything from the first missing byte goes again
-//!   selective  the receiver keeps what is ahead; Nack(all up to here, and this frame): holes before that frame go again, once in a recovery;
-//!              what is lost again waits for the timer (IRN, SIGCOMM 2018)
+//!   selective  the receiver keeps later frames; Nack(all up to here, and this frame): gaps before that frame are sent again, once in a
+//! recovery;
+//!              frames lost again wait for the timer (IRN, SIGCOMM 2018)
 //! ```
 //!
-//! With a timer no pattern of losses lets a flow hang: what is missing goes again until it has arrived.
+//! With a timer no pattern of losses lets a flow hang: missing bytes are sent again until they have arrived.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -29,17 +31,17 @@ pub struct Recovery {
     pub timer: Span,
     /// The timer while at most [`FEW`] frames are outstanding (RTO_low of IRN) [ps].
     pub timer_of_few: Span,
-    /// Send again only what is missing; else everything from there.
+    /// Repeat missing bytes only; else everything from there.
     pub selective: bool,
     /// True if frames ahead of a gap count as delivered at once; otherwise they count once they are in order.
     pub any_order: bool,
 }
 
-/// N of IRN: with so many frames outstanding a lost one may have none behind it that reports it.
+/// N of IRN: up to this number of frames outstanding, a lost frame may have none behind it that reports it.
 pub const FEW: u64 = 3;
 
 impl Recovery {
-    /// The timer with so many bytes outstanding, in frames of this payload.
+    /// The timer with these bytes outstanding, in frames of this payload.
     fn timer(&self, outstanding: u64, payload: u32) -> Span {
         if outstanding.div_ceil(u64::from(payload.max(1))) <= FEW { self.timer_of_few } else { self.timer }
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
-//! frame of the class stands for all of them.
+//! frame of the class represents all of them.
 
 use serde::Serialize;
 use xoff_units::save::Value;
@@ -113,7 +113,7 @@ impl Walk {
         ring.flows[self.at]
     }
 
-    /// Asks it and goes on. `None`: no other flow of this class may send.
+    /// Asks the flow and moves to the next one. `None`: no other flow of this class may send.
     #[inline]
     fn step(&mut self, ring: &mut Ring, class: u8, slot: u32, flows: &mut impl Flows) -> Option<Answer> {
         let answer = flows.ask(slot);
@@ -125,7 +125,7 @@ impl Walk {
             Answer::Waits(len) => self.shortest = self.shortest.min(len),
             Answer::Held(len) => {
                 self.shortest = self.shortest.min(len);
-                // The last one stands for itself only.
+                // The last one represents itself only.
                 if !self.mixed && self.left > 0 {
                     if flows.closed_from(class, ring.shortest) {
                         self.left = 0;
@@ -147,7 +147,7 @@ impl Walk {
 #[derive(Debug, Serialize, Value)]
 pub(super) struct RoundRobin {
     first: Ring,
-    /// Of class 1 and so on; as many as have been needed.
+    /// Rings of class 1 and so on; as many as have been needed.
     more: Vec<Ring>,
     /// The flow served last.
     #[serde(serialize_with = "xoff_units::state::slot")]
@@ -259,13 +259,13 @@ impl RoundRobin {
 mod tests {
     use super::*;
 
-    /// Flows of which each class may be shut, and how often one was asked.
+    /// Flows whose classes may be shut, and the number of questions to a flow.
     #[derive(Default)]
     struct Group {
         class: Vec<u8>,
         len: Vec<u32>,
         frames: Vec<u32>,
-        /// Frames of this class that are at least so long are held.
+        /// Length from which frames of this class are held.
         held_from: [u32; 2],
         asked: usize,
     }
@@ -303,7 +303,7 @@ mod tests {
         (t, f)
     }
 
-    /// Serves so many frames.
+    /// Serves a number of frames.
     fn serve(t: &mut RoundRobin, f: &mut Group, n: usize) -> Vec<u32> {
         let mut served = Vec::new();
         for _ in 0..n {
@@ -367,7 +367,7 @@ mod tests {
         assert!(f.asked <= 4002, "{}", f.asked);
     }
 
-    /// Credits for 100 B: the flows with shorter frames go on, the others do not, and once no short frame is left no flow is asked in
+    /// Credits for 100 B: the flows with shorter frames continue, the others do not, and once no short frame is left no flow is asked in
     /// vain more than once.
     #[test]
     fn a_gate_may_be_open_for_short_frames_only() {
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(serve(&mut t, &mut f, 1), [500]);
     }
 
-    /// Flows that are over are asked seldom: each pick of a thousand among ten thousand that have ended costs two looks on average.
+    /// Flows that are over are asked seldom: each pick of a thousand among ten thousand that have ended costs two polls on average.
     #[test]
     fn flows_that_are_over_leave() {
         let flows: Vec<_> = (0..10_000).map(|i| (0, 1500, if i % 10 == 0 { 50 } else { 1 })).collect();

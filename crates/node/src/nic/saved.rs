@@ -1,4 +1,4 @@
-//! A NIC in a checkpoint. Its flows have begun since it was built, so they are made anew, each as at its start, and restored.
+//! A NIC in a checkpoint. Its flows began after it was built, so each is created as at its start, then restored.
 
 use xoff_units::Time;
 use xoff_units::save::{Broken, Reader, Save, Value, Writer};
@@ -36,7 +36,7 @@ impl Save for Nic {
         self.flows.clear();
         for _ in 0..from.count()? {
             let start = FlowStart::read(from)?;
-            // What its rate control drew at its start is in the state that is restored.
+            // Random draws of its rate control at its start are part of the restored state.
             let mut flow = Sending::new(start, Time::ZERO, &self.facts(&start, 0), &self.c);
             flow.restore(from)?;
             self.flows.push(flow);

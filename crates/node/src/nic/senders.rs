@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   place    0 1 2 3 4 5 6 7 8 9 ...
-//!            . . 2 . . . | 6 7 8 9        cleared, but for those on which something may still depend | all
+//!            . . 2 . . . | 6 7 8 9        cleared, except those on which something may still depend | all
 //! ```
 //!
-//! Where a run keeps no flow that is over ([`NicConfig::clears_flows`](super::NicConfig)), those before a place are gone. Places stay: the order of
-//! events goes by them.
+//! Where a run keeps no flow that is over ([`NicConfig::clears_flows`](super::NicConfig)), those before a place are gone. Places stay: the
+//! order of events goes by them.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -24,7 +24,7 @@ pub(super) struct Senders {
     all: Vec<Sending>,
     /// Before it, those that are not over.
     others: BTreeMap<usize, Sending>,
-    /// The next look for what is over comes with so many.
+    /// Number of senders at which the next search for ended ones is due.
     look: usize,
 }
 
@@ -41,7 +41,7 @@ impl Senders {
         self.all.push(sending);
     }
 
-    /// The one that began last.
+    /// Sender that began last.
     #[inline]
     pub fn last(&self) -> Option<&Sending> {
         self.all.last()
@@ -63,7 +63,7 @@ impl Senders {
         *self = Senders::default();
     }
 
-    /// True if there are so many that completed flows should be removed.
+    /// True if there are enough flows that completed ones should be removed.
     #[inline]
     pub fn are_many(&self) -> bool {
         self.all.len() >= self.look.max(MANY)

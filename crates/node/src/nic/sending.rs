@@ -193,7 +193,7 @@ impl Flows for Asked<'_> {
             Gate::Open if early => self.earliest = self.earliest.min(f.available),
             Gate::Open => return Answer::Go,
             Gate::Until(t) => self.earliest = self.earliest.min(t),
-            // A finished flow sends again what it went back for, unless a pause finds it.
+            // A finished flow still sends its repetitions, unless a pause finds it.
             Gate::Blocked if finished => return Answer::Over,
             Gate::Blocked => {}
         }

@@ -33,7 +33,7 @@ struct Live<'n> {
     acked: Option<Offset>,
 }
 
-/// A queue pair: what its next message takes over besides the rate control, which is that of a flow.
+/// A queue pair: state that its next message inherits in addition to the rate control, which is that of a flow.
 #[derive(serde::Serialize)]
 struct Pair {
     number: u32,
@@ -136,7 +136,7 @@ impl Nic {
         self.flows.iter().map(|f| Left { flow: f.start.flow, bytes: f.left() }).filter(|l| l.bytes > 0)
     }
 
-    /// Takes bytes from what is left of a flow, as if they had been sent and delivered.
+    /// Removes bytes from the rest of a flow, as if they had been sent and delivered.
     pub fn shorten(&mut self, flow: u32, bytes: u64) {
         if let Some(&slot) = self.slots.get(&flow) {
             let start = &mut self.flows[slot as usize].start;
@@ -156,14 +156,14 @@ impl Nic {
             && self.port.rests()
     }
 
-    /// Every flow that it has received is complete, as its source knows: what is kept for a repetition goes.
+    /// Every flow that it has received is complete, as its source knows: state kept for a repetition is removed.
     pub fn drop_complete_flows(&mut self) {
         self.receiving.clear();
         self.ahead.clear();
         self.sinks.clear();
     }
 
-    /// Flows of which something was received and is kept for a repetition.
+    /// Flows with received bytes that are kept for a repetition.
     pub fn received(&self) -> impl Iterator<Item = u32> {
         self.receiving.keys().copied()
     }

@@ -1,8 +1,8 @@
-//! A NIC that is broken: it goes on stopping its peer, whatever it receives.
+//! A broken NIC: it keeps stopping its peer, whatever it receives.
 //!
 //! ```text
-//!   from -- hold -- hold -- hold -- ... -- until: it lets go      every interval the message that holds the peer longest
-//!            what its receiver half wants to send meanwhile waits until then
+//!   from -- hold -- hold -- hold -- ... -- until: it ends        every interval the message that holds the peer longest
+//!            messages of its receiver half wait until then
 //! ```
 
 use serde::Serialize;
@@ -57,7 +57,7 @@ impl Nic {
         }
     }
 
-    /// The receiver half of a class wants to send a message. Is it kept back because a storm goes on?
+    /// The receiver half of a class wants to send a message. Returns whether a present storm withholds it.
     #[cold]
     pub(super) fn withholds(&mut self, now: Time, class: u8, message: Message) -> bool {
         let storm = self.storms.iter_mut().find(|s| s.c.class == class && s.c.from <= now && s.next != Time::NEVER);

@@ -7,7 +7,7 @@ use crate::buffer::Full;
 
 const MTU: u64 = 1500;
 
-/// A switch of so many ports and one class.
+/// A switch with this number of ports and one class.
 struct Bench {
     pools: Pools,
     ingresses: Vec<Ingress>,
@@ -56,7 +56,7 @@ fn equal_hogs_hold_the_share_of_the_closed_form() {
         for n in 1..=8u16 {
             let config = member(Some(0), 0, 0, dynamic(exponent));
             let mut b = Bench::new(vec![pool(Side::Egress, size, 0, 0)], 9, &MemberConfig::UNLIMITED, &config);
-            // In turn, until all of them are full.
+            // Round robin, until all of them are full.
             while (0..n).filter(|&out| b.admit(8, out, MTU).is_ok()).count() > 0 {}
             let form = alpha * size as f64 / (1.0 + f64::from(n) * alpha);
             for out in 0..n.into() {
@@ -102,8 +102,8 @@ fn a_group_uses_headroom_and_is_resumed() {
     assert_eq!(b.pools.uses(), [PoolUse { shared: 15_000, shared_max: 15_000, headroom: 9000, headroom_max: 6000 }]);
 }
 
-/// Dell's manual of the S6100: 12 ports with 2 lossless queues of 94 KB each, of which a pause threshold of 18 KB leaves 76 KB of headroom: 2464 KB
-/// with 208 KB for the rest, 1824 KB of them headroom. A shared pool assumes that not all need it at once: 35 KB each, 840 KB, are
+/// Dell's manual of the S6100: 12 ports with 2 lossless queues of 94 KB each. A pause threshold of 18 KB leaves 76 KB of headroom in each:
+/// 2464 KB with 208 KB for the rest, 1824 KB of them headroom. A shared pool assumes that not all need it at once: 35 KB each, 840 KB, are
 /// enough for 11 of the 24 in full.
 #[test]
 fn groups_share_headroom() {
@@ -112,7 +112,7 @@ fn groups_share_headroom() {
     assert_eq!((groups * 94 * KB + 208 * KB, groups * (94 - 18) * KB), (2464 * KB, 1824 * KB));
     let frame = 1000;
     let of = |headroom: u64| {
-        // Nothing is shared, so that what comes beyond the reserve of 18 KB is headroom.
+        // Nothing is shared, so bytes beyond the reserve of 18 KB use headroom.
         let config = member(Some(0), 18 * KB, 76 * KB, AnySharing::UNLIMITED);
         let pool = pool(Side::Ingress, groups * 18 * KB + headroom, groups * 18 * KB, headroom);
         let mut b = Bench::new(vec![pool], groups as usize, &config, &MemberConfig::UNLIMITED);
@@ -148,8 +148,8 @@ fn reverie(gain: &str) -> AnySharing {
     AnySharing::read("reverie", &mut values).unwrap()
 }
 
-/// Reverie counts a port as congested by its smoothed queue, which is renewed at departures (switch-mmu.cc: satLevel of the low-pass counter).
-/// Before: by what it held, so that a burst at one port halved the threshold of the others at once.
+/// Reverie counts a port as congested by its smoothed queue, which is renewed at departures (switch-mmu.cc: satLevel of the low-pass
+/// counter). Before: by its occupancy, so that a burst at one port halved the threshold of the others at once.
 #[test]
 fn reverie_counts_congested_ports_by_their_smoothed_queues() {
     let config = member(Some(0), 0, 0, reverie("0.01"));
@@ -160,7 +160,7 @@ fn reverie_counts_congested_ports_by_their_smoothed_queues() {
     assert_eq!(b.pools.queues.crowd[0], 0, "150 KB each, and nothing has left");
     b.release(2, 0, MTU);
     let smoothed = (148_500f64 * 655.0 / 65_536.0) as u64;
-    assert_eq!(b.pools.queues.crowd[0], smoothed, "1 % of what is left of it");
+    assert_eq!(b.pools.queues.crowd[0], smoothed, "1 % of the rest");
     (0..40).for_each(|_| _ = b.release(2, 0, MTU));
     assert_eq!(b.pools.queues.crowd[0], CONGESTED, "one of the two");
 }

@@ -27,8 +27,8 @@ impl Port {
         class_state.tx.flows()
     }
 
-    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source decides
-    /// what that means for the class.
+    /// All flows of a class that have something to send are held, or no longer: where the peer holds single flows, their source decides the
+    /// consequence for the class.
     pub fn note_flows(&mut self, now: Time, class: u8, held: bool) {
         let bit = 1 << class;
         if held != (self.held & bit != 0) {
@@ -97,7 +97,7 @@ impl Port {
         &self.class_state(class).tx
     }
 
-    /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port looks at what waits at `now`.
+    /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port checks its queued frames at `now`.
     pub fn release(&mut self, now: Time, node: u32, port: u16, class: u8, on: bool, env: &mut impl Env) {
         let line = self.rate;
         self.class_state_mut(class).tx.release(now, line, on);
@@ -117,7 +117,7 @@ impl Port {
         }
     }
 
-    /// The link of the port has been down: the sender halves drop what the peer sent ([`Sender::restart`]).
+    /// The link of the port has been down: the sender halves forget the peer's messages ([`Sender::restart`]).
     pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.class_state_mut(class).tx.restart(now);
@@ -126,7 +126,7 @@ impl Port {
         }
     }
 
-    /// Notes the rate that the sender half of a class allows now, and when a stop ends by itself.
+    /// Notes the rate that the sender half of a class allows now, and the time at which a stop expires.
     #[inline]
     pub(super) fn note_allowed(&self, now: Time, node: u32, port: u16, class: u8, env: &mut impl Env) -> Rate {
         let tx = &self.class_state(class).tx;

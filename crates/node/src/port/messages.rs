@@ -1,4 +1,4 @@
-//! Flow control messages of a port: what its receiver halves send, and what its sender halves obey.
+//! Flow control messages of a port: from its receiver halves, and to its sender halves.
 
 use super::*;
 
@@ -8,7 +8,7 @@ impl Port {
         self.class_state_mut(class).rx.on_peer_total(sent);
     }
 
-    /// A control frame goes on the wire: all that this port has sent before is before it on the wire, and it may take that along.
+    /// Transmission of a control frame begins. All earlier frames of this port are before it on the wire, and it may carry their total.
     #[inline]
     pub(super) fn add_total(&self, id: FrameId, frames: &mut FrameStore) {
         let f = &mut frames[id];
@@ -75,7 +75,7 @@ impl Port {
         }
     }
 
-    /// Sends what has passed the generation delay.
+    /// Sends messages that have passed the generation delay.
     pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
             self.emit(now, node, port, class, message, env);
@@ -107,7 +107,7 @@ impl Port {
     pub fn on_control(&mut self, now: Time, node: u32, port: u16, frame: &Frame, delay: &ControlDelay, env: &mut impl Env) -> bool {
         let (class, message) = (frame.class(), frame.message());
         if let Some(total) = frame.total() {
-            // At once: it is about what came before it on the wire.
+            // At once: it is about earlier frames on the wire.
             self.on_peer_total(class, total);
         }
         env.emit(node, now, NodeEvent::MessageReceived { port, class, message });

@@ -1,4 +1,4 @@
-//! A port whose link repeats what it corrupts ([`xoff_mech::link_retry`]): the replay buffer, and what goes before new frames.
+//! A port whose link repeats corrupted frames ([`xoff_mech::link_retry`]): the replay buffer, and frames that precede new ones.
 //!
 //! ```text
 //!   queues -> gate of flow control -> a copy is kept, numbered -> wire -> good and expected? -> ingress, flow control
@@ -6,8 +6,8 @@
 //!                                       +---- replay <--- Ack, Nack, timer <-----+
 //! ```
 //!
-//! Frames of flows and what is sent about them are numbered, and control frames that take along how much has been sent: those have to come in order.
-//! Other control frames are not. All of it is out of the way of ports without it.
+//! Numbered are frames of flows, their answers, and control frames that carry a total of bytes sent: these must arrive in order. Other
+//! control frames are not numbered. Ports without link retry do not pay for any of it.
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ struct Kept {
     telemetry: Option<Box<Telemetry>>,
 }
 
-/// Both halves of a port's link, and its replay buffer.
+/// Retry halves of a port's link, and its replay buffer.
 #[derive(Save)]
 pub(crate) struct Retry {
     tx: RetrySender,
@@ -87,7 +87,7 @@ impl Port {
         self.retry.as_ref().is_none_or(|r| r.rests())
     }
 
-    /// The link has failed: what is kept will never go again.
+    /// The link has failed: kept frames will never be sent again.
     pub(super) fn drop_kept(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
         self.repeats = false;
         let Some(r) = &mut self.retry else { return };
@@ -111,7 +111,7 @@ impl Port {
         self.retry.as_ref().map(|r| r.rx.expected())
     }
 
-    /// A frame goes on the wire: it gets a number, and a copy is kept.
+    /// Transmission of a frame begins: it gets a number, and a copy is kept.
     #[cold]
     pub(super) fn keep(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
@@ -162,7 +162,7 @@ impl Port {
         }
     }
 
-    /// Starts what goes before new frames of classes: signals, control frames, replays. Returns whether nothing else may go now.
+    /// Starts frames that precede new frames of classes: signals, control frames, replays. Returns whether nothing else may go now.
     #[cold]
     pub(super) fn start_before_new(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
         if self.busy(env) {

@@ -1,4 +1,4 @@
-//! Buffers that notify sources of congestion: what a switch does where its detection notifies.
+//! Buffers that notify sources of congestion: work of a switch whose detection notifies.
 //!
 //! ```text
 //!   frame in -> ingress buffer: CongestionPoint --.                  CNM: a frame of 64 B with a value, from here back to the source
@@ -70,7 +70,7 @@ impl CongestionPoints {
 }
 
 impl Switch {
-    /// A frame was admitted, and its ingress holds so much now; it is about to enter its queue.
+    /// A frame was admitted, with the present bytes of its ingress; it is about to enter its queue.
     #[cold]
     pub(super) fn sample_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, held: Bytes, env: &mut impl Env) {
         let f = &env.frames()[id];

@@ -47,7 +47,7 @@ impl Switch {
     /// The clock of the watchdog.
     const WATCHDOG: u8 = 0;
 
-    /// Requests the first look.
+    /// Requests the first poll.
     pub(super) fn start_watchdog(&mut self, env: &mut impl Env) {
         self.plan_look(Time::ZERO, env);
     }
@@ -139,7 +139,7 @@ impl Switch {
         }
     }
 
-    /// The link of a port has been down: what the watchdog knows of it counts no longer, and its storms are over.
+    /// The link of a port has been down: the watchdog forgets its state, and its storms are over.
     pub fn reset_watchdog(&mut self, now: Time, port: u16, env: &mut impl Env) {
         let action = self.watchdog.as_ref().map(|w| w.config.action);
         for class in 0..self.classes as u8 {

@@ -54,7 +54,7 @@ pub struct Stretch {
     pub delay: Option<f64>,
     /// Fullest fabric-output queue of a hotspot at the end [bytes].
     pub hot_queue_max: u32,
-    /// Their mean [bytes].
+    /// Mean [bytes].
     pub hot_queue_mean: f64,
     /// Grants held by the input that holds most at the end [segments].
     pub grants_max: u32,
@@ -93,7 +93,7 @@ pub struct Run {
     pub out_of_order: u64,
     /// Stand-alone control segments, or messages next to the data.
     pub control: u64,
-    /// Their share of all bytes injected.
+    /// Share of all bytes injected.
     pub control_share: f64,
     /// Packets that came, in the whole run.
     pub packets_in: u64,

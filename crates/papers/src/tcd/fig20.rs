@@ -179,7 +179,7 @@ struct Seen {
     early_ce: u64,
     /// Changes of their rates until then, as rate control has them.
     changes: u64,
-    /// Their lowest rate until then [bit/s].
+    /// Lowest rate until then [bit/s].
     lowest: f64,
     /// Smallest Jain's index until then, and after it.
     jain_held: f64,

@@ -104,7 +104,7 @@ fn each_time(runs: &[Run]) -> Vec<f64> {
     runs.iter().map(time).collect()
 }
 
-/// Their mean [ms].
+/// Mean [ms].
 pub fn times(runs: &[Run]) -> Mean {
     Mean::of(each_time(runs))
 }

@@ -9,14 +9,14 @@ use super::{Link, Stuck, WAITING_MAX};
 use crate::faults::Fate;
 use crate::verdict::System;
 
-/// What the adversary decides for a tick.
+/// Decision of the adversary for a tick.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// A frame of this flow leaves the buffer, the oldest of it.
     pub(super) drain: Option<u32>,
     /// The source has frames to send; of a per-flow flow control one of this flow.
     pub(super) source: Option<u32>,
-    /// What becomes of messages that are sent.
+    /// Fate of messages that are sent.
     pub(super) fate: Fate,
     /// A frame that is sent in it is lost to an error.
     pub(super) loses: bool,

@@ -1,4 +1,4 @@
-//! Does a link come back from a state?
+//! Recovery of a link from a state.
 
 use xoff_mech::flow_control::{Gate, Sender};
 use xoff_units::{Rate, Span};
@@ -8,7 +8,7 @@ use super::state::{Carried, State, flow_of};
 use super::{BURST_MAX, CARRIED_MIN, FRAME, Link, RECOVERS_IN, WAITING_MAX};
 
 impl Link {
-    /// What a sender may send at once without an answer, and its rate: what a link that has rested is compared by.
+    /// Frames that a sender may send at once without an answer, and its rate: the measure of a link that has rested.
     fn as_new(&self, s: &State) -> (usize, Rate, usize) {
         let mut tx = s.tx.copy().expect("a half of the registry");
         let rate = tx.rate(s.now);
@@ -51,14 +51,14 @@ impl Link {
     }
 }
 
-/// Why a link does not come back from a state.
+/// Reason why a link does not recover from a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
     /// After a rest the sender may send less than on a new link, or something is still held: credits leaked, a rate stayed low.
     NotAsNew,
     /// With a source, a drain and messages that come, it carries less than half of what it could.
     Stands,
-    /// It loses a frame later although everything goes well from here on.
+    /// Loses a frame later although everything goes well from here on.
     BreaksLater,
 }
 

@@ -1,4 +1,4 @@
-//! A state of a link, and what of it counts: states that go on alike are equal.
+//! A state of a link, and its canonical form: states that continue alike are equal.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,12 +25,12 @@ fn relative(handle: u32, expected: &[u32]) -> u64 {
     u64::from(flow) << 32 | u64::from(nth_of(handle).wrapping_sub(expected[flow as usize]) & (u32::MAX >> 4))
 }
 
-/// The same where frames are lost to errors: which one it is does not matter.
+/// Kind of a frame where frames are lost to errors: its number does not matter.
 fn kind(handle: u32, _: &[u32]) -> u64 {
     u64::from(flow_of(handle))
 }
 
-/// What the wire carries.
+/// Item on the wire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carried {
     /// A frame, by its handle.
@@ -39,7 +39,7 @@ pub(super) enum Carried {
     Total(u64),
 }
 
-/// What went wrong for good.
+/// Permanent error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// A frame found no room.
@@ -53,9 +53,9 @@ pub struct State {
     pub(super) now: Time,
     pub(super) rx: Rx,
     pub(super) tx: Tx,
-    /// When the frame on the wire has left.
+    /// Time at which the frame on the wire has left.
     pub(super) wire_free: Time,
-    /// What is on the wire, with its arrival.
+    /// Items on the wire, with their arrivals.
     pub(super) flying: VecDeque<(Time, Carried)>,
     /// Frames in the buffer.
     pub(super) buffer: VecDeque<u32>,
@@ -67,7 +67,7 @@ pub struct State {
     pub(super) expected: [u32; FLOWS as usize],
     /// Frames that wait in a per-flow sender.
     pub(super) waiting: usize,
-    /// Ticks for which the drain has stood still.
+    /// Ticks since the drain stopped.
     pub(super) stood: u16,
     /// Ticks in which no message is lost any more.
     pub(super) spared: u16,
@@ -75,7 +75,7 @@ pub struct State {
     pub(super) missing: u16,
     /// Frames delivered.
     pub(super) delivered: u64,
-    /// What went wrong.
+    /// Error found.
     pub broken: Option<Broken>,
     key: Vec<u64>,
 }
@@ -139,7 +139,7 @@ impl Link {
         }
     }
 
-    /// Writes down what is equal where the link goes on alike.
+    /// Writes the values that are equal if the link continues alike.
     pub(super) fn name(&self, s: &mut State) {
         let frame = if self.faults.loses_frames() { kind } else { relative };
         let mut w = Words::new(s.now, self.bounds.wraps, self.bounds.counter_bits, frame, &s.expected);

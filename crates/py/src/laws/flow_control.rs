@@ -184,7 +184,7 @@ struct Downstream {
     woken: u32,
 }
 
-/// Wake-ups at one time after which a receiver is refused: it would be woken for ever.
+/// Wake-ups at one time after which a receiver is rejected: it would be woken forever.
 const WAKES_MAX: u32 = 1_000;
 
 impl Downstream {

@@ -69,7 +69,7 @@ fn kept(name: &str) -> &'static str {
     name
 }
 
-/// The first exception of a law. After it no hook is called, and the run is over at the next look.
+/// The first exception of a law. After it no hook is called, and the run is over at the next poll.
 #[derive(Debug, Default)]
 pub struct Fault {
     failed: AtomicBool,
@@ -87,7 +87,7 @@ impl Fault {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What `work` returns; `otherwise` from the first exception on. `of` and `now` are noted on it.
+    /// Result of `work`; `otherwise` from the first exception on. `of` and `now` are noted on it.
     fn call<T>(&self, of: &str, now: Option<Time>, otherwise: T, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
         if self.failed() {
             return otherwise;
@@ -105,7 +105,7 @@ impl Fault {
     }
 }
 
-/// A method of an object; `None`: its class has the one of the protocol `base`, which does what is done without a call.
+/// A method of an object; `None`: its class has the one of the protocol `base`, which has the effect of no call.
 fn hook(object: &Bound<'_, PyAny>, base: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
     let of_class = object.get_type().getattr_opt(name)?;
     let of_base = base.getattr(name)?;

@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Fault, hook, protocol, time, wrong};
 
-/// What is known of a flow when it begins.
+/// Facts of a flow when it begins.
 #[pyclass(frozen, get_all)]
 pub struct FlowFacts {
     line_bps: u64,
@@ -190,7 +190,7 @@ struct Reaction {
 }
 
 impl Reaction {
-    /// Calls a hook with timers as its last argument, and takes over what it armed.
+    /// Calls a hook with timers as its last argument, and takes over the armed timers.
     fn timed(&self, now: Time, wakes: &mut Wakes, call: impl FnOnce(Python<'_>, &Py<Timers>) -> PyResult<()>) {
         let nothing = || Asked { now, armed: Vec::new(), moves: false };
         let asked = self.fault.call(&self.name, Some(now), nothing(), |py| {

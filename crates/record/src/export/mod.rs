@@ -1,4 +1,4 @@
-//! Formats in which tables are written: what one is, and a table on its way to a file.
+//! Formats of table files: the description of a format, and a table on its way to a file.
 //!
 //! A format is one file here, its `mod` line and its place in [`FORMATS`]; the command line, Python and `docs/tables.md` follow.
 
@@ -33,17 +33,17 @@ pub trait Exporter: Send {
 
 /// A table to be written.
 pub struct Header<'a> {
-    /// Its columns.
+    /// Columns.
     pub schema: &'a SchemaRef,
-    /// What the file says about the run, if the format has a place for it.
+    /// Metadata of the run, if the format has a place for it.
     pub metadata: &'a [(String, String)],
 }
 
 /// A format of tables.
 pub struct Format {
-    /// Its name, which is also what its files end with.
+    /// Name, which is also the extension of its files.
     pub name: &'static str,
-    /// What it is, in one sentence.
+    /// Description, in one sentence.
     pub about: &'static str,
     /// Begins a file.
     pub create: fn(Draft, &Header<'_>) -> io::Result<Box<dyn Exporter>>,
@@ -58,7 +58,7 @@ pub type Batches = Box<dyn Iterator<Item = io::Result<RecordBatch>>>;
 pub static FORMATS: &[Format] = &[parquet::FORMAT, csv::FORMAT];
 
 impl Format {
-    /// The one of this name.
+    /// Format of this name.
     pub fn find(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|f| f.name == name)
     }

@@ -17,7 +17,7 @@ use xoff_rows::TableSpec;
 
 use super::{Batches, Exporter, Format, Header};
 
-/// Rows per row group: what is held in memory, encoded, until it is written [rows].
+/// Rows per row group: held in memory, encoded, until the group is written [rows].
 const GROUP_ROWS: usize = 1 << 18;
 
 /// Rows per batch when a file is read [rows].

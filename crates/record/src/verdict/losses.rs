@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::grouped;
 
-/// Why a frame did not arrive.
+/// Reason why a frame did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
@@ -19,9 +19,9 @@ pub enum Loss {
     NoRoute,
     /// A switch had no route for it any more, after a link had failed.
     CutOff,
-    /// It waited at a port whose link failed.
+    /// Waited at a port whose link failed.
     FailedPort,
-    /// It was on the wire of a link that failed.
+    /// On the wire of a link that failed.
     OnFailedLink,
     /// On a wire, to a bit error.
     OnFaultyLink,
@@ -51,18 +51,18 @@ pub enum Loss {
     UnknownFlow,
     /// Real frames: to an address that is in no table.
     UnknownAddress,
-    /// Of a lossy class: a switch had no room for it at its ingress. A measured result.
+    /// Lossy class: a switch had no room for the frame at its ingress. A measured result.
     LossyIngress,
-    /// Of a lossy class: its egress queue was full. A measured result.
+    /// Lossy class: the egress queue was full. A measured result.
     LossyEgress,
 }
 
-/// What became of such a frame.
+/// Fate of such a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// A node had it and dropped it.
     Dropped,
-    /// It was lost between two nodes.
+    /// Lost between two nodes.
     Lost,
     /// A node never accepted it.
     Refused,
@@ -94,12 +94,12 @@ impl Loss {
         Loss::LossyEgress,
     ];
 
-    /// Is it a result, as that of a class which promises nothing, and no answer "no"?
+    /// Whether the loss is a result, as that of a class which promises nothing, and no answer "no".
     pub fn is_measured(self) -> bool {
         matches!(self, Loss::LossyIngress | Loss::LossyEgress)
     }
 
-    /// What became of the frame.
+    /// Fate of the frame.
     pub fn fate(self) -> Fate {
         match self {
             Loss::BufferFull
@@ -171,7 +171,7 @@ impl Losses {
         all
     }
 
-    /// Counts so many more frames.
+    /// Counts a number of further frames.
     pub fn add(&mut self, why: Loss, frames: u64) {
         if frames > 0 {
             let n = self.by_cause.entry(why).or_default();
@@ -179,7 +179,7 @@ impl Losses {
         }
     }
 
-    /// Counts what another one has counted.
+    /// Adds the counts of another one.
     pub fn merge(&mut self, other: &Losses) {
         other.by_cause.iter().for_each(|(&why, &frames)| self.add(why, frames));
         self.control_frames = self.control_frames.saturating_add(other.control_frames);
@@ -201,12 +201,12 @@ impl Losses {
         self.by_cause.values().fold(0, |a, &n| a.saturating_add(n))
     }
 
-    /// Those that the network had promised not to lose, or that no result explains.
+    /// Losses that the network had promised not to have, or that no result explains.
     pub fn unmeasured(&self) -> u64 {
         self.by_cause.iter().filter(|(why, _)| !why.is_measured()).fold(0, |a, (_, &n)| a.saturating_add(n))
     }
 
-    /// Those of one fate.
+    /// Losses of one fate.
     pub fn of_fate(&self, fate: Fate) -> u64 {
         self.by_cause.iter().filter(|(why, _)| why.fate() == fate).fold(0, |a, (_, &n)| a.saturating_add(n))
     }

@@ -1,11 +1,10 @@
-//! What a run came to: the one thing from which headline, manifest, JSON, exit code and Python's answer come.
+//! Result of a run: the single source of headline, manifest, JSON, exit code and Python's answer.
 //!
 //! ```text
 //!   Deadlock, Losses, Promises, Work, interrupted, failures -> Verdict -> headline, answer (yes, no, interrupted), exit code
 //! ```
 //!
-//! Every part is stated by whoever makes a [`Verdict`]: what was not checked is stated, and never passes for what was checked and
-//! found well.
+//! The code that makes a [`Verdict`] states every part: skipped checks are listed, and never count as a pass.
 
 mod losses;
 
@@ -15,17 +14,17 @@ use xoff_units::grouped;
 
 pub use losses::{Fate, Loss, Losses};
 
-/// What the deadlock detector found.
+/// Result of the deadlock detector.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Deadlock {
-    /// It searched and found none.
+    /// Searched, and found none.
     None,
     /// A deadlock formed.
     Found {
         /// In the headline: `deadlock closed at 4.2ms`.
         what: String,
-        /// Its ports, each waiting for the next.
+        /// Ports, each waiting for the next.
         ports: Vec<String>,
     },
     /// No search took place.
@@ -44,9 +43,9 @@ pub enum Promises {
     Kept,
     /// At least one check was violated.
     Violated {
-        /// How often.
+        /// Number of violations.
         violations: u64,
-        /// Those among them that are a lost frame: allowed together with the loss.
+        /// Violations that are a lost frame: allowed together with the loss.
         of_loss: u64,
         /// The first one in words.
         first: String,
@@ -63,11 +62,11 @@ pub enum Promises {
 /// Requested and delivered bytes. A flow without a size has no end.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Work {
-    /// What is counted: `flows`, or `packets`.
+    /// Unit of the counts: `flows`, or `packets`.
     pub unit: String,
     /// All that began.
     pub total: u64,
-    /// Those that are complete.
+    /// Items that are complete.
     pub complete: u64,
     /// Flows with a size that did not finish.
     pub incomplete: u64,
@@ -93,7 +92,7 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
-    /// Of a command that asks one question. An interruption goes before everything: what was not checked decides nothing.
+    /// Conclusion of a command that answers one question. An interruption goes first: skipped checks decide nothing.
     pub fn of(interrupted: bool, yes: bool) -> Conclusion {
         match (interrupted, yes) {
             (true, _) => Conclusion::Interrupted,
@@ -132,7 +131,7 @@ impl Allow {
     }
 }
 
-/// How a headline is to look.
+/// Look of a headline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// All was checked, and all is well.
@@ -170,12 +169,12 @@ pub struct Parts {
     pub promises: Promises,
     /// The flows.
     pub work: Work,
-    /// Why nothing was simulated or sent; null: something was.
+    /// Reason why nothing was simulated or sent; null: something was.
     pub nothing_ran: Option<String>,
     /// Additional files that could not be written, such as checkpoints; null: none. No result depends on it.
     #[serde(default)]
     pub not_kept: Option<String>,
-    /// Whatever else makes the answer "no": a command that failed.
+    /// Further reasons for the answer "no": a command that failed.
     pub failures: Vec<String>,
     /// Jobs that did not finish although all flows are complete; they alone do not make the answer a "no".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -200,7 +199,7 @@ impl Verdict {
         self.parts.conclusion(allowed)
     }
 
-    /// How the headline is to look, if these are allowed.
+    /// Look of the headline, if these are allowed.
     pub fn tone(&self, allowed: &[Allow]) -> Tone {
         let p = &self.parts;
         let sure = self.answer == Conclusion::Yes
@@ -218,7 +217,7 @@ impl Verdict {
         }
     }
 
-    /// What was not checked, as pairs of a heading and a reason.
+    /// Skipped checks, as pairs of a heading and a reason.
     pub fn not_known(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
         if let Deadlock::NotChecked { why } = &self.parts.deadlock {
@@ -230,7 +229,7 @@ impl Verdict {
         all
     }
 
-    /// Its parts.
+    /// Parts.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
@@ -240,7 +239,7 @@ impl Verdict {
         &self.parts.losses
     }
 
-    /// The same verdict with another part changed.
+    /// Verdict with another part changed.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Parts)) -> Verdict {
         let mut parts = self.parts.clone();

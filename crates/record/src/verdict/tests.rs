@@ -32,7 +32,7 @@ fn a_run_that_was_looked_at_and_is_well_is_green() {
     assert_eq!(seen(|_| ()), ("no deadlock, 0 frames lost".into(), 0, Tone::Good));
 }
 
-/// Every part by itself takes the green away, and is named.
+/// Every single part removes the green, and is named.
 #[test]
 fn what_was_not_looked_at_is_no_good_news() {
     let why = || String::from("run.deadlock_interval is 0us");

@@ -125,8 +125,8 @@ fn width(groups: &[BarGroup], scales: &Scales) -> f64 {
     (slot * 0.76 / groups.len().max(1) as f64).min(54.0)
 }
 
-/// The text over a bar: with its unit, since bars of one panel may differ by powers of a thousand. "0" needs none, nor
-/// does a unit without prefixes, which stands on the axis.
+/// The text over a bar: with its unit, since bars of one panel may differ by powers of a thousand. "0" needs none, nor does a unit without
+/// prefixes: the axis shows it.
 fn number<'a>(unit: &Unit, value: &'a str) -> &'a str {
     match unit {
         Unit::Other(name) => value.strip_suffix(name.as_str()).map_or(value, str::trim_end),

@@ -1,4 +1,4 @@
-//! Long series made short without losing what the eye would see.
+//! Reduction of long series without a visible change.
 //!
 //! Of all consecutive points that fall into one pixel column the first, the least, the greatest and the last stay, in
 //! their order. The drawn curve then covers the same pixels as the full one: a spike of one sample survives.
@@ -18,7 +18,7 @@ pub(super) struct Drawn {
     pub dots: Vec<Point>,
 }
 
-/// Splits at gaps, drops what lies outside `left .. right`, and reduces to about `budget` points in all.
+/// Splits at gaps, drops points outside `left .. right`, and reduces to about `budget` points in all.
 pub(super) fn line(points: impl Iterator<Item = Option<Point>>, (left, right): (f64, f64), budget: usize) -> Drawn {
     let mut pieces: Vec<Vec<Point>> = vec![Vec::new()];
     for point in points {

@@ -1,4 +1,4 @@
-//! Lanes: one row a thing, stretches along x coloured by what it was then, e.g. the state of each port over time.
+//! Lanes: one row per item. Stretches along x are coloured by its state then, e.g. the state of each port over time.
 
 use super::axes::Scales;
 use super::layout::Rect;

@@ -261,7 +261,7 @@ impl Mark {
         Mark::Bars { labels, groups, reference: String::new() }
     }
 
-    /// States in the legend what the bars' reference values are.
+    /// Names the bars' reference values in the legend.
     #[must_use]
     pub fn bar_reference(mut self, label: impl Into<String>) -> Self {
         if let Mark::Bars { reference, .. } = &mut self {
@@ -342,7 +342,7 @@ impl Mark {
         self
     }
 
-    /// States what a heatmap's tones mean.
+    /// States the meaning of a heatmap's tones.
     #[must_use]
     pub fn legend<L: Into<String>>(mut self, entries: impl IntoIterator<Item = (Tone, L)>) -> Self {
         if let Mark::Heatmap { legend, .. } = &mut self {

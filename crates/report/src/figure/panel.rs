@@ -1,4 +1,4 @@
-//! One coordinate system: what it spans, and its marks in the right order.
+//! One coordinate system: its range, and its marks in the right order.
 
 use super::axes::{self, Rulers, Scales};
 use super::layout::Rect;

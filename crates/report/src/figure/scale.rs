@@ -12,7 +12,7 @@ pub(super) fn usable(value: f64, log: bool) -> bool {
     value.is_finite() && value.abs() <= HUGE && (!log || value > 0.0)
 }
 
-/// Least and greatest of what was shown to it.
+/// Least and greatest of the values that it was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extent {
     pub lo: f64,

@@ -62,7 +62,7 @@ impl Render for Px {
 
 /// Appends a coordinate.
 pub(super) fn push(out: &mut String, value: f64) {
-    // A coordinate that is not finite cannot come from a scale; 0 keeps the document valid all the same.
+    // A coordinate that is not finite cannot come from a scale; 0 keeps the document valid anyway.
     let tenths = if value.is_finite() { (value.clamp(-1e6, 1e6) * 10.0).round() as i64 } else { 0 };
     if tenths < 0 {
         out.push('-');

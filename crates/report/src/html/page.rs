@@ -4,7 +4,7 @@ use super::{Block, Card, Report, Section, safe_href};
 use crate::{Align, Cell, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// A table of so many columns may be wider than the text.
+/// Number of columns from which a table may be wider than the text.
 const MANY: usize = 7;
 /// A table of contents helps from this many sections on.
 const CONTENTS_FROM: usize = 4;

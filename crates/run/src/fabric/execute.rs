@@ -31,7 +31,7 @@ impl FabricScenario {
         self.run_with_page(sink, look, |_| None)
     }
 
-    /// [`Self::run`], with the file that `page` makes of all beside the tables. Never changes a result.
+    /// [`Self::run`], with the file that `page` draws from everything except the tables. Never changes a result.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -46,7 +46,7 @@ impl FabricScenario {
         let names = Names { nodes: (0..self.config.ports()).map(|p| format!("P{p}")).collect(), ..Names::default() };
         let mut tables = FabricTables::create(&sink, &run_info(&self.resolved), &names).map_err(RunError::Record)?;
         let world = World::new(self.config.clone()).map_err(|problems| {
-            // The reader has refused what the model refuses.
+            // The reader has already rejected values that the model rejects.
             let p = problems.into_iter().next().expect("a refusal has a reason");
             RunError::Build(xoff_units::params::ParamError::new(p.key, p.what, p.hint))
         })?;
@@ -90,8 +90,8 @@ impl FabricScenario {
         Ok(finished)
     }
 
-    /// Adapters and elements cannot drop: what leaves a VOQ has its room granted, and the bytes in the end have to add up. An
-    /// input buffer of hosts that overflows takes the frame all the same; a real one would have lost it. Packets under way at the end
+    /// Adapters and elements cannot drop: a segment that leaves a VOQ has its room granted, and the final bytes have to add up. An
+    /// input buffer of hosts that overflows still takes the frame; a real one would have lost it. Packets under way at the end
     /// are not incomplete: the workload has no end.
     fn judge(&self, r: &Report, interrupted: bool) -> Parts {
         let broken = |violations, of_loss, first| Promises::Violated { violations, of_loss, first };

@@ -41,7 +41,7 @@ impl FabricScenario {
         read(Document::load(path, settings)?)
     }
 
-    /// From a text; `name` stands in messages.
+    /// From a text; `name` appears in messages.
     ///
     /// # Errors
     /// Everything wrong with it, each with its place.

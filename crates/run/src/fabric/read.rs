@@ -74,7 +74,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     config.traffic_stop = traffic_stop.map_or(Time::NEVER, |s| Time(s.0));
     config.blocked = blocked.flatten();
     (config.seed, config.warm_up, config.until, config.window) = (seed, Time(warm_up.0), Time(duration.0), window);
-    // What fails together is found by the model itself; here it gets its place.
+    // The model itself finds failures that combine several keys; this code adds their place.
     let mut places: Vec<&Section> = vec![&run, &fabric, &traffic_section, &points_section, &element, &admission];
     places.extend(&hosts_section);
     for p in config.problems() {

@@ -27,7 +27,7 @@ impl NetworkScenario {
         before - self.flows.flows.len()
     }
 
-    /// The run lasts until then, whatever becomes of the flows: some of them end where this process cannot see it.
+    /// The run lasts until then, even if the flows end earlier: some of them end where this process cannot see it.
     pub fn last_until(&mut self, until: Time) {
         self.until = until;
         self.model.stop_when_done = false;

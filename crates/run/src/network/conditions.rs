@@ -43,7 +43,7 @@ fn choice<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> String {
     format!("set {key} = {}", names.join(" or "))
 }
 
-/// Conditions of a flow control on a link of a host that sends so many flows at once.
+/// Conditions of a flow control on a link of a host that sends this number of flows at once.
 pub(crate) fn warn(name: &str, link: &LinkFacts, fc: &FlowControl, flows: u64, pool: Option<Pool>, warnings: &mut Problems) {
     for w in configured(name, fc, &Configured { link: *link, flows, pool }) {
         let (problem, fix) = w.parts();

@@ -1,13 +1,13 @@
-//! The course of a run: what every port did between any two of a few hundred times, for the page that a run ends with.
+//! The course of a run: activity of every port between any two of a few hundred times, for the report at the end of a run.
 //!
 //! ```text
 //!   stretches of events        |----|----|----|----|          each as long as a look at all ports pays for
-//!   as many looks as there may be: every other one goes, and the stretches become twice as long
+//!   as many polls as there may be: every other one goes, and the stretches become twice as long
 //!                              |---------|---------|  ...
 //! ```
 //!
 //! The looks read counters and buffers, between stretches of events that the loop around a run has anyway. So nothing that a run records
-//! depends on them, and what passed between two of them - bytes, time stopped, marks - is exact, however far they lie apart.
+//! depends on them. Differences between two of them - bytes, time stopped, marks - are exact at any distance.
 
 use xoff_sim::{PortSample, SLICE, Waiter, World};
 use xoff_units::save::Value;
@@ -23,18 +23,18 @@ const STEPS_MAX: u64 = 1200;
 const HORIZONS: u32 = 20;
 /// Networks in which fewer looks would fit have no course.
 const LOOKS_MIN: usize = 16;
-/// Events between two looks, for each port. In a network whose state a cache does not hold, a look at a port costs some 400 ns, four
+/// Events between two polls, for each port. In a network whose state a cache does not hold, a look at a port costs some 400 ns, four
 /// times an event: looks then cost about 3 % of a run, and where the step has doubled less.
 const EVENTS_EACH: u64 = 96;
 /// Events between two samples while few ports have been visited, so that a short run also has time series.
 const EVENTS_EACH_FIRST: u64 = 4;
 /// Ports that may be visited so: 20 to 100 ms.
 const VISITS_FREE: usize = 250_000;
-/// Up to so many ports the whole run goes on like this: a look costs little, and each doubling of the step halves that.
+/// Number of ports up to which the whole run is sampled like this: a poll costs little, and each doubling of the step halves the cost.
 const PORTS_FEW: usize = 2000;
-/// Frames that looks at waiting ports may visit altogether: so many, and one for every other event. A frame costs a few nanoseconds.
+/// Number of frames that polls of waiting ports may visit in all, plus one for every other event. A frame costs a few nanoseconds.
 const FRAMES_FREE: u64 = 2_000_000;
-/// Parts of buffers that all these looks may keep together.
+/// Parts of buffers that all these polls may keep together.
 const SHARES_MAX: usize = 200_000;
 
 /// A look at all ports.
@@ -44,7 +44,7 @@ pub struct PortLook {
     pub at: Time,
     /// By number of the port.
     pub ports: Vec<PortSample>,
-    /// The ports that wait, and for what; `None`: left out, because it would have cost too much.
+    /// The ports that wait, and their buffers; `None`: left out, because it would have cost too much.
     pub waiters: Option<Vec<Waiter>>,
 }
 
@@ -57,17 +57,17 @@ pub struct Course {
     ports: usize,
     /// Ports that looks have visited.
     visits: usize,
-    /// Events between two looks.
+    /// Events between two polls.
     step: u64,
-    /// The least time between two looks.
+    /// The least time between two polls.
     apart: Span,
     /// Latest end of the run.
     until: Time,
-    /// The least time between two looks is that of a run that ends here: a run that is stopped early has a course too.
+    /// The least time between two polls is that of a run that ends here: a run that is stopped early has a course too.
     horizon: Time,
     /// Frames that looks at waiting ports have visited.
     visited: u64,
-    /// Parts of buffers in all looks.
+    /// Parts of buffers in all polls.
     shares: usize,
     /// Marks the last poll.
     ends: bool,
@@ -105,19 +105,19 @@ impl Course {
         })
     }
 
-    /// Events until the next look.
+    /// Events until the next poll.
     pub(super) fn step(&self, world: &World) -> u64 {
         if self.looks_max() == 0 { world.slice() } else { self.step }
     }
 
     /// Looks at every port at the end of the run, so that all that was counted is in the last step.
     pub fn end(&mut self, world: &World) {
-        // No horizon, and any time since the look before is long enough.
+        // No horizon, and any time since the poll before is long enough.
         (self.horizon, self.apart, self.ends) = (Time::NEVER, Span::ZERO, true);
         self.note(world);
     }
 
-    /// Looks at every port now, if the last look is long enough ago.
+    /// Looks at every port now, if the last poll is long enough ago.
     pub fn note(&mut self, world: &World) {
         let max = self.looks_max();
         let now = world.now();
@@ -142,21 +142,21 @@ impl Course {
         if self.ports > PORTS_FEW && self.visits > VISITS_FREE {
             self.step = self.step.max(share(EVENTS_EACH, self.ports, world));
         }
-        // So many looks a run has at least, if it is long enough: each stretch starts the threads once.
+        // Least number of polls of a run that is long enough: each stretch starts the threads once.
         if world.threads() > 1 && self.visits > VISITS_FREE / 4 && self.looks.len() >= 2 * LOOKS_MIN {
             self.step = self.step.max(world.slice());
         }
         self.looks.push(PortLook { at: now, ports: world.sample_ports(), waiters });
     }
 
-    /// The least time between two looks: up to the horizon half as many as fit, and never more than that of the whole run.
+    /// The least time between two polls: up to the horizon half as many as fit, and never more than that of the whole run.
     fn set_apart(&mut self) {
         let half = self.looks_max() as u64 / 2;
         let apart = (self.horizon.0 / half.max(1)).min(self.until.0 / STEPS_MAX);
         self.apart = if self.until == Time::NEVER { Span::ZERO } else { Span(apart) };
     }
 
-    /// The horizon lies twice as far away; looks that are now too near to each other go.
+    /// The horizon is twice as far away; looks that are now too near to each other go.
     fn widen(&mut self) {
         self.horizon = if self.horizon < self.until { Time((self.horizon.0 * 2).clamp(1, self.until.0)) } else { Time::NEVER };
         self.set_apart();
@@ -181,7 +181,7 @@ impl Course {
     }
 }
 
-/// Events of a stretch in which all ports together have so many each, for each thread: as many looks on one as on several.
+/// Events of a stretch for each thread, from the number per port: one thread polls as often as several.
 fn share(each: u64, ports: usize, world: &World) -> u64 {
     each * ports as u64 / world.threads() as u64
 }

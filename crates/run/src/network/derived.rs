@@ -1,4 +1,4 @@
-//! Values that were not given: derived from the link, or belonging to a variant. They stand in the manifest beside those that were given.
+//! Values that were not given: derived from the link, or belonging to a variant. The manifest lists them next to the given ones.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Place};
@@ -10,7 +10,7 @@ use xoff_units::params::ParamSpec;
 /// Values of one link, or of all.
 type Values = Vec<(&'static str, String)>;
 
-/// Adds what the parameters lack. `names`: those of flow control, detection and rate control.
+/// Adds missing parameters. `names`: those of flow control, detection and rate control.
 pub(crate) fn add(
     parameters: &mut Vec<Parameter>,
     names: [&str; 3],

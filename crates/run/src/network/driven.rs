@@ -1,9 +1,9 @@
-//! A network that another program drives: it hands in messages and timers, and takes out what becomes of them, one after the other. So a
-//! simulator of what hosts compute has a lossless network beneath it.
+//! A network that another program drives: it submits messages and timers, and receives their results, one after the other. So a simulator
+//! of computing hosts gets a lossless network.
 //!
 //! ```text
 //!   send(message) ---> the network: exact, frame by frame --\
-//!   schedule(time) --> timers ------------------------------+--> next() : sent, delivered, timer, deadlock; time goes on no further
+//!   schedule(time) --> timers ------------------------------+--> next() : sent, delivered, timer, deadlock; time stops there
 //! ```
 
 use std::cmp::Reverse;
@@ -38,7 +38,7 @@ pub struct Message {
     pub priority: u8,
     /// Messages of one queue pair leave one after the other, by one way, and share their congestion state; `None`: a pair of its own.
     pub queue_pair: Option<u16>,
-    /// Whatever the driver wants to have back with what becomes of it.
+    /// Value of the driver that returns with the result.
     pub tag: u64,
 }
 
@@ -94,11 +94,11 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// A network at rest, from the text of a scenario, which needs no flows; those that it has run as usual. `name` stands in messages of
-    /// what is wrong, files are looked up in `folder`. Messages may have any of `priorities`, each 0 to 7. `run.duration` ends nothing.
+    /// A network at rest, from the text of a scenario, which needs no flows; those that it has run as usual. Error messages contain `name`,
+    /// files are looked up in `folder`. Messages may have any of `priorities`, each 0 to 7. `run.duration` ends nothing.
     ///
     /// # Errors
-    /// All problems of the scenario, each with its place and what is expected; no priority, or one above 7.
+    /// All problems of the scenario, each with its place and the expected form; no priority, or one above 7.
     pub fn new(name: &str, text: &str, settings: &[Override], folder: &Path, priorities: &[u8]) -> Result<Driven, Problems> {
         if priorities.is_empty() || priorities.iter().any(|p| *p > 7) {
             return Err(Problem::new(format!("priorities: {priorities:?}"), "expected one or more from 0 to 7").into());
@@ -166,7 +166,7 @@ impl Driven {
     ///
     /// # Errors
     /// No such host, both ends the same, no route, nothing to send, a priority that the network was not made for, as many messages as can
-    /// be distinguished: the argument, and what is expected.
+    /// be distinguished: the argument, and the expected form.
     pub fn send(&mut self, m: &Message) -> Result<u64, ParamError> {
         let is_host = |n: u32| self.scenario.topology.nodes.get(n as usize).is_some_and(|n| n.kind == NodeKind::Host);
         for (key, node) in [("src", m.src), ("dst", m.dst)] {
@@ -240,7 +240,7 @@ impl Driven {
         }
     }
 
-    /// [`Self::next`] returns no later than so long from now. Returns the timer's number.
+    /// [`Self::next`] returns no later than this time from now. Returns the timer's number.
     pub fn schedule(&mut self, after: Span, tag: u64) -> u64 {
         let id = self.timers_made;
         self.timers_made += 1;
@@ -261,7 +261,7 @@ impl Driven {
             if !self.waiting.is_empty() {
                 continue;
             }
-            // Time stands for who waits without a limit.
+            // Time stops while a caller waits without a limit.
             if timer.is_none() && limit == Time::NEVER {
                 return (self.deadlocks_reported > 0).then(|| self.deadlock());
             }
@@ -272,7 +272,7 @@ impl Driven {
         }
     }
 
-    /// Lets the network go on until something becomes known, or until `limit`.
+    /// Runs the network until something becomes known, or until `limit`.
     fn run(&mut self, limit: Time) {
         loop {
             let ended = self.world.run(limit, SLICE);
@@ -293,7 +293,7 @@ impl Driven {
                 let deadlock = self.deadlock();
                 self.waiting.push_back(deadlock);
             }
-            // In a network that stands still messages of flow control go round for ever.
+            // In a blocked network, messages of flow control continue forever.
             let stands = limit == Time::NEVER && self.deadlocks_reported > 0;
             if ended.is_some() || !self.waiting.is_empty() || stands {
                 return;

@@ -29,11 +29,11 @@ pub struct Running<'s> {
     pub(super) clocks: Clocks,
     /// Written now and then, if that was asked for.
     checkpoints: Option<Checkpoints>,
-    /// The course so far of a run that goes on from a checkpoint.
+    /// The course so far of a run that resumes from a checkpoint.
     pub(super) again: Option<Course>,
-    /// Draws the page that goes beside the tables.
+    /// Draws the report next to the tables.
     page: Option<Page<'s>>,
-    /// One was asked for that would need all messages of a streamed job.
+    /// Set if a report was requested that would need all messages of a streamed job.
     without_page: bool,
     course: Option<Course>,
 }
@@ -73,7 +73,7 @@ pub struct Finished {
 }
 
 impl NetworkScenario {
-    /// Puts the scenario in motion on so many threads, if it can be split; `None`: as many as seem worth it. Never changes a
+    /// Starts the scenario on `threads` threads, if it can be split; `None`: as many as seem worth it. Never changes a
     /// result.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ impl<'s> Running<'s> {
         self.world.unsplit()
     }
 
-    /// Notes the course of every port, where all are in this process, and puts the file that `page` makes of all beside the tables. Never
+    /// Notes the course of every port, where all are in this process, and writes the file that `page` returns next to the tables. Never
     /// changes a result.
     pub fn with_page(mut self, page: impl FnOnce(&Finished) -> Option<ExtraFile> + 's) -> Self {
         self.without_page = self.scenario.is_streamed();
@@ -213,7 +213,7 @@ impl<'s> Running<'s> {
             return self;
         }
         self.page = Some(Box::new(page));
-        // The ports of other processes are not seen while the run goes on.
+        // The ports of other processes are not visible during the run.
         let alone = self.world.processes() == 1;
         let begun = self.again.take();
         self.course = begun.or_else(|| alone.then(|| Course::new(&self.world, self.ports.len(), self.scenario.until)));
@@ -294,7 +294,7 @@ impl<'s> Running<'s> {
         self.finish_judged(ended, |_| ())
     }
 
-    /// Ends the run; `seen` adds to the verdict what only the caller has seen, such as frames lost on real wires.
+    /// Ends the run; `seen` adds the caller's own observations to the verdict, such as frames lost on real wires.
     ///
     /// # Errors
     /// [`RunError::Record`]: a table or the manifest cannot be written.

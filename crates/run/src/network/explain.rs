@@ -116,7 +116,7 @@ type Share = (PortId, u32, Bytes);
 struct Log {
     /// Restraints that began before the checkpoint from which the run was repeated: since when, is not known.
     older: BTreeSet<(PortId, u8)>,
-    /// Such a one was asked about.
+    /// True after a query for such a restraint.
     incomplete: Cell<bool>,
     /// Changes by port and priority, in order of time.
     states: BTreeMap<(PortId, u8), Vec<Change>>,
@@ -193,7 +193,7 @@ impl Log {
 /// Explains why `port` (`S1->S2`) waited at `at`; `priority`: that of the port's first restraint found, if not given.
 ///
 /// # Errors
-/// An unknown port, a time after the end, and a network that cannot be built: the argument or key, and what to give instead.
+/// An unknown port, a time after the end, and a network that cannot be built: the argument or key, and the expected form.
 pub fn explain(
     scenario: &NetworkScenario,
     port: &str,
@@ -257,7 +257,7 @@ fn explain_from(
                 |p: &xoff_sim::StuckPort| e.steps[step..].iter().any(|s| s.port == scenario.topology.port_name(p.node, p.port));
             o.deadlocks.iter().any(|d| d.closed <= at && d.cycle.iter().any(is_of_circle))
         };
-        // The detector looks now and then: its next look may be after the time that was asked about.
+        // The detector looks now and then: its next poll may be after the time that was asked about.
         let next_looks = (at + scenario.model.deadlock_interval + scenario.model.deadlock_interval).min(scenario.until);
         if !closed(&outcome)
             && next_looks > at
@@ -272,7 +272,8 @@ fn explain_from(
     Ok(Some(e))
 }
 
-/// Repeats the run up to a time, from a checkpoint or from its start, and writes down who waited for what. `None`: the checkpoint does not fit.
+/// Repeats the run up to a time, from a checkpoint or from its start, and records which ports waited for which buffers. `None`: the
+/// checkpoint does not fit.
 fn simulate(
     scenario: &NetworkScenario,
     from: Option<&Saved>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   flows of a host and priority share its link equally     as if the network were empty: congestion only makes them last longer
-//!   sum of min(size, what one flow may hold) > B            their frames may be lost where they wait, be every link without errors
+//!   sum of min(size, limit of one flow) > B                 their frames may be lost where they wait, be every link without errors
 //! ```
 
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,7 +25,7 @@ struct Peak {
 /// Peak of flows that share a link, in the order of their starts; `each`: limit of a flow [bytes].
 fn peak(flows: &[&Flow], rate: Rate, each: u64) -> Peak {
     let per_ps = rate.0 as f64 / 8e12;
-    // What each flow has been served since the beginning [bytes]; the ends of those under way, by it.
+    // Service of each flow since the beginning [bytes]; the ends of flows under way, by service.
     let (mut served, mut now, mut at) = (0.0f64, Time::ZERO, Peak::default());
     let mut ends: BinaryHeap<std::cmp::Reverse<(u64, u64)>> = BinaryHeap::new();
     let mut most = at;
@@ -68,7 +68,7 @@ pub(super) fn warn(name: &str, topology: &Topology, flows: &Flows, links: &[(Lin
         let (facts, fc) = links.iter().find(|(facts, _)| (facts.rate, facts.delay) == (link.rate, link.delay))?;
         let each = fc.flow_bytes(facts)?;
         let most = peak(flows, link.rate, each.0);
-        // Of flows that never end the plan of the mechanism warns, where it has one, with what it needs.
+        // For flows that never end, the plan of the mechanism warns, if there is one, and states the requirement.
         let endless = flows.iter().filter(|f| f.size == UNLIMITED).count() as u64;
         let stated = planned && endless.saturating_mul(each.0) > facts.buffer.0;
         (most.held > facts.buffer.0 && !stated).then_some((most, std::cmp::Reverse((host, priority)), each, facts.buffer))

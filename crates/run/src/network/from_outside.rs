@@ -1,6 +1,6 @@
 //! Laws from outside the repository, in the place of those that the scenario names.
 //!
-//! The text of such a scenario gives no run: its `kind` names what no registry has, so that reading it is refused instead of repeating
+//! The text of such a scenario gives no run: its `kind` names what no registry has, so that the reader rejects it instead of repeating
 //! another run.
 
 use std::sync::Arc;

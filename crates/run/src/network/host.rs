@@ -1,4 +1,4 @@
-//! `[host]`: frames, acknowledgements, what is done about losses.
+//! `[host]`: frames, acknowledgements, recovery from losses.
 
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;

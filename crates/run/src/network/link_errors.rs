@@ -1,4 +1,4 @@
-//! Links with errors, and links that repeat what they corrupt: `[[link_errors]]` and `[link_retry]`.
+//! Links with errors, and links that repeat corrupted frames: `[[link_errors]]` and `[link_retry]`.
 
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::{LinkFacts, link_retry};
@@ -149,7 +149,7 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
     Ok(LinkErrors { ports, kind, frames, seen })
 }
 
-/// Warns of errors that meet no frame, and of what makes no difference without retry.
+/// Warns of errors that meet no frame, and of settings that make no difference without retry.
 pub(super) fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(LinkFacts, FlowControl)]) {
     let has_messages = |(_, fc): &(LinkFacts, FlowControl)| !matches!(fc, FlowControl::None) && fc.message_len() > Bytes::ZERO;
     if e.frames == HitFrames::Control && !retry && !links.iter().any(has_messages) {
@@ -190,7 +190,7 @@ pub(super) fn read_retry(s: &mut Section<'_>) -> Result<Option<link_retry::Confi
     (entry.read)(s)
 }
 
-/// Refuses a retry that no link could use, and warns of what makes it slow.
+/// Rejects a retry that no link could use, and warns of settings that make it slow.
 pub(super) fn retry_fits(s: &mut Section<'_>, retry: &link_retry::Config, (topology, host): (&Topology, &Host)) -> Result<(), ParamError> {
     let mtu = host.longest_frame();
     let mut kinds: Vec<_> = topology.links.iter().map(|l| (l.rate, l.delay)).collect();
@@ -203,7 +203,7 @@ pub(super) fn retry_fits(s: &mut Section<'_>, retry: &link_retry::Config, (topol
     Ok(())
 }
 
-/// Refuses cut-through where frames can be hit: their check sequence is behind what has gone on.
+/// Rejects cut-through where frames can be corrupted: their check sequence is behind the forwarded part.
 pub(super) fn stores_frames(switch: &SwitchParts, section: &str) -> Result<(), ParamError> {
     match switch.cut_through {
         None => Ok(()),

@@ -96,7 +96,7 @@ pub struct NetworkScenario {
     pub engine: Engine,
     /// Time on the clock between two checkpoints; `None`: none are written.
     pub checkpoint: Option<Duration>,
-    /// As it was given: the text, and what was laid over it.
+    /// As given: the text, and the settings over it.
     pub source: Arc<Source>,
     /// Settings laid over the text.
     pub settings: Vec<Override>,
@@ -141,16 +141,16 @@ impl NetworkScenario {
     /// Reads a file; `settings` replace or add values.
     ///
     /// # Errors
-    /// A file that cannot be read, and all problems of the scenario, each with its place and what is expected.
+    /// A file that cannot be read, and all problems of the scenario, each with its place and the expected form.
     pub fn load(path: &Path, settings: &[Override]) -> Result<NetworkScenario, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         read(Document::load(path, settings)?, &folder)
     }
 
-    /// From a text; `name` stands in messages, files are looked up in `folder`.
+    /// From a text; `name` appears in messages, files are looked up in `folder`.
     ///
     /// # Errors
-    /// All problems of the scenario, each with its place and what is expected.
+    /// All problems of the scenario, each with its place and the expected form.
     pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<NetworkScenario, Problems> {
         read(Document::from_text(name, text, settings)?, folder)
     }
@@ -328,7 +328,7 @@ impl NetworkScenario {
         (self.model.host.payload_max, self.model.host.header)
     }
 
-    /// Bytes after which switches go on with a frame; `None`: they wait for all of it.
+    /// Bytes after which switches forward a frame; `None`: they wait for all of it.
     pub fn cut_through(&self) -> Option<Bytes> {
         self.model.switch.cut_through
     }

@@ -36,7 +36,7 @@ fn warn_of_times(s: &Section<'_>, c: &watchdog::Config, duration: Span) {
     }
 }
 
-/// A watchdog of which no queue in use is ever held.
+/// Warns of a watchdog if no queue in use is ever paused.
 pub(super) fn watchdog_has_queues(s: &Section<'_>, classes: &Classes, lossy: &[u8]) {
     if (0..classes.len()).all(|class| lossy.contains(&classes.priority(class))) {
         s.has_no_effect(
@@ -63,7 +63,7 @@ pub(super) fn watchdog_fits(name: &str, links: &[(LinkFacts, FlowControl)]) -> R
     Err(ParamError::new("kind", format!("{name} {why}"), "set watchdog.kind = \"none\", or another flow control"))
 }
 
-/// Warns of pauses that come again later than the next look, where a look has to see one (`status`).
+/// Warns of pauses that come again later than the next poll, where a poll has to see one (`status`).
 pub(super) fn watchdog_sees(s: &Section<'_>, c: &watchdog::Config, links: &[(LinkFacts, FlowControl)], storms: &[Option<PauseStorm>]) {
     let stops = |fc: &FlowControl| fc.pauses() != Pauses::Never;
     if c.detector != watchdog::Detector::Status || !links.iter().any(|(_, fc)| stops(fc)) {
@@ -149,8 +149,8 @@ pub(super) fn read_storm(s: &mut Section<'_>, topology: &Topology, duration: Spa
     Ok(PauseStorm { host, priority: priority as u8, from: Time(from.0), until: until.map_or(Time::NEVER, |u| Time(u.0)), interval })
 }
 
-/// Refuses a storm without a message that could hold a peer, one that the wire does not carry, and one beside another one; warns of one
-/// that holds nothing, or not all the time.
+/// Refuses a storm without a message that could hold a peer, one that the wire does not carry, and two at the same time; warns of a storm
+/// that pauses nothing, or not all the time.
 pub(super) fn storm_fits(
     s: &Section<'_>,
     (n, storms): (usize, &[Option<PauseStorm>]),
@@ -200,7 +200,7 @@ pub(super) fn storm_fits(
     Ok(())
 }
 
-/// Reads a `[[slow_receiver]]`; `buffer`: what flow control plans with.
+/// Reads a `[[slow_receiver]]`; `buffer`: the size that flow control plans with.
 pub(super) fn read_slow_receiver(
     s: &mut Section<'_>,
     topology: &Topology,
@@ -265,8 +265,8 @@ pub(super) fn slow_receiver_has_frames(s: &Section<'_>, slow: &SlowReceiver, top
     }
 }
 
-/// Refuses a flow control that could not hold the switch of such a host. Where thresholds follow the memory of a switch the NIC has those of
-/// its own buffer: what it holds beyond all but the headroom pauses the switch.
+/// Refuses a flow control that could not hold the switch of such a host. Where thresholds follow the memory of a switch the NIC has those
+/// of its own buffer: bytes beyond the buffer minus headroom pause the switch.
 pub(super) fn slow_receiver_fits(
     slow: &mut SlowReceiver,
     topology: &Topology,

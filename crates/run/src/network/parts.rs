@@ -1,4 +1,4 @@
-//! The sections of a scenario, each into what the model needs of it.
+//! The sections of a scenario, each converted for the model.
 
 use xoff_net::topology::names::{What, find_port};
 
@@ -138,7 +138,7 @@ pub(super) fn read_flow_control(
     Some((entry.name, all))
 }
 
-/// Refuses what does not go with a flow control whose priorities share the buffer of a port.
+/// Rejects settings that contradict a flow control whose priorities share the buffer of a port.
 pub(super) fn shared_ports_fit(
     (name, links): (&str, &[(LinkFacts, FlowControl)]),
     memory: &Memory,
@@ -240,7 +240,7 @@ pub(super) fn read_probes(s: &mut Section<'_>, topology: &Topology) -> Result<Pr
     if p.interval.0 == 0 && PORT_PROBES.iter().any(|probe| probe.sampled && !(probe.of)(&p).is_none()) {
         return Err(ParamError::new("interval", "sampling needs an interval", "set, for example, interval = \"10us\""));
     }
-    // A port is named by the link direction; its queue as an ingress lies at the far end.
+    // A port is named by the link direction; its queue as an ingress is at the far end.
     for probe in PORT_PROBES.iter().filter(|probe| probe.ingress_too) {
         if let Selection::Some(ports) = (probe.of_mut)(&mut p) {
             let far: Vec<(u32, u16)> = ports

@@ -1,4 +1,4 @@
-//! Shared memory of the switches: what it promises, and whether it has that.
+//! Shared memory of the switches: its promises, and whether the memory suffices.
 
 use xoff_analysis::plan::Pool;
 use xoff_mech::flow_control::{FlowControl, MESSAGE_LEN, pfc};
@@ -9,7 +9,7 @@ use xoff_units::params::ParamError;
 
 use super::Memory;
 
-/// Headroom of a port in a shared pool, if it is not given: what arrives after a pause, one that is lost and repeated included.
+/// Headroom of a port in a shared pool, if it is not given: bytes that arrive after a pause, a lost and repeated pause included.
 pub(super) fn headroom(given: Option<Bytes>, link: &LinkFacts, fc: &FlowControl) -> Bytes {
     given.unwrap_or_else(|| {
         let l = link.control_loop(MESSAGE_LEN);

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //!   process 0    same_everywhere -- lead   --> Running: tables, progress, manifest
-//!   process 1    same_everywhere -- follow --> nothing: what it has seen is at process 0
+//!   process 1    same_everywhere -- follow --> nothing: process 0 has its records
 //! ```
 //!
-//! Each has read the same scenario and simulates its share of the network. Whatever one of them cannot do ends the run of all before it begins.
+//! Each has read the same scenario and simulates its share of the network. Whatever one of them cannot do ends the run of all before it
+//! begins.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -22,7 +23,7 @@ impl NetworkScenario {
     /// calls this.
     ///
     /// # Errors
-    /// What is different where, in words; the same ones at all of them.
+    /// The difference and its place, in words; the same words in all processes.
     pub fn same_everywhere(&self, processes: &mut dyn Processes) -> Result<(), String> {
         let all = texts(processes, self.stated());
         let (first, others) = all.split_first().expect("a run has a process");
@@ -37,7 +38,8 @@ impl NetworkScenario {
         format!("xoff {}\n{}\n{DIGEST}{:016x}", crate::ENGINE, self.resolved, self.digest())
     }
 
-    /// Digest of inputs outside the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same digest.
+    /// Digest of inputs outside the resolved scenario: networks, flows and operations of jobs from files. The same program gives the same
+    /// digest.
     pub(super) fn digest(&self) -> u64 {
         let mut h = DefaultHasher::new();
         let t = &self.topology;
@@ -68,7 +70,7 @@ impl NetworkScenario {
     /// Puts the share of the first process in motion, whose tables are those of the run; each of the others calls [`Self::follow`].
     ///
     /// # Errors
-    /// The network cannot be built, or cannot be shared, or a table cannot be written; or another process cannot go on.
+    /// The network cannot be built, or cannot be shared, or a table cannot be written; or another process cannot continue.
     pub fn lead(&self, sink: Sink, mut processes: Box<dyn Processes>) -> Result<Running<'_>, Stopped<RunError>> {
         let share = Some(Share::of(&*processes));
         let started = self.start_with(sink, Whereabouts { share, ..ALONE }, None);
@@ -80,7 +82,7 @@ impl NetworkScenario {
     /// Simulates the share of a process that is not the first one, to the end of the run. When `go_on` returns false, the run of all stops.
     ///
     /// # Errors
-    /// The network cannot be built, or cannot be shared; or another process cannot go on.
+    /// The network cannot be built, or cannot be shared; or another process cannot continue.
     pub fn follow(&self, mut processes: Box<dyn Processes>, mut go_on: impl FnMut() -> bool) -> Result<(), Stopped<RunError>> {
         let cpu = ProcessTime::now();
         let share = Some(Share::of(&*processes));

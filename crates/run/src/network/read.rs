@@ -1,7 +1,7 @@
 //! From the document of a network to a scenario, in four steps.
 //!
 //! ```text
-//!   Document --> RunSettings, Topology --> Sections: each by itself, then what they have to agree on --> Complete --> NetworkScenario
+//!   Document --> RunSettings, Topology --> Sections: each alone, then their common conditions --> Complete --> NetworkScenario
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub(crate) fn read(doc: Document, folder: &Path) -> Result<NetworkScenario, Prob
     read_driven(doc, folder, &[])
 }
 
-/// The same of a scenario to which flows of some priorities are handed in while it runs: it needs none of its own.
+/// Reads a scenario whose flows, of some priorities, are added during the run: it needs no flows of its own.
 pub(crate) fn read_driven(mut doc: Document, folder: &Path, handed_in: &[u8]) -> Result<NetworkScenario, Problems> {
     if let Some(section) = doc.open_if_present(&crate::fabric::sections::fabric()) {
         let what = "this is the scenario of a scheduled fabric";
@@ -150,7 +150,7 @@ struct Sections<'d> {
 }
 
 impl<'d> Sections<'d> {
-    /// Reads every section by itself but that of the flow control.
+    /// Reads every section alone, except that of the flow control.
     #[expect(clippy::too_many_lines, reason = "a list: one section an item")]
     fn open(
         doc: &'d Document,
@@ -395,7 +395,7 @@ impl<'d> Sections<'d> {
         acks || self.rate_control.as_ref().is_some_and(|(_, r)| !matches!(r, RateControlKind::None))
     }
 
-    /// Keys that mean nothing beside the other sections.
+    /// Warns of keys without effect next to the other sections.
     fn name_what_is_unread(&self) {
         let (Some((name, links)), Some(classes), Some(flows)) = (&self.flow_control, &self.classes, &self.flows) else { return };
         let lossy = self.lossy.as_deref().unwrap_or_default();

@@ -22,7 +22,7 @@ pub(crate) struct TableRecorder {
     pages: Option<Pages>,
     /// Takes the frames of recorded ports; false: it failed, and the run stops.
     tap: Option<FrameTap>,
-    /// Keeps the rows beside the checkpoints of the run, if it writes any.
+    /// Keeps the rows next to the checkpoints of the run, if it writes any.
     log: Option<Arc<Mutex<RowLog>>>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct TableRecorder {
 pub type FrameTap = Box<dyn FnMut(&OnWire) -> bool + Send>;
 
 impl TableRecorder {
-    /// For a network of so many ports.
+    /// Recorder for a network with this number of ports.
     pub fn new(tables: Tables, ports: usize) -> Self {
         TableRecorder { tables, open: vec![None; ports * 8], failed: false, kept: None, pages: None, tap: None, log: None }
     }

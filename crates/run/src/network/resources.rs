@@ -38,7 +38,7 @@ impl NetworkScenario {
         priorities.dedup();
         let mtu = Bytes((payload + header) as u64);
         let mut m = Memory::estimate(&self.topology, self.flows.flows.len(), mtu, priorities.len().max(1), threads);
-        // Messages of streamed jobs are in a file; their pages and what is under way is not known before.
+        // Messages of streamed jobs are in a file; their pages and the messages under way are not known before.
         m.flows.0 += self.flows.jobs.iter().flat_map(|j| &j.jobs).map(|j| j.bytes()).sum::<u64>();
         m
     }
@@ -48,8 +48,8 @@ impl NetworkScenario {
         memory::available().map_or(Ok(()), |available| suffices(&self.memory(threads), available))
     }
 
-    /// Refuses a share of a run for which the memory will not suffice: every process knows the whole network and all flows, but has nodes and
-    /// frames of its own only.
+    /// Refuses a share of a run for which the memory will not suffice: every process knows the whole network and all flows, but has nodes
+    /// and frames of its own only.
     pub(crate) fn share_fits(&self, processes: usize) -> Result<(), ParamError> {
         let Memory { network, routes, flows, frames } = self.memory(1);
         let part = |all: Bytes| Bytes(all.0 / processes.max(1) as u64);

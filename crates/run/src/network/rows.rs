@@ -13,7 +13,7 @@ use super::NetworkScenario;
 use super::sorted::{Sorted, key, of_key};
 use crate::network::ideal::Ideals;
 
-/// Slowdowns of flows, in whatever number.
+/// Slowdowns of any number of flows.
 struct Slowdowns {
     values: Sorted,
     censored: u64,
@@ -36,8 +36,8 @@ impl Slowdowns {
     }
 }
 
-/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows, and the ideal time of each that is not a message
-/// of a streamed job.
+/// Flows, deadlocks and port counters: known only at the end. Returns the slowdown of the flows, and the ideal time of each that is not a
+/// message of a streamed job.
 pub(super) fn write_rows(
     s: &NetworkScenario,
     o: &Outcome,

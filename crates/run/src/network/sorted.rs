@@ -31,7 +31,7 @@ pub(super) fn of_key(key: u64) -> f64 {
 }
 
 impl Sorted {
-    /// None yet; with pages for what does not fit into memory, if there are any.
+    /// None yet; with pages for numbers that do not fit into memory, if there are any.
     pub fn new(pages: Option<&Pages>) -> Sorted {
         Sorted { pages: pages.cloned(), here: Vec::new(), stretches: Vec::new(), many: 0 }
     }
@@ -41,7 +41,7 @@ impl Sorted {
         self.many
     }
 
-    /// Another one.
+    /// Adds a number.
     pub fn push(&mut self, number: u64) {
         self.here.push(number);
         self.many += 1;

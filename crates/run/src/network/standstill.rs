@@ -68,7 +68,7 @@ impl Drains<'_> {
         (strict && low < high).then(|| format!("priority {high} can starve priority {low} under scheduler = \"strict\""))
     }
 
-    /// An egress that drains less than what the others of its switch send at their lowest rates.
+    /// An egress that drains less than the others of its switch send at their lowest rates.
     fn slow_egress(&self, links: &[(LinkFacts, FlowControl)]) -> Option<String> {
         let lowest =
             |rate: Rate| links.iter().filter(|(l, _)| l.rate == rate).find_map(|(l, fc)| fc.standstill(l)).map_or(0, |s| s.lowest.0);

@@ -12,7 +12,7 @@ use crate::network::NetworkScenario;
 /// A run in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// When and why it ended: `stopped at 20 ms (run.duration)`.
+    /// Time and reason of the end: `stopped at 20 ms (run.duration)`.
     pub ended: String,
     /// Items that have an end and did not reach it: `4 of 4 flows`.
     pub incomplete: Option<String>,
@@ -38,7 +38,7 @@ impl Summary {
         self.inactive.iter().map(String::as_str).filter(|text| *text != NO_DEADLOCK).collect()
     }
 
-    /// From what happened.
+    /// Summary of the events.
     pub fn of(s: &NetworkScenario, o: &Outcome, verdict: &Verdict) -> Summary {
         let incomplete = verdict.parts().work.incomplete_words();
         let mut sum = Summary { ended: ended(s, o), incomplete, ..Summary::default() };
@@ -276,7 +276,7 @@ impl Summary {
             let peer = s.topology.nodes[n].ports[p];
             format!("fullest ingress {}, {}", s.topology.port_name(peer.peer, peer.peer_port), Bytes(o.ports[n][p].ingress_bytes_max))
         });
-        // Each port beside its own link: what slows a fast one may be far above what the slowest link carries.
+        // Each port is compared with its own link: a rate that slows a fast link may be far above the rate of the slowest one.
         let line = |n: usize, p: usize| s.topology.links[s.topology.nodes[n].ports[p].link as usize].rate;
         let slowed = (0..o.ports.len())
             .flat_map(|n| o.ports[n].iter().enumerate().map(move |(p, t)| (n, p, t.allowed_min)))

@@ -1,4 +1,4 @@
-//! Broken NICs and slow receivers in the summary of a run: what they held, at the port of the switch that leads to them, and for how long.
+//! Broken NICs and slow receivers in the summary of a run: pauses at the switch port that leads to them, and their length.
 
 use xoff_sim::{Outcome, PortTotals};
 use xoff_units::{Bytes, Span, grouped};
@@ -7,7 +7,8 @@ use super::NetworkScenario;
 use super::summary::Summary;
 
 impl Summary {
-    /// A sentence for each host with a fault. A host without a fault accepts every frame, so that all pauses of the port before it are due to faults.
+    /// A sentence for each host with a fault. A host without a fault accepts every frame, so that all pauses of the port before it are due
+    /// to faults.
     pub(super) fn faults(&mut self, s: &NetworkScenario, o: &Outcome) {
         let m = &s.model;
         let mut hosts: Vec<u32> = m.storms.iter().map(|f| f.host).chain(m.slow_receivers.iter().map(|f| f.host)).collect();
@@ -35,7 +36,7 @@ impl Summary {
     }
 }
 
-/// How a port was paused; `None`: not at all. A queue that the watchdog freed sends, whatever its peer does.
+/// Pause of a port, in words; `None`: no pause. A queue that the watchdog freed sends, whatever its peer does.
 fn held(t: &PortTotals, line: xoff_units::Rate, freed: bool) -> Option<String> {
     let times = |n: u64| if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n)) };
     let frames = match t.blocks {

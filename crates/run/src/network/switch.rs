@@ -1,4 +1,4 @@
-//! `[switch]`: memory and order of what waits.
+//! `[switch]`: memory and order of queued frames.
 
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
@@ -204,7 +204,7 @@ pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, sw
     }
 }
 
-/// A class that never has a turn would wait for ever.
+/// A class that never has a turn would wait forever.
 pub(super) fn every_class_is_served(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
     match switch.scheduler.passes_over(classes) {
         None => Ok(()),

@@ -28,7 +28,7 @@ type PortId = (u32, u16);
 pub enum Role {
     /// Congested itself.
     Root,
-    /// Flow control switches it off and on; the cause lies further on.
+    /// Flow control switches it off and on; the cause is further on.
     Leaf,
     /// A host that is paused now.
     Host,
@@ -55,7 +55,7 @@ pub struct Branch {
     pub waits_for: Vec<(usize, Bytes)>,
 }
 
-/// A flow and what it has to do with the tree.
+/// A flow and its role in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Number of the flow.
@@ -265,7 +265,7 @@ impl Tree {
     }
 }
 
-/// So many flows are named; the rest is counted.
+/// Number of flows that are named; the rest is counted.
 const NAMED: usize = 8;
 
 fn members(f: &mut fmt::Formatter<'_>, title: &str, members: &[Member]) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! From what a world counted to what is reported of it.
+//! From the counters of a world to its report.
 
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::UNLIMITED;

@@ -17,7 +17,7 @@ fn loses_nothing(kind: &str, case: u64) -> Result<u64, String> {
     };
     let (mut given, mut keys) = (Vec::new(), format!("kind = \"{kind}\"\n"));
     if kind == "gfc-time" && d.roll(2) == 0 {
-        // Not below the thousandth of what messages take on the slowest link: that is refused.
+        // Not below the thousandth of the share of messages on the slowest link: xoff rejects that.
         let slowest = xoff_units::Rate(draw.rate.min(draw.sender_rate).min(draw.drain));
         let least = slowest.time_for(xoff_units::Bytes(8 * 64)).0 / 1000 + 1;
         let period = least + d.roll(2 * xoff_units::Rate(draw.rate).time_for(xoff_units::Bytes(65_535)).0);

@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// Rates, some of which do not divide [bit/s].
+/// Rates; some do not divide [bit/s].
 const RATES: [u64; 10] = [
     1_000_000_000,
     10_000_000_000,
@@ -51,7 +51,7 @@ const RATES: [u64; 10] = [
     9_999_999_967,
 ];
 
-/// What is drawn. Times in ps, sizes in bytes, rates in bit/s.
+/// Random draw of a case. Times in ps, sizes in bytes, rates in bit/s.
 #[derive(Clone, Debug)]
 pub struct Draw {
     pub rate: u64,
@@ -73,7 +73,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Draws a link and its traffic: a flow into a slow drain, others beside it and against it, frames of many sizes.
+    /// Draws a link and its traffic: a flow into a slow drain, others in both directions, frames of many sizes.
     pub fn new(case: u64) -> Draw {
         let mut d = Dice::new(case);
         let rate = d.pick(&RATES);
@@ -178,7 +178,7 @@ impl Draw {
         t
     }
 
-    /// What `xoff plan` answers for a link of this rate and delay, with more keys.
+    /// Answer of `xoff plan` for a link of this rate and delay, with more keys.
     pub fn plan(&self, flow_control: &str, (rate, delay): (u64, u64), more: &[(&'static str, String)]) -> Plan {
         let t_r: u64 = self.control.iter().sum();
         let given = [
@@ -203,7 +203,7 @@ impl Draw {
     }
 }
 
-/// What became of a run.
+/// Result of a run.
 pub struct Ran {
     /// Frames lost.
     pub lost: u64,

@@ -16,15 +16,16 @@ struct Link {
     mtu: u64,
     delay: u64,
     processing: u64,
-    /// When frames of `reverse` bytes reach the switch on their way to H1.
+    /// Times at which frames of `reverse` bytes reach the switch on their way to H1.
     crossing: Vec<u64>,
     reverse: u64,
-    /// When H1 begins.
+    /// Start of H1.
     start: u64,
     until: u64,
 }
 
-/// When frames begin on a wire that are ready at these instants and take `each`, with control frames before them that are due at `own`.
+/// Times at which frames begin on a wire that are ready at these instants and take `each`, with control frames before them that are due at
+/// `own`.
 fn in_turn(ready: &[u64], each: u64, own: &[u64], own_each: u64) -> Vec<u64> {
     let (mut own, mut free) = (own.iter().peekable(), 0u64);
     let mut begin = |&ready: &u64| {
@@ -43,12 +44,13 @@ impl Link {
         self.rate.time_for(Bytes(len)).0
     }
 
-    /// When a frame that H1 begins to send at `sent` is in.
+    /// Arrival of a frame that H1 begins to send at `sent`.
     fn arrival(&self, sent: u64) -> u64 {
         sent + self.time(self.mtu) + self.delay
     }
 
-    /// When frames leave the buffer: at once if the slow wire is free, else when it is; credits for the switch's other buffers, made at
+    /// Departures of frames from the buffer: at once if the slow wire is free, else when it is; credits for the switch's other buffers,
+    /// made at
     /// `due`, go before them.
     fn departures(&self, arrivals: &[u64], due: &[u64]) -> Vec<u64> {
         in_turn(arrivals, self.drain.time_for(Bytes(self.mtu)).0, due, self.drain.time_for(Bytes(64)).0)
@@ -61,7 +63,7 @@ impl Link {
         seen.map(|(k, &a)| (k + 1 - gone[..k].iter().filter(|d| **d <= a).count()) as u64).max().unwrap_or(0) * self.mtu
     }
 
-    /// When control frames that are due at these instants are in at H1 and have taken effect. They go before data, but not into a
+    /// Times at which control frames due at these instants have arrived at H1 and taken effect. They go before data, but not into a
     /// frame on the wire; of a frame and a control frame that come up at one instant, `data_first` decides which goes.
     fn effects(&self, due: &[u64], crossing: &[u64], data_first: bool) -> Vec<u64> {
         let mut waiting = crossing.iter().copied().peekable();
@@ -131,7 +133,7 @@ impl Link {
         self.peak(&sent.iter().map(|&s| self.arrival(s)).collect::<Vec<_>>(), &due)
     }
 
-    /// The same link in the simulator: most that the ingress of H1 held [bytes], and frames lost.
+    /// Result of the simulator for the same link: most that the ingress of H1 held [bytes], and frames lost.
     fn simulated(&self, buffer: u64, flow_control: &str) -> (u64, u64) {
         let mut t = format!(
             "[run]\nduration = \"{}ps\"\nwatch = \"0us\"\nchecks = false\n[topology]\nkind = \"custom\"\nrate = \"{}bps\"\ndelay = \"{}ps\"\n",
@@ -183,7 +185,7 @@ fn pfc_holds_exactly_what_the_model_holds_in_every_phase() {
         let xoff = (2 + d.roll(4)) * link.mtu + d.roll(link.mtu);
         // XON 0: resumed when all of it has drained, and the run ends before that.
         let fc = format!("kind = \"pfc\"\nxoff = \"{xoff}B\"\nxon = \"0B\"\n");
-        // The frame in the way begins at 12 instants around the one at which XOFF is passed, two of them a picosecond beside it.
+        // The frame in the way begins at 12 instants around the one at which XOFF is passed, two of them a picosecond away.
         let passes = link.arrival(link.start + (xoff / link.mtu + 1) * frame);
         let instants = (0..10).map(|k| passes + frame - k * (reverse + frame) / 8).chain([passes - 1, passes, passes + 1]);
         for instant in instants.filter(|m| *m > reverse + link.delay) {
@@ -208,7 +210,7 @@ fn credits_hold_exactly_what_the_model_holds_in_every_phase() {
         let period = frame * (2 + d.roll(20)) + d.roll(frame);
         let buffer = link.mtu.div_ceil(64) * 64 * (1 + d.roll(12)) + d.roll(1_000);
         link.until += period * 3;
-        // What comes in the way has credits from the start.
+        // Crossing frames have credits from the start.
         link.crossing.truncate((buffer / 64 / link.reverse.div_ceil(64)) as usize);
         // The slow link has credits of its own: only where those never run out is it the drain that the model has.
         let drained = buffer / 64 / link.mtu.div_ceil(64) * link.drain.time_for(Bytes(link.mtu)).0;

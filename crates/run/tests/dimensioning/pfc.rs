@@ -58,7 +58,7 @@ impl Tight {
         let rest = 2 * draw.delay + draw.control[0] + time(reverse) + time(64);
         let whole = rest.div_ceil(frame) + more;
         // A picosecond more, so that the last frame begins; and one more after a generation delay, because the message then leaves before
-        // what comes in at that time, so that the frame in its way comes a picosecond earlier.
+        // frames that arrive at that time, so that the frame in its way comes a picosecond earlier.
         let early = (draw.control[0] > 0) as u64;
         draw.control = [draw.control[0], 0, whole * frame - rest + 1 + early, 0];
         // A frame long before them leaves at once and occupies the slow link. Frame k of the others reaches S2, by S1, so late:

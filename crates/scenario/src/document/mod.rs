@@ -40,7 +40,7 @@ pub use tree::{Entry, Item, Override, Table, parse};
 
 use crate::{Place, Problem, Problems, Source, suggest};
 
-/// A parsed document with its settings. Sections are opened from it; it collects what is wrong and what was read.
+/// A parsed document with its settings. Sections are opened from it; it collects the problems, and the keys that were read.
 #[derive(Debug)]
 pub struct Document {
     source: Arc<Source>,
@@ -57,7 +57,7 @@ struct Log {
     rows: Vec<Row>,
     /// Opened sections, with indices.
     opened: HashSet<String>,
-    /// The same in order, and whether the document has them.
+    /// Sections in order, and whether the document has them.
     order: Vec<(String, bool)>,
     /// Keys given with another value than their default: section, key and place.
     given: Vec<(String, &'static str, Place)>,
@@ -79,7 +79,7 @@ impl Document {
         Document::parse(Source::read_document(path)?, settings)
     }
 
-    /// From a text; `name` stands in messages.
+    /// From a text; `name` appears in messages.
     ///
     /// # Errors
     /// A text that is no TOML, and settings that do not fit it.
@@ -95,7 +95,7 @@ impl Document {
         Document::parse_as(source, settings, SCENARIO)
     }
 
-    /// From a source of another kind than a scenario; `least` says what such a file has at least.
+    /// From a source of another kind than a scenario; `least`: the minimal content of such a file.
     ///
     /// # Errors
     /// A source that is no TOML, and settings that do not fit it.
@@ -203,7 +203,7 @@ impl Document {
         entry.map(|e| self.open_entry(spec, resolved::join(path, spec.name()), e)).unwrap_or_default()
     }
 
-    /// Opens what stands at `path`: a list of tables, or a table if the section stands once.
+    /// Opens the section at `path`: a list of tables, or a table if the section occurs once.
     fn open_entry<'d>(&'d self, spec: &SectionSpec, path: String, entry: &'d Entry) -> Vec<Section<'d>> {
         match (&entry.item, spec.repeat) {
             (Item::Table(t), false) => vec![Section::open(self, spec, path, Some(entry.key.clone()), Some(t))],

@@ -1,4 +1,4 @@
-//! The values that took effect, each with its origin: what the manifest stores and what reproduces a run.
+//! The values that took effect, each with its origin: stored in the manifest, and enough to reproduce a run.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

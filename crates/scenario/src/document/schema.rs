@@ -32,7 +32,7 @@ fn below(path: &str, all: &[SectionSpec], properties: &mut Map<String, Value>, r
             required.push(spec.name().into());
         }
     }
-    // A section may lie deeper than any declared one: `[a.b]` without `[a]`.
+    // A section may be deeper than any declared one: `[a.b]` without `[a]`.
     for name in undeclared(path, all) {
         let (mut inner, mut inner_required) = (Map::new(), Vec::new());
         below(&super::resolved::join(path, name), all, &mut inner, &mut inner_required);

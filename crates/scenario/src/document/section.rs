@@ -103,7 +103,7 @@ impl<'d> Section<'d> {
             let Some((name, entry)) = kinds.names_of(kind.name).find_map(|name| Some((name, table.get(name)?))) else { continue };
             let path = resolved::join(&self.path, name);
             let super::tree::Item::Table(keys) = &entry.item else { continue };
-            // What is below was read, or belongs to a kind that was not chosen.
+            // Keys below were read, or belong to a kind that was not chosen.
             self.doc.suppress(&path);
             let specs = || spec.specs.iter().chain(&kind.specs).flat_map(|s| s.iter());
             let known: Vec<&str> = specs().map(|s| s.key).collect();
@@ -158,8 +158,8 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Keys of kinds that are not chosen. A file that holds several kinds has the keys of each below its name; one that has those of its kind
-    /// in the section itself is not such a file, and whoever wrote the others expects them to hold.
+    /// Keys of kinds that are not chosen. A file that holds several kinds has the keys of each below its name; one that has those of its
+    /// kind in the section itself is not such a file, and whoever wrote the others expects them to hold.
     fn warn_of_others(&self, spec: &SectionSpec, others: &[(&str, &'d Entry)]) {
         self.warn_of_settings(others);
         let (Some(kind), Some(table)) = (self.kind.filter(|_| !self.quiet), self.table) else { return };
@@ -258,7 +258,7 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Value given for `key`, under its name or an old one. A setting goes before the file, whatever the name.
+    /// Value given for `key`, under its name or an old one. A setting overrides the file, under either name.
     fn entry(&self, key: &str) -> Option<&'d Entry> {
         let now = self.entry_named(key);
         let old = self.specs.iter().find(|s| s.key == key).and_then(|s| s.renamed_from.iter().find_map(|old| self.entry_named(old)));
@@ -269,7 +269,7 @@ impl<'d> Section<'d> {
         if self.set_aside.contains(&key) {
             return self.own.and_then(|t| t.get(key));
         }
-        // What is set goes before the file, wherever it stands.
+        // Settings override the file, in any place.
         let (here, below) = (self.table.and_then(|t| t.get(key)), self.own.and_then(|t| t.get(key)));
         if below.is_some_and(|e| e.setting.is_some()) && here.is_none_or(|e| e.setting.is_none()) { below } else { here.or(below) }
     }
@@ -327,7 +327,7 @@ impl<'d> Section<'d> {
         self.entry(key).is_some()
     }
 
-    /// The text of `key` as it was given, or its default; without an entry in the list of what was read.
+    /// The text of `key` as it was given, or its default; without an entry in the list of keys read.
     pub fn chosen(&self, key: &str) -> Option<String> {
         let spec = self.specs.iter().find(|s| s.key == key)?;
         match self.entry(key) {
@@ -349,7 +349,7 @@ impl<'d> Section<'d> {
 
     /// Keeps an owner's refusal, located at its key.
     pub fn refuse(&self, e: &ParamError) {
-        // What was refused at opening has been reported already.
+        // Keys rejected at opening are reported already.
         if !self.refused.contains(&e.key.as_str()) {
             self.complain(self.locate(e));
         }
@@ -364,27 +364,27 @@ impl<'d> Section<'d> {
         self.complain(Problem::new(format!("{key}: {}", what.into()), hint).at(item.unwrap_or_else(|| self.place(key))));
     }
 
-    /// Keeps what is wrong with a file that a key names.
+    /// Stores the problems of a file that a key names.
     pub fn refuse_file(&self, problems: crate::Problems) {
         problems.iter().for_each(|p| self.complain(p.clone()));
     }
 
-    /// Warns about `key`; the run goes on.
+    /// Warns about `key`; the run continues.
     pub fn warn(&self, e: &ParamError) {
         self.doc.push_warning(self.locate(e).warning());
     }
 
-    /// Warns that `key` has no effect, and why. One that is given with its default value says what is so all the same, and resolved scenarios
-    /// give all: no warning then.
+    /// Warns that `key` has no effect, and why. One that is given with its default value says what is so all the same, and resolved
+    /// scenarios give all: no warning then.
     pub fn has_no_effect(&self, key: &str, why: &str, hint: &str) {
         if self.is_given_beyond_default(key) {
             self.warn(&ParamError::new(key, format!("{why}: the key has no effect"), hint));
         }
     }
 
-    /// Was `key` given, with another value than its default?
+    /// Whether `key` was given, with another value than its default.
     fn is_given_beyond_default(&self, key: &str) -> bool {
-        // The key of the kind is in no list: whoever gave it chose.
+        // The key of the kind is in no list: a given key is a choice.
         let spec = self.specs.iter().find(|s| s.key == key);
         self.entry(key).is_some_and(|entry| spec.is_none_or(|spec| is_more_than_default(spec, entry)))
     }
@@ -403,7 +403,7 @@ impl<'d> Section<'d> {
         Problem::new(format!("{name}{note}: {}", e.what), e.hint.clone()).at(self.place(&e.key))
     }
 
-    /// Records a value that the owner computed; `rule` names from what.
+    /// Records a value that the owner computed; `rule` names its source.
     pub fn derived(&self, key: &str, value: impl ToString, rule: &str) {
         let kind = self.specs.iter().find(|s| s.key == key).map_or(xoff_units::params::Kind::Text, |s| s.kind);
         self.record(key, kind, value.to_string(), Origin::Derived, rule);
@@ -415,7 +415,7 @@ impl<'d> Section<'d> {
     }
 }
 
-/// Does it say anything but the default? An empty list is a key that was left out.
+/// Whether the value differs from the default. An empty list is an absent key.
 fn is_more_than_default(spec: &ParamSpec, entry: &Entry) -> bool {
     let is = |text: &str| match spec.default {
         Some(default) => !same(spec.kind, text, default),

@@ -1,6 +1,6 @@
-//! What a document may contain: sections, their keys, and kinds that bring keys of their own.
+//! Contents of a document: sections, their keys, and kinds with further keys.
 //!
-//! The same description opens a section, rejects what is not in it, and becomes the JSON Schema.
+//! The same description opens a section, rejects unknown keys, and becomes the JSON Schema.
 
 use xoff_units::params::ParamSpec;
 
@@ -56,7 +56,7 @@ pub struct KindSpec {
     pub name: &'static str,
     /// Meaning, one sentence.
     pub doc: &'static str,
-    /// Keys of this kind, beside those of the section.
+    /// Keys of this kind, in addition to those of the section.
     pub specs: Vec<&'static [ParamSpec]>,
 }
 
@@ -81,7 +81,7 @@ impl SectionSpec {
         }
         self
     }
-    /// A document without it is refused.
+    /// Rejects a document without this section.
     pub fn required(mut self) -> SectionSpec {
         self.required = true;
         self

@@ -50,7 +50,7 @@ pub struct Entry {
 /// Keys and values in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Each key with what stands there.
+    /// Each key with its entry.
     pub entries: Vec<(String, Entry)>,
 }
 
@@ -120,7 +120,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Table, Problems> {
     problems.or(()).map(|()| convert_table(table.get_ref(), source, 0))
 }
 
-/// A key or a section that stands twice, with the place of the first.
+/// A key or a section that is defined twice, with the place of the first.
 fn duplicate(source: &Arc<Source>, span: std::ops::Range<usize>) -> Problem {
     let text = source.text();
     let name = text.get(span.clone()).unwrap_or_default().trim();
@@ -180,7 +180,7 @@ fn convert(value: &Spanned<DeValue<'_>>, source: &Arc<Source>, key: Place, skip:
     Entry { key, place: place(source, value.span(), skip), item, setting: None, replaced: None }
 }
 
-/// Parts of a setting's path. Sections lie three deep at most; every part is a call deeper.
+/// Parts of a setting's path. Sections are three deep at most; every part is a call deeper.
 const STEPS_MAX: usize = 16;
 
 /// A setting laid over the file: a dotted path and a value.
@@ -209,7 +209,7 @@ impl Override {
         Override::named("keyword", &format!("{path}={value}"))
     }
 
-    /// From an option of the command line that stands for a key: `path` and `value` in text form.
+    /// From an option of the command line that represents a key: `path` and `value` in text form.
     ///
     /// # Errors
     /// An empty path.
@@ -237,7 +237,7 @@ impl Override {
         &self.source.text()[..self.path_len]
     }
 
-    /// From what [`Override::origin`] returned.
+    /// From the text of [`Override::origin`].
     ///
     /// # Errors
     /// A text that is no setting.
@@ -277,7 +277,7 @@ impl Override {
         let document = format!("v={text}");
         let parsed = DeTable::parse(&document).ok().filter(|t| t.get_ref().len() == 1);
         let item = match parsed.as_ref().and_then(|t| t.get_ref().iter().next()) {
-            // A table gets no places of its own inside the setting; the whole value stands for it.
+            // A table gets no places of its own inside the setting; the whole value represents it.
             Some((_, v)) => convert(v, &self.source, key.clone(), 2).item,
             None => plain(),
         };

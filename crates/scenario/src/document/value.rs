@@ -1,4 +1,4 @@
-//! From a TOML value to the text form that a key's owner reads, refusing what the key's kind does not take.
+//! From a TOML value to the text form that a key's owner reads, rejecting values that the key's kind does not take.
 
 use xoff_units::params::Kind;
 use xoff_units::{Bytes, Length, Rate, Span, UnitError};
@@ -22,7 +22,7 @@ fn quantity(kind: Kind, text: &str) -> Option<Result<(), UnitError>> {
 
 /// Values that a key of this kind takes, one clause.
 pub(super) fn expected(kind: Kind) -> String {
-    // Every quantity refuses the empty text, and says what it expected.
+    // Every quantity rejects the empty text, and names the expected form.
     if let Some(Err(e)) = quantity(kind, "") {
         return e.expected.to_owned();
     }
@@ -42,7 +42,7 @@ pub(super) fn expected(kind: Kind) -> String {
 /// The text form of `entry` for a key of `kind`.
 pub(super) fn text_of(kind: Kind, entry: &Entry) -> Result<String, Refusal> {
     let wrong_type = || Err((format!("found {}", entry.describe()), format!("expected {}", expected(kind))));
-    // A setting may stand for a text without its quotes.
+    // A setting may represent a text without its quotes.
     let text = match (&entry.item, &entry.setting) {
         (Item::Text(s), _) => Some(s.as_str()),
         (Item::Table(_) | Item::List(_), _) => None,
@@ -115,7 +115,7 @@ fn list(items: &[Entry]) -> Option<String> {
     texts.map(|t| t.join("\n"))
 }
 
-/// Do two texts stand for the same value?
+/// Whether two texts stand for the same value.
 pub(super) fn same(kind: Kind, a: &str, b: &str) -> bool {
     fn parsed<T: std::str::FromStr + PartialEq>(a: &str, b: &str) -> bool {
         matches!((a.parse::<T>(), b.parse::<T>()), (Ok(a), Ok(b)) if a == b)
@@ -160,7 +160,8 @@ fn quote(text: &str) -> String {
     out
 }
 
-/// A text as it may be shown anywhere: without what moves the cursor of a terminal, breaks a line or turns the direction of writing.
+/// A text as it may be shown anywhere: without characters that move the cursor of a terminal, break a line or turn the direction of
+/// writing.
 fn plain(text: &str) -> Result<String, (String, String)> {
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match text.chars().find(|c| c.is_control() || turns(*c)) {

@@ -241,7 +241,7 @@ impl HpccConfig {
     /// Reads a configuration file.
     ///
     /// # Errors
-    /// Every unknown key and every value that is refused, each with its place.
+    /// Every unknown key and every invalid value, each with its place.
     pub fn read(source: &Arc<Source>) -> Result<HpccConfig, Problems> {
         let mut words = Words::new(source);
         let all: Vec<Word<'_>> = words.lines().flat_map(|l| l.words).collect();
@@ -259,7 +259,7 @@ impl HpccConfig {
                 r.warn(&mut out, "given twice".into(), "the last one counts");
             }
             seen.push((key, r.key_word.span.clone()));
-            // A refused value is reported already; reading goes on with the next word that is a key.
+            // A refused value is reported already; reading continues with the next word that is a key.
             if (key.read)(&mut r, &mut out).is_none() {
                 while r.rest.next_if(|w| find(w.text).is_none()).is_some() {}
             }
@@ -299,7 +299,7 @@ impl HpccConfig {
         }
     }
 
-    /// Values with which the rate control of this mode cannot work: the key, what is wrong, what would be right. Other modes do
+    /// Values with which the rate control of this mode cannot work: the key, the problem, the expected value. Other modes do
     /// not look at them.
     fn impossible(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut out = Vec::new();
@@ -329,7 +329,7 @@ impl HpccConfig {
     }
 }
 
-/// Names an unknown key once and skips what looks like its values.
+/// Names an unknown key once and skips words that look like its values.
 fn unknown(r: &mut Reader<'_, '_>, word: &Word<'_>) {
     let known: Vec<&str> = KEYS.iter().map(|k| k.name).collect();
     let what = if word.text.starts_with('#') {

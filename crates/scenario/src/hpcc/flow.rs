@@ -1,4 +1,4 @@
-//! `flow.txt` and `trace.txt`: who sends what, and which nodes are traced.
+//! `flow.txt` and `trace.txt`: the flows, and the traced nodes.
 //!
 //! ```text
 //!   count

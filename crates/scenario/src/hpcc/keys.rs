@@ -1,4 +1,4 @@
-//! The keys of `config.txt`: how each is read and what it does.
+//! Keys of `config.txt`: the reader and the effect of each.
 
 use xoff_units::Rate;
 

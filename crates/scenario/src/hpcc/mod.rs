@@ -36,11 +36,11 @@ pub struct HpccCase {
     pub warnings: Problems,
 }
 
-/// Reads a configuration and the files it names. Names are looked up beside the configuration, in the working folder,
-/// and beside the configuration's folder: the original's are relative to wherever it was started.
+/// Reads a configuration and the files it names. Names are looked up in the configuration's folder, in the working folder, and in the
+/// parent of the configuration's folder: the original's are relative to its working folder.
 ///
 /// # Errors
-/// A file that is missing or cannot be read, and what is refused in one, with its place.
+/// A file that is missing or unreadable, and every error in a file, with its place.
 pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     let mut config = HpccConfig::read(&Source::read(path)?)?;
     let mut warnings = std::mem::take(&mut config.warnings);
@@ -154,7 +154,7 @@ fn check_paths(config: &HpccConfig, topology: &HpccTopology, flows: &[HpccFlow],
     }
 }
 
-/// Records know five link rates; the original prints an error for every other and goes on.
+/// Records know five link rates; the original prints an error for every other rate and continues.
 fn warn_of_rates(topology: &HpccTopology, warnings: &mut Problems) {
     let mut seen: Vec<u64> = [25, 50, 100, 200, 400].map(|gbps| gbps * 1_000_000_000).to_vec();
     for link in topology.links.iter().filter(|l| topology.is_switch[l.a as usize] || topology.is_switch[l.b as usize]) {

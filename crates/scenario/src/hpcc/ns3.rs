@@ -2,7 +2,7 @@
 //!
 //! Times become 64.64 fixed point (`int64x64-128.h`: whole part and fraction of the double, the fraction cut off at
 //! 2^-64), are multiplied by the unit and cut off to whole nanoseconds (`nstime.h`). So 2.01 seconds, whose double
-//! lies just below, is 2009999999 ns. Rates are a double times the unit, cut off to whole bit/s (`data-rate.cc`).
+//! is just below, is 2009999999 ns. Rates are a double times the unit, cut off to whole bit/s (`data-rate.cc`).
 
 /// The latest time that fits our clock of 2^64 ps [ns].
 pub const NS_MAX: u64 = u64::MAX / 1_000;
@@ -108,8 +108,8 @@ fn unknown<'u>(unit: &str, known: impl Iterator<Item = &'u str>, hint: &'static 
     (format!("unknown unit '{}'{}", crate::suggest::clip(unit), near.unwrap_or_default()), hint)
 }
 
-/// Number and unit. ns-3 takes a number without unit as bit/s or seconds; here it is refused, because in these files
-/// it is always a slip.
+/// Number and unit. ns-3 takes a number without unit as bit/s or seconds; this reader rejects it, because in these files it is always a
+/// mistake.
 fn split<'t>(text: &'t str, hint: &'static str) -> Result<(f64, &'t str), Refusal> {
     let shown = crate::suggest::clip(text);
     let at = text.find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c))).unwrap_or(text.len());

@@ -51,7 +51,7 @@ impl HpccTopology {
     /// Reads a topology file.
     ///
     /// # Errors
-    /// Every line that is refused, with its place.
+    /// Every invalid line, with its place.
     pub fn read(source: &Arc<Source>) -> Result<HpccTopology, Problems> {
         let mut w = Words::new(source);
         let topology = parse(&mut w);

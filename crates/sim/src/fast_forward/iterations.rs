@@ -5,11 +5,11 @@
 //!   compared             x     x = the one before: 3 to 98 are as 2
 //! ```
 //!
-//! A place to compare lies some time after an iteration of the first rank began, always the same: when it began is known only once the nodes
-//! have gone on. A message is the same in every iteration, so is an operation; their numbers grow by iterations.
+//! A place to compare is some time after an iteration of the first rank began, always the same: when it began is known only once the
+//! nodes have gone on. A message is the same in every iteration, so is an operation; their numbers grow by iterations.
 //!
 //! The network and the ranks stay where they are, as in every jump: the ranks are that many iterations further than they have gone through,
-//! and what leaves the world - rows, completion times, the logs of the ranks - is numbered and timed as that of the run.
+//! and outputs of the world - rows, completion times, the logs of the ranks - are numbered and timed as those of the run.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ use crate::probe::Row;
 use crate::queue::Pending;
 use crate::world::World;
 
-/// Events between two looks whether an iteration has begun, at first; later a part of what an iteration takes.
+/// Events between two checks whether an iteration has begun, at first; later a part of the length of an iteration.
 const LOOK: u64 = 128;
 const LOOKS_EACH: u64 = 32;
 
-/// States that are written before anything is known to recur; later ones in proportion to what is simulated.
+/// States that are written before anything is known to recur; later ones in proportion to the simulated work.
 const FREE_STATES: u64 = 16;
 
 /// Rows that one leap records at most, unless a round has more: who drives the run looks at its clock and at signals between two leaps.
@@ -97,7 +97,7 @@ impl Iterations {
 }
 
 impl World {
-    /// Goes on with the search; leaps if an iteration has come again. `until` is the end of the run, in local time.
+    /// Continues the search; leaps if an iteration recurs. `until` is the end of the run, in local time.
     pub(super) fn iterate(
         &mut self,
         search: &mut Iterations,
@@ -200,7 +200,7 @@ impl World {
         Ok(false)
     }
 
-    /// Drops what receivers keep of messages that are complete and of which nothing was sent twice: nothing more comes of them.
+    /// Drops the receivers' state of complete messages without a repetition: no more frames of these messages arrive.
     fn drop_received(&mut self) {
         let over = |flow: u32| {
             let record = self.record_of(flow);
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Writes the state of all ranks, and what is recorded so far of their messages under way.
+    /// Writes the state of all ranks, and the records so far of their messages under way.
     pub(super) fn write_ranks(&self, w: &mut Writer) -> Result<(), Stop> {
         let Some(jobs) = &self.jobs else { return Ok(()) };
         self.ranks().into_iter().try_for_each(|(job, m)| w.rank(job as u32, m))?;
@@ -282,7 +282,7 @@ impl World {
         let (seen, length) = (&from.more, at.time.since(from.at.time));
         let grown = |g: Group| growth.get(&g).copied().unwrap_or(0);
         let rounds: Vec<u32> = (0..jobs.jobs.len() as u32).map(|job| grown(Group::Iteration(job)) as u32).collect();
-        // A byte offset of a message is the same in every iteration, and a flow of the list does not go on beside them.
+        // A byte offset of a message is the same in every iteration, and no flow of the list runs at the same time.
         let others = growth.iter().any(|(g, &by)| matches!(g, Group::Flow(_) | Group::Message(..)) && by > 0);
         let counters = growth.iter().any(|(g, &by)| matches!(g, Group::Counter(..) | Group::Number(..)) && by > 0);
         let inputs = self.inputs();
@@ -338,7 +338,7 @@ impl World {
     /// Number of rounds that fit before an external event.
     fn rounds_until(&self, from: Time, at: EventKey, length: Span, until: Time) -> u32 {
         let listed = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time);
-        // As for every jump: a look that found no deadlock in these states would find none in those that follow.
+        // As for every jump: a poll that found no deadlock in these states would find none in those that follow.
         let looked = self.looked.is_some_and(|look| look >= from);
         let sees_nothing = |e: &Event| looked && e.kind() == Kind::DeadlockDetector;
         let planned = self.global_events.iter().map(|Reverse(e)| e).filter(|e| !sees_nothing(e)).map(|e| Time(e.time()));

@@ -1,4 +1,4 @@
-//! The jump: what a number of periods would have done, without doing it.
+//! The jump: the effect of a number of periods, without simulating them.
 
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ impl World {
     pub(super) fn jump(&mut self, period: &Period, until: Time, done: &mut FastForwarded) -> bool {
         let Some(at) = self.boundary() else { return false };
         let listed = self.partitions.iter().filter_map(|p| p.next_start()).map(|(_, time)| time);
-        // A deadlock is for ever: a look that found none in this state would find none in any that follows from it.
+        // A deadlock lasts: a poll that found none in this state would find none in any later state of it.
         let looked = self.looked.is_some_and(|look| look >= period.start.time);
         let sees_nothing = |e: &Event| looked && e.kind() == Kind::DeadlockDetector;
         let planned = self.global_events.iter().map(|Reverse(e)| e).filter(|e| !sees_nothing(e)).map(|e| Time(e.time()));
@@ -76,7 +76,7 @@ impl World {
         self.partitions[0].core.monitor.flows.records[flow as usize].flow.src
     }
 
-    /// Records the rows of a period so many times, from the place in it at which the network stands.
+    /// Records the rows of a period a number of times, from the present place in the period.
     fn repeat_rows(&mut self, period: &Period, at: EventKey, times: u64) {
         let length = period.length.0;
         let phase = at.time.since(period.start.time).0 % length;
@@ -87,14 +87,14 @@ impl World {
             let base = from + nth * length;
             for (rows, behind) in [(&later, 0), (&earlier, length)] {
                 for (key, row) in rows {
-                    // Of a row only its time is its own; what it holds recurs.
+                    // Only the time of a row is new; its values recur.
                     self.record(row.at(base + behind + place(key).0 - phase));
                 }
             }
         }
     }
 
-    /// Moves simulated time on: the nodes stay where they are, and what comes from outside comes so much sooner for them.
+    /// Advances simulated time: the nodes keep their local time, and events from outside come sooner by the same time.
     pub(super) fn skip(&mut self, by: Span, at: EventKey) {
         self.skipped += by;
         let every = self.deadlock_interval;

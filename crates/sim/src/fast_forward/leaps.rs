@@ -29,7 +29,7 @@ pub(crate) struct Leapt {
 }
 
 impl Leapt {
-    /// The flow of the run that is to a flow of the run what the same message is so many rounds later.
+    /// The flow of the run for the same message, a number of rounds later.
     pub fn later(&self, jobs: &Jobs, flow: u32, time: u32) -> u32 {
         let Some(job) = jobs.of_flow(flow) else { return flow };
         let rounds = self.jobs[job].map_or(0, |l| l.round) * time;
@@ -48,7 +48,7 @@ impl Leapt {
 }
 
 impl FlowRecord {
-    /// As if it had been so much later, and its source had begun so many more flows before it.
+    /// Moves the record to a later time, after a number of further flows of its source.
     fn is_later(&mut self, by: Span, nth: u64) {
         let FlowRecord { flow, nth: before, all_sent, received, end, .. } = self;
         if flow.start != xoff_units::Time::NEVER {
@@ -60,7 +60,7 @@ impl FlowRecord {
 }
 
 impl World {
-    /// The ranks go on that much later, and what is under way belongs to a later iteration.
+    /// Moves the ranks forward in time, and messages under way to a later iteration.
     pub(super) fn move_on(&mut self, leapt: &Leapt, jobs: &Jobs) {
         for p in &mut self.partitions {
             p.leap(leapt);

@@ -3,7 +3,7 @@
 //! ```text
 //!   run        | flows a b c d ..  at rest | flows a b c d ..  at rest | ...
 //!   states     0                           1                           1       the same state again: one number
-//!   episodes     kinds 0, from 0 to 1        kinds 0, from 1 to 1              what it counts and records, when its flows ended
+//!   episodes     kinds 0, from 0 to 1        kinds 0, from 1 to 1              its counts and records, ends of its flows
 //! ```
 
 use std::collections::HashMap;
@@ -25,7 +25,8 @@ const ROWS_MAX: usize = 1 << 22;
 /// Flows that all episodes together keep.
 const FLOWS_MAX: usize = 1 << 20;
 
-/// A state at rest, in words that are equal whenever it recurs: times as of now, every other number that grows as of the first of its group.
+/// A state at rest, in words that are equal whenever it recurs: times as of now, every other number that grows as of the first of its
+/// group.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Rest(Words);
 
@@ -63,7 +64,7 @@ pub(super) struct Episode {
     pub to: usize,
     /// From the first start to the next one that is not in it.
     pub length: Span,
-    /// From the first start to what happens last.
+    /// From the first start to the last event.
     pub acted: Span,
     /// At its end nothing is left to do but calls that find nothing due.
     pub rests: bool,
@@ -120,7 +121,7 @@ impl Memory {
         self.group >= self.plan.groups.len()
     }
 
-    /// So many flows have begun.
+    /// Skips to the state after `begun` flows have begun.
     pub fn skip_to(&mut self, begun: usize) {
         while !self.is_over() && (self.first_flow(self.group) as usize) < begun {
             self.group += 1;
@@ -170,7 +171,7 @@ impl Memory {
                 let after = |nth| start(group + nth).map(|t: Time| t.since(base));
                 g.iter().zip(&e.groups).enumerate().all(|(nth, (g, &(at, kind)))| g.kind == Some(kind) && after(nth) == Some(at))
             });
-            // What comes next has to come when it did, or later if nothing is left to happen until then.
+            // The next event has to come at the same time, or later if no other event precedes it.
             same && start(group + e.groups.len()).is_none_or(|next| {
                 let length = next.since(base);
                 length == e.length || length > e.length && self.settled[e.to]

@@ -3,21 +3,21 @@
 //! ```text
 //!   anchors   a data frame of one flow arrives at its end:  t0 ----- t1 ----- t2 ----- t3 ...     (search.rs)
 //!   compare   the whole state at t1 with that at t0, word by word                                (words.rs)
-//!   jump      what one period counts and records is added m times                               (jump.rs, totals.rs)
+//!   jump      counts and records of one period are added m times                                (jump.rs, totals.rs)
 //! ```
 //!
-//! Ranks of jobs send when they have received, so what recurs with them is whole iterations (iterations.rs, leaps.rs).
+//! Ranks of jobs send when they have received, so whole iterations recur (iterations.rs, leaps.rs).
 //!
 //! What begins and ends with a network at rest is remembered as a whole: where the same flows begin in the same state again, nothing of
 //! it is simulated a second time (plan.rs, memory.rs, recall.rs).
 //!
-//! A network is a deterministic map on its state. If two states are equal but for the times, byte offsets and counters that have grown
+//! A network is a deterministic map on its state. If two states are equal except for the times, byte offsets and counters that have grown
 //! together, and nothing random was drawn between them, everything that follows repeats, until something comes from outside: the start
 //! of a flow, a link that fails, a flow that runs out of full frames.
 //!
-//! A jump leaves the state where it is. Simulated time is the *local* time of the nodes plus what was skipped: what leaves the world - rows,
-//! completion times, deadlocks - is shifted outwards, what enters it - starts, failures, samples, the end of the run - inwards, and the flows
-//! that moved are that much shorter. So only comparing needs to know every field, and the compiler counts them.
+//! A jump leaves the state where it is. Simulated time is the *local* time of the nodes plus the skipped time. Outputs of the world - rows,
+//! completion times, deadlocks - are shifted outwards, inputs - starts, failures, samples, the end of the run - inwards, and the flows that
+//! moved are that much shorter. So only comparing needs to know every field, and the compiler counts them.
 
 mod iterations;
 mod jump;
@@ -92,7 +92,7 @@ struct Inputs {
 
 /// Progress of the search in a run.
 enum Progress {
-    /// Nothing is searched before so many events have been handled.
+    /// No search before a number of handled events.
     Waits {
         until: u64,
     },
@@ -114,14 +114,14 @@ pub(crate) struct FastForward {
     failed: u64,
     /// Rows that the present search or period may have to repeat.
     rows: Vec<(EventKey, Row)>,
-    /// From so many of them on, those are dropped that are older than all states.
+    /// Number from which entries that are older than all states are dropped.
     trim_at: usize,
     memory: Memory,
     pub done: FastForwarded,
 }
 
 impl FastForward {
-    /// Nothing is known yet; `off`: why nothing will be searched. `plan`: what the run asks of its network; `jobs`: ranks
+    /// Nothing is known yet; `off`: reason why nothing will be searched. `plan`: planned inputs of the network; `jobs`: ranks
     /// of jobs ask for the most.
     pub fn new(off: Option<String>, plan: Plan, jobs: bool) -> FastForward {
         let memory = Memory::new(if off.is_some() { Plan::default() } else { plan });
@@ -150,7 +150,7 @@ impl FastForward {
         }
     }
 
-    /// Goes on after a state was restored in which so many flows have begun: what it has done stays, what it has seen does not.
+    /// Resumes after a state was restored in which `begun` flows have begun. Counts of skipped work are kept; remembered states are not.
     pub fn go_on_from(&mut self, done: FastForwarded, begun: usize) {
         self.done = done;
         self.memory.skip_to(begun);

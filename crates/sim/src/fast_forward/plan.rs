@@ -121,7 +121,7 @@ impl Start {
     }
 }
 
-/// The flows at whose start all flows before them could be complete: each at the full rate of the fastest link, one beside the other.
+/// The flows at whose start all flows before them could be complete: each at the full rate of the fastest link, all at the same time.
 fn firsts(flows: &[Flow], topology: &Topology) -> Vec<u32> {
     let fastest = topology.links.iter().map(|l| l.rate).max().unwrap_or(Rate(1));
     let mut firsts = Vec::new();

@@ -1,4 +1,4 @@
-//! Remembers what happens between two times at rest, and repeats it where the same flows begin in the same state.
+//! Remembers episodes between two idle times, and repeats them where the same flows begin in the same state.
 //!
 //! ```text
 //!   at rest before the flows of group g      state known, and an episode that begins in it with the kinds of g, g+1, ...?
@@ -72,7 +72,7 @@ impl World {
         self.partitions[0].starts.flows.get(flow as usize).map(|f| f.start)
     }
 
-    /// No flow is under way, and the next group is about to begin: ends the episode so far, and skips what is known to follow. Returns
+    /// No flow is under way, and the next group is about to begin: ends the episode so far, and skips the known future. Returns
     /// whether anything was skipped; if not, another episode has begun.
     fn at_rest(&mut self, m: &mut Memory, f: &mut FastForward, at: Time, until: Time) -> Result<bool, Stop> {
         let known_before = m.open.is_some();
@@ -80,7 +80,7 @@ impl World {
         if !again && !known_before {
             return Ok(false);
         }
-        // Writing a state takes as long as some events: it has to be in proportion to what is simulated.
+        // Writing a state takes as long as some events: it has to be in proportion to the simulated work.
         let likely = self.words_likely().max(m.longest);
         if m.written + likely > FREE_STATES * likely + self.events() / 2 {
             return Err(Stop::Differs);
@@ -218,7 +218,7 @@ impl World {
         m.group = last.0 + last.1.groups.len();
         self.skip(skipped, place);
         if m.is_over() {
-            // What happened last did so at the place where the nodes are.
+            // The last event happened at the place where the nodes are.
             let here = place.time;
             self.partitions.iter_mut().for_each(|p| p.acted = here);
         }

@@ -19,9 +19,9 @@ pub(super) const QUIET: u64 = 1024;
 const QUIET_EACH: u64 = 6;
 /// Events that a search may take at least: periods of paused trees have some thousand.
 const SEARCH_MIN: u64 = 1 << 14;
-/// Of what is pending, so many are passed over for each event between two anchors.
+/// Number of pending events skipped for each event between two anchors.
 const SPACING: u64 = 8;
-/// A state is compared with for at least so many events for each of its words: writing it takes longer the larger it is.
+/// Least number of events, per word of a state, for which it is compared: writing it takes longer the larger it is.
 const WORDS_EACH: u64 = 4;
 /// Words of the largest state that is compared.
 const WORDS_MAX: usize = 1 << 24;
@@ -45,8 +45,8 @@ pub(super) struct Earlier<M> {
     pub more: M,
 }
 
-/// Earlier states to compare with, each kept twice as long as the one before it: a period of any length is found soon after what precedes it
-/// has passed.
+/// Earlier states to compare with, each kept twice as long as the one before it: a period of any length is found soon after what precedes
+/// it has passed.
 pub(super) struct Levels<M>(pub Vec<Earlier<M>>);
 
 impl<M> Default for Levels<M> {
@@ -62,8 +62,8 @@ struct Recurrence {
     growth: Growth,
 }
 
-/// Drops rows that no state can need, once there are `at` of them. Returns how many there may be until the next time: twice those that are left,
-/// so that a row is passed over twice at most.
+/// Drops rows that no state can need, once there are `at` of them. Returns how many there may be until the next time: twice those that are
+/// left, so that a row is passed over twice at most.
 fn trim<M, R>(rows: &mut Vec<(EventKey, R)>, at: usize, levels: &Levels<M>) -> usize {
     if rows.len() < at.max(ROWS_KEPT) {
         return at;
@@ -84,7 +84,7 @@ pub(super) struct Search {
     /// The next anchor, or the time up to which there is none.
     pub next: EventKey,
     next_is_anchor: bool,
-    /// No anchor before so many events have been handled: looking for one goes through all that is pending.
+    /// Number of handled events before the next anchor: looking for one visits all pending events.
     not_before: u64,
     earlier: Levels<()>,
     /// Events handled at which it ends without success.
@@ -110,8 +110,8 @@ impl World {
         }
     }
 
-    /// Between two stretches of events, `until` being the end of the run: skips what is remembered, jumps if a period is known, otherwise goes
-    /// on with the search for one. Returns the place where the next stretch has to end, and after how many events.
+    /// Between two stretches of events, `until` being the end of the run: skips remembered episodes, jumps if a period is known, otherwise
+    /// continues with the search for one. Returns the place where the next stretch has to end, and after how many events.
     pub(crate) fn fast_forward(&mut self, until: Time) -> Option<(EventKey, u64)> {
         if self.forward.as_ref().is_none_or(|f| matches!(f.progress, Progress::Off)) {
             return None;
@@ -135,7 +135,7 @@ impl World {
                 Ok(Some(next)) => return Some(next),
                 Ok(None) => f.progress = Progress::Off,
                 Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state with {what}")),
-                Err(Stop::Differs) => unreachable!("a search goes on after a state that differs"),
+                Err(Stop::Differs) => unreachable!("a search continues after a state that differs"),
             }
             f.rows = Vec::new();
             return None;
@@ -184,7 +184,7 @@ impl World {
                 }
                 Ok(None) => {}
                 Err(Stop::Unwritten(what)) => f.give_up(&format!("no run returns to a state with {what}")),
-                Err(Stop::Differs) => unreachable!("a search goes on after a state that differs"),
+                Err(Stop::Differs) => unreachable!("a search continues after a state that differs"),
             }
         }
         if let Progress::Searches(search) = &mut f.progress {
@@ -241,11 +241,11 @@ impl World {
         let arrivals = self.partitions.iter().flat_map(|p| p.core.pending.events().filter(move |e| frames(p, e)));
         let first = arrivals.map(|e| Time(e.time())).filter(|t| *t >= from).min();
         s.next_is_anchor = first.is_some();
-        // What is not on its way yet takes longer than the cable.
+        // A frame that is not sent yet takes longer than the cable.
         s.next = EventKey { time: first.unwrap_or(at.time + s.delay.max(Span(1))), rank: 0 };
     }
 
-    /// Goes on with a search if its next place has been reached.
+    /// Continues a search if its next place has been reached.
     fn search(&mut self, s: &mut Search) -> Result<Option<Recurrence>, Stop> {
         let handled = self.events_handled();
         if handled < s.not_before {

@@ -55,7 +55,7 @@ impl Counting for Counts {
 
 impl Counting for FlowRecord {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        // The times, and what its last frame met, come with its end, which no skipped period holds.
+        // The times, and the pauses of its last frame, come with its end, which no skipped period contains.
         let FlowRecord { flow: _, nth: _, sent, delivered, out_of_order, marked, cnms, stopped: _, all_sent: _, received: _, end: _ } =
             self;
         [sent, delivered, out_of_order, cnms].into_iter().for_each(&mut *f);
@@ -74,7 +74,7 @@ impl Counting for PortTotals {
             dropped,
             tail_dropped,
             lost,
-            ingress_bytes_max: _, // what was reached in one period is reached in all
+            ingress_bytes_max: _, // the maximum of one period is that of all
             egress_bytes_max: _,
             pauses,
             paused_ps,
@@ -123,13 +123,13 @@ impl World {
         f(&mut self.events_skipped);
     }
 
-    /// All counters at a time before which everything has happened. What is still open - a pause, a hold - is counted up to then: not up to
+    /// All counters at a time, after all earlier events. An open pause or hold is counted up to that time: not up to
     /// the last event, which may be a call that finds nothing due.
     pub(super) fn totals(&mut self, at: Time) -> Vec<u64> {
         self.counters(at, true)
     }
 
-    /// The same without those of flows.
+    /// All totals except those of flows.
     pub(super) fn totals_but_flows(&mut self, at: Time) -> Vec<u64> {
         self.counters(at, false)
     }
@@ -141,7 +141,7 @@ impl World {
         let mut all = Vec::new();
         self.each_counter(flows, |c| all.push(*c));
         self.partitions.iter_mut().zip(closed).for_each(|(p, ports)| p.core.monitor.ports = ports);
-        // The last one stands for the events of a period.
+        // The last one represents the events of a period.
         if let Some(events) = all.last_mut() {
             *events = handled;
         }
@@ -151,13 +151,13 @@ impl World {
         all
     }
 
-    /// Adds what `times` periods count.
+    /// Adds the counts of `times` periods.
     pub(super) fn add_to_totals(&mut self, per_period: &[u64], times: u64) {
         let mut by = per_period.iter();
         self.each_counter(true, |c| *c = c.wrapping_add(by.next().map_or(0, |d| d.wrapping_mul(times))));
     }
 
-    /// Adds what an episode counts, but for its flows.
+    /// Adds the counts of an episode, except those of its flows.
     pub(super) fn add_to_totals_but_flows(&mut self, counts: &[u64]) {
         let mut by = counts.iter();
         self.each_counter(false, |c| *c = c.wrapping_add(by.next().copied().unwrap_or(0)));

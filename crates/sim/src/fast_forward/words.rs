@@ -1,8 +1,8 @@
 //! The state of a network in words, to find out whether it recurs (see [`xoff_units::state`]).
 //!
-//! A word is a number with the group that it belongs to. Two states recur if their words are equal in number and group, those of no group in
-//! value, and all words of a group have grown by the same amount: times by the period, byte offsets of a flow by what it sent meanwhile,
-//! credit counters of a link by what passed it.
+//! A word is a number with the group that it belongs to. Two states recur if their words are equal in number and group, those of no group
+//! in value, and all words of a group have grown by the same amount: times by the period, byte offsets of a flow by the bytes that it sent
+//! in the period, credit counters of a link by the bytes that passed it.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::layout::Layout;
 /// Group of numbers that grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Group {
-    /// None: they have to be equal.
+    /// No group: such numbers have to be equal.
     Plain,
     /// Points in time.
     Time,

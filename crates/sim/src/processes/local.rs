@@ -11,7 +11,7 @@ pub struct Local {
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// So many processes, each to be given to a thread of its own.
+/// A number of processes, each to be given to a separate thread.
 pub fn local(count: usize) -> Vec<Local> {
     let mut all: Vec<Local> = (0..count).map(|mine| Local { mine, to: Vec::new(), from: Vec::new() }).collect();
     for sender in 0..count {

@@ -7,9 +7,9 @@
 //!          +------ mail for each of the others, all at the same time ------+
 //! ```
 //!
-//! [`Processes`] is all that has to be known of how they reach each other: threads and channels ([`local`]) or a network. All of them run the
-//! same program on the same scenario and draw the same conclusions from the same figures, so that all call [`Processes::exchange`] equally
-//! often: there is no process that decides for the others.
+//! [`Processes`] is all that has to be known of how they reach each other: threads and channels ([`local`]) or a network. All of them run
+//! the same program on the same scenario and draw the same conclusions from the same figures, so that all call [`Processes::exchange`]
+//! equally often: there is no process that decides for the others.
 
 mod local;
 
@@ -25,8 +25,8 @@ pub trait Processes: Send {
     fn mine(&self) -> usize;
     /// Number of processes.
     fn count(&self) -> usize;
-    /// Hands each process its mail, by number, and puts what each of them has for this one in its place; this one's own mail stays where it
-    /// is. Returns when all others have called it as often. It cannot fail: where another process is gone, this one ends.
+    /// Hands each process its mail, by number, and stores the mail of each process for this one in its place; this one's own mail stays
+    /// where it is. Returns when all others have called it as often. It cannot fail: where another process is gone, this one ends.
     fn exchange(&mut self, mail: &mut [Vec<u8>]);
 }
 
@@ -74,7 +74,7 @@ impl<E: fmt::Display> fmt::Display for Stopped<E> {
     }
 }
 
-/// Goes on if all processes can; all of them call this at the same point.
+/// Continues if all processes can; all of them call this at the same point.
 ///
 /// # Errors
 /// One of them cannot.
@@ -104,7 +104,7 @@ fn all<T: Pack>(processes: &mut dyn Processes, mail: &mut Vec<Vec<u8>>, mine: &T
     mail.iter().map(|from| T::unpack(&mut &from[..])).collect()
 }
 
-/// The other processes of a world's run, if there are any. Without them its own answer is the answer of all.
+/// Other processes of a world's run, if there are any. Without them the own answer is the answer of all.
 #[derive(Default)]
 pub(crate) struct Others {
     processes: Option<Box<dyn Processes>>,
@@ -173,7 +173,7 @@ impl Others {
 mod tests {
     use super::*;
 
-    /// Runs the same on so many processes; what each comes to.
+    /// Runs the same work on a number of processes; returns the result of each.
     fn on<T: Send>(count: usize, work: impl Fn(Box<dyn Processes>) -> T + Sync) -> Vec<T> {
         std::thread::scope(|scope| {
             let threads: Vec<_> = local(count).into_iter().map(|p| scope.spawn(|| work(Box::new(p)))).collect();

@@ -29,7 +29,7 @@ fn range<E: Pending>(events: &[E], of: impl Fn(&E) -> u64) -> (u64, u64) {
     events.iter().map(of).fold((u64::MAX, 0), |(least, most), x| (least.min(x), most.max(x)))
 }
 
-/// Puts what lies in the upper half of a range before the rest, without a branch that cannot be predicted. Returns how many that are.
+/// Moves events of the upper half of a range before the rest, without a branch that cannot be predicted. Returns their number.
 fn split<E: Pending>(events: &mut [E], (least, most): (u64, u64), of: impl Fn(&E) -> u64) -> usize {
     let middle = least + (most - least).div_ceil(2);
     let mut upper = 0;
@@ -66,7 +66,7 @@ fn sort_few<E: Pending>(events: &[E], into: &mut [E]) {
     }
 }
 
-/// The same for at most [`SOME`] events, several comparisons at a time.
+/// Sorts at most [`SOME`] events, several comparisons at a time.
 #[inline(always)]
 fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
     /// Comparisons side by side.
@@ -100,7 +100,7 @@ fn sort_some<E: Pending>(events: &[E], into: &mut [E]) {
             into[later as usize] = *e;
         }
     }
-    // What differs only in the other half of the rank is usually in order too, because it was pushed in that order.
+    // Events that differ only in the other half of the rank are usually in order too, because they were pushed in that order.
     let sorted = into.windows(2).fold(true, |sorted, pair| sorted & (pair[1].key() <= pair[0].key()));
     if span >> TIME != 0 || !sorted {
         into.copy_from_slice(events);

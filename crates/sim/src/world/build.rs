@@ -302,7 +302,7 @@ fn fits(flows: &Flows, m: &Model) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Refuses to clear messages of which a frame may come once they are over.
+/// Rejects clearing of messages if one of their frames may arrive after their end.
 fn clears_messages(m: &Model) -> Result<(), ParamError> {
     let f = &m.faults;
     let reasons = [
@@ -422,7 +422,7 @@ impl World {
         let ports = Ports::new(topology, &split, m)?;
         let here: Vec<bool> = (0..topology.nodes.len() as u32).map(|n| is_here(m, &split, n)).collect();
         let (lookahead, busy) = (split.lookahead, split.partitions());
-        // A share is one partition, and whatever is elsewhere is a node that is not there.
+        // A share is one partition; its other nodes are absent.
         let split = if m.share.is_some() { Split::whole(topology) } else { split };
         let streamed = flows.jobs.as_ref().is_some_and(|j| j.are_streamed());
         let nic = Arc::new(nic_config(m, &classes, transport, streamed));
@@ -551,7 +551,7 @@ impl World {
         Ok(world)
     }
 
-    /// Schedules what happens first.
+    /// Schedules the first events.
     fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &mut Model) -> Result<(), ParamError> {
         let first = &mut self.partitions[0];
         first.core.draws.source = m.draws.take();
@@ -626,7 +626,7 @@ fn no_fast_forward(flows: &Flows, m: &Model) -> Option<String> {
     reasons.into_iter().find(|r| r.0).map(|r| r.1.to_owned())
 }
 
-/// A queue for one of so many partitions. Its buckets reach over one link, which is as far as most events look ahead, and hold
+/// A queue for one of `partitions` partitions. Its buckets reach over one link, which is as far as most events look ahead, and hold
 /// some dozens of events when the network is busy: a frame makes about ten on its way.
 fn event_queue(topology: &Topology, m: &Model, partitions: usize) -> EventQueue {
     const EVENTS_PER_BUCKET: u64 = 32;

@@ -59,7 +59,7 @@ impl Sender for Spent {
     }
 }
 
-/// Both hosts send 300 KB; S1 sends them on. Each port is named once, however often the detector runs.
+/// Two hosts send 300 KB; S1 forwards them. Each port is named once, however often the detector runs.
 #[test]
 fn ports_that_overdraw_their_credits_are_seen() {
     let mut w = world_with(FlowControl::Custom(Arc::new(Spendthrift)), Bytes::from_kb(700));
@@ -152,7 +152,7 @@ fn data_frames_that_vanish_or_come_from_nothing_are_seen() {
         let seen = broken(|partition| spoil(&mut partition.core));
         assert_eq!(kinds(&seen), [ViolationKind::Conservation], "{seen:?}");
     }
-    // What is no data is counted apart.
+    // Frames other than data are counted apart.
     assert_eq!(broken(|partition| _ = partition.core.frames.insert(Frame::new(FrameKind::Ack, 0, 0, 64))), []);
 }
 

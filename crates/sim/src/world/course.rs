@@ -6,7 +6,7 @@ use xoff_units::save::Value;
 
 use super::*;
 
-/// A port at a time: counters since the start of the run, and what stands in its buffers. All priorities together.
+/// A port at a time: counters since the start of the run, and the bytes in its buffers. All priorities together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Value)]
 pub struct PortSample {
     /// Bytes put on the wire, control frames not counted.
@@ -82,7 +82,8 @@ impl World {
         all
     }
 
-    /// The ports that flow control stops, and those that it slows down while the far end holds frames of theirs; for what these wait.
+    /// Ports that flow control stops, and ports that it slows down while the far end holds their frames; with the buffers that they wait
+    /// for.
     pub fn waiters(&self) -> Vec<Waiter> {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();

@@ -5,7 +5,7 @@ use super::*;
 /// Events between two calls of whoever may stop a run, and between two looks at rows and promises: some 10 ms of work. Never
 /// changes a result.
 pub const SLICE: u64 = 1 << 16;
-/// Threads are started anew for each stretch, and their mail begins with empty memory: they do so many times as much in one.
+/// Factor of the work in a stretch on threads: each stretch starts new threads, and their mail begins with empty memory.
 const THREADS_DO: u64 = 8;
 
 impl World {

@@ -77,7 +77,7 @@ impl World {
         Some(by_ingress)
     }
 
-    /// Every queue that its peer's flow control holds, what it waits for, and the length of the frame at its head.
+    /// Every queue that its peer's flow control holds, the buffer that it waits for, and the length of the frame at its head.
     fn waiting(&mut self) -> (BTreeMap<Egress, Waiting>, BTreeMap<Egress, u32>) {
         let layout = self.layout.clone();
         // Only switches behind a held queue need a look inside.
@@ -97,7 +97,7 @@ impl World {
                 held.push(((node, port, class), h.since, (frames, bytes), h.len));
             }
         }
-        // A process has what is held at its nodes, and knows what blocks what its nodes hold.
+        // A process has the held queues of its nodes, and knows the ports that block the buffers of its nodes.
         let held = self.others.gathered(held);
         let mut blockers = Vec::new();
         for &((node, port, class), ..) in &held {
@@ -145,15 +145,15 @@ impl World {
         all
     }
 
-    /// The queue at an egress of a switch (node, port, priority) that a frame of this flow joins, if it comes now; `None` where flow control
-    /// keeps no queues by flow.
+    /// The queue at an egress of a switch (node, port, priority) that a frame of this flow joins, if it comes now; `None` where flow
+    /// control keeps no queues by flow.
     pub fn flow_queue(&self, (node, port, priority): (u32, u16, u8), flow: u32) -> Option<QueueState> {
         let Node::Switch(s) = &self.home(node).nodes[node as usize] else { return None };
         s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)
     }
 
-    /// The flows as they stand now, but for messages of streamed jobs, in order of their number; those that have not begun are there too, unless closed loops
-    /// give out the numbers.
+    /// The flows as they stand now, but for messages of streamed jobs, in order of their number; those that have not begun are there too,
+    /// unless closed loops give out the numbers.
     pub fn flows_now(&self) -> Vec<FlowRecord> {
         let mut partitions = self.partitions.iter().map(|p| &p.core.monitor.flows.records);
         let mut flows = partitions.next().map(|p| p.to_vec()).unwrap_or_default();
@@ -244,11 +244,11 @@ impl World {
             }
         }
         if self.outside {
-            return; // what is under way there is not ours to count
+            return; // frames outside are not counted here
         }
         self.audit_credits();
         let sum = |of: fn(&Core) -> u64| self.partitions.iter().map(|p| of(&p.core)).sum::<u64>();
-        // What a link repeats is sent once more, and what it discards is gone.
+        // A frame that a link repeats is sent once more, and a frame that it discards is gone.
         let sent_or_repeated = |c: &Core| c.monitor.counts.injected.wrapping_add(c.monitor.counts.retry.copies());
         let sent = self.partitions.iter().map(|p| sent_or_repeated(&p.core)).fold(0, u64::wrapping_add);
         let (delivered, lost) = (sum(|c| c.monitor.counts.delivered), sum(|c| c.monitor.counts.lost.total().data));

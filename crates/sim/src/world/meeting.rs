@@ -6,7 +6,7 @@
 //!                                        meeting: where all stand, T: earliest next; frames change hands
 //! ```
 //!
-//! Conservative synchronisation (Chandy, Misra, Bryant): what a partition does from time T on reaches another one no sooner
+//! Conservative synchronisation (Chandy, Misra, Bryant): an event of a partition at time T reaches another one no sooner
 //! than T + lookahead, so up to there each may run on its own. Every partition draws the same conclusions from the same
 //! published figures; which one runs when has no influence on anything.
 //!
@@ -42,7 +42,7 @@ impl Standing {
     fn of(partition: &mut Partition, task: &Task) -> Standing {
         let bound = task.bound;
         let own = partition.peek().filter(|m| *m < bound).map_or(u64::MAX, |m| m.time.0);
-        // What is under way changes hands now.
+        // Frames under way change hands now.
         let first_outgoing = std::mem::replace(&mut partition.core.first_outgoing, EventKey::NEVER);
         let under_way = Some(first_outgoing).filter(|at| *at < bound);
         let busy = task.looks.is_some() && (first_outgoing < EventKey::NEVER || !partition.rests());
@@ -57,7 +57,7 @@ impl Standing {
         }
     }
 
-    /// Both together.
+    /// Combination of two states.
     pub fn and(self, o: Standing) -> Standing {
         Standing {
             next: self.next.min(o.next),
@@ -101,9 +101,9 @@ impl Lookahead {
 pub(super) struct Task {
     /// Everything before this time.
     pub bound: EventKey,
-    /// About so many events altogether.
+    /// Approximate number of events in all.
     pub events: u64,
-    /// At most so many windows.
+    /// Largest number of windows.
     pub windows: u64,
     pub lookahead: Lookahead,
     /// Looks whether the flows are complete, if the run is to stop then, and how many are still to be completed.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each goes through the same run: what it concludes from figures of all is concluded by all ([`Others::joined`]), and global events happen
-//! everywhere, each process handling what concerns its nodes. Rows, counters and broken promises go to the first one.
+//! everywhere. Each process handles the events of its nodes. Rows, counters and broken promises go to the first one.
 
 use super::meeting::{self, Meeting, Standing};
 use super::*;
@@ -19,8 +19,8 @@ use crate::pack::Pack;
 use crate::processes::Processes;
 use xoff_node::PoolUse;
 
-/// Meetings after which a run returns to who drives it: a network with little to do in a window meets often, and a user who stops it does not want
-/// to wait for so many events as are worth a stretch.
+/// Meetings after which a run returns to who drives it: a network with little to do in a window meets often, and a user who stops it does
+/// not want to wait for so many events as are worth a stretch.
 pub(super) const MEETINGS: u64 = 500;
 
 /// One process among others.
@@ -30,7 +30,7 @@ struct Among<'a> {
 }
 
 impl Among<'_> {
-    /// Hands over what is on its way, with a word in front that all get; what the others put in front, by number.
+    /// Exchanges frames under way, with a leading word for all; returns the leading words of the others, by number.
     fn exchange<T: Pack>(&mut self, mine: &T, core: &mut Core) -> Vec<T> {
         let share = Share::of(self.processes);
         for (process, mail) in self.mail.iter_mut().enumerate() {
@@ -60,9 +60,10 @@ impl Meeting for Among<'_> {
 
 impl World {
     /// From here on the run is that of all these processes: each calls this once, with its share of the same network built from the same
-    /// model ([`Model::share`](crate::Model::share)), and then whatever the others call. The recorder of the first one gets the rows of all.
+    /// model ([`Model::share`](crate::Model::share)), and then whatever the others call. The recorder of the first one gets the rows of
+    /// all.
     ///
-    /// What only looks at a world - [`World::sample_ports`], [`World::flows_now`] and the like - sees this process's share.
+    /// Queries of a world - [`World::sample_ports`], [`World::flows_now`] and the like - return this process's share.
     pub fn join(&mut self, processes: Box<dyn Processes>) {
         assert_eq!(self.share, Some(Share::of(&*processes)), "a world is built for its share");
         self.others = Others::new(processes);

@@ -1,4 +1,4 @@
-//! A world whose links lead outside: its nodes are simulated, what lies between them is real.
+//! A world whose links lead outside: its nodes are simulated, the links between them are real.
 //!
 //! ```text
 //!   World   node --transmit--> leaving() --+
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Whoever drives such a world sets its time by [`World::run`] and keeps three promises: times never go back, a frame
-//! enters no earlier than the world has reached, and what leaves is taken after every run. The world keeps one in return:
-//! what leaves, and when, depends on what entered, and when, and on nothing else.
+//! enters no earlier than the world has reached, and departures are taken after every run. The world keeps one in return: departures and
+//! their times depend only on entries and their times.
 
 use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// A frame arrives by a port at `at`, which this world has not reached yet; of two at one port the later one comes second.
-    /// Refuses, with the reason, what a node could not be given: it may be of an unknown source.
+    /// Rejects, with the reason, a frame that no node could receive: it may be of an unknown source.
     pub fn enter(&mut self, at: Time, node: u32, port: u16, frame: Frame) -> Result<FrameId, &'static str> {
         self.welcome(node, &frame)?;
         debug_assert!(at >= self.partitions[0].core.clock.now, "a frame enters the past");
@@ -97,7 +97,9 @@ impl World {
             }
             (Node::Nic(_), FrameKind::Data) => Ok(()),
             (Node::Nic(_), _) if flow.src != node => Err("feedback for another host"),
-            (Node::Nic(_), FrameKind::Ack | FrameKind::Nack) if f.seq > record.sent => Err("an acknowledgement of what was never sent"),
+            (Node::Nic(_), FrameKind::Ack | FrameKind::Nack) if f.seq > record.sent => {
+                Err("an acknowledgement of bytes that were never sent")
+            }
             (Node::Nic(_), _) => Ok(()),
         }
     }
@@ -144,7 +146,7 @@ impl World {
         });
     }
 
-    /// The link of a port went down: what the watchdog of its switch knows of it counts no longer, and its storms are over.
+    /// The link of a port went down: the watchdog of its switch forgets its state, and its storms are over.
     pub fn reset_watchdog(&mut self, now: Time, node: u32, port: u16) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         if let Node::Switch(s) = &mut nodes[node as usize] {

@@ -38,8 +38,8 @@ impl Sampled {
 }
 
 impl World {
-    /// Takes a sample. Returns whether it is certain that the run goes on to it: a call that finds nothing due is no reason to sample, and how
-    /// many of them are left is another matter where fast-forward has skipped something.
+    /// Takes a sample. Returns whether the run certainly reaches it. A call that finds nothing due is no reason to sample, and the number
+    /// of such calls differs after fast-forward.
     pub(super) fn sample(&mut self) -> bool {
         let certain = !self.only_calls();
         // Rows have the time of the run, ports are asked about that of the nodes.

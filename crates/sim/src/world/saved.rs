@@ -1,11 +1,12 @@
 //! A world in a checkpoint: everything that has changed since it was built.
 //!
 //! ```text
-//!   World::build -- run -- save --> bytes       the same scenario: World::build -- restore --> goes on where the other one was
+//!   World::build -- run -- save --> bytes       the same scenario: World::build -- restore --> continues from the saved state
 //! ```
 //!
-//! What a scenario decides is not written: it is built again. Fast-forward looks for a period anew, which changes no result. A world that
-//! is restored may have been built with other failures, if they lie in its future, and with other probes; see [`World::restore`].
+//! Parts that a scenario decides are not written: they are built again. Fast-forward searches for a period again, which changes no result.
+//! A world that is restored may have been built with other failures, if they are in its future, and with other probes; see
+//! [`World::restore`].
 
 use xoff_units::save::{Broken, Reader, Value, Writer};
 
@@ -33,7 +34,7 @@ impl World {
     /// State of the world, between two calls of [`World::run`].
     ///
     /// # Errors
-    /// What in it cannot be written: a part that comes from outside, or time that is not simulated.
+    /// The part that cannot be written: one that comes from outside, or time that is not simulated.
     pub fn save(&self) -> Result<Vec<u8>, String> {
         if let Some(what) = self.unsaved() {
             return Err(what.into());
@@ -44,7 +45,7 @@ impl World {
             // Built, or none of them exist here.
             layout: _, lookahead: _, others: _, share: _, busy: _, unsplit: _, by_events: _, recorder: _, listed: _, jobs: _,
             deadlock_interval: _, stop_on_deadlock: _, outside: _, streamed_from: _, messages_complete: _,
-            // Found anew: caches, and what a search has seen.
+            // Rebuilt: caches, and the states that a search has seen.
             noted: _, rerouting: _, paused: _,
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
             failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn,

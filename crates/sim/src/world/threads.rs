@@ -6,8 +6,8 @@
 //!                                  barrier
 //! ```
 //!
-//! One barrier a window is enough, because what is posted and sent before it is read behind it only: a thread that is ahead already writes
-//! for the next meeting, in the other of two sets.
+//! One barrier a window is enough, because mail that is posted before the barrier is read only after it: a thread that is ahead already
+//! writes for the next meeting, in the other of two sets.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

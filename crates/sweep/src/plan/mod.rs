@@ -21,7 +21,7 @@ use crate::{Cell, Kind, Setting, Study, Value, Work};
 
 /// Columns that every sweep has.
 pub(crate) const OWN_COLUMNS: [&str; 4] = ["run", "seed", "status", "error"];
-/// What a plan has at least.
+/// Smallest content of a plan.
 const LEAST: &str = "a plan has at least scenario = \"FILE\" and [grid] or seeds; scenarios/sweeps/ring.toml is a small one";
 
 /// The parameter of a listed point that gives it a seed of its own.
@@ -32,7 +32,7 @@ pub(crate) const SEED: &str = "run.seed";
 pub struct Parameter {
     /// Path in the scenario, such as `switch.discipline`.
     pub name: String,
-    /// Where it stands in the plan.
+    /// Place in the plan.
     pub place: Place,
 }
 
@@ -40,9 +40,9 @@ pub struct Parameter {
 pub struct Plan {
     /// The text of the plan.
     pub source: Arc<Source>,
-    /// One line about it.
+    /// Title of the plan.
     pub title: String,
-    /// What differs between runs, but for the seed.
+    /// Parameters that differ between runs, except the seed.
     pub parameters: Vec<Parameter>,
     /// The seeds: each combination has all of them.
     pub seeds: Vec<u64>,
@@ -135,12 +135,12 @@ impl Plan {
         Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, basis })
     }
 
-    /// What its runs do.
+    /// Work of the runs.
     pub fn work(&self) -> &dyn Work {
         self.work.as_ref()
     }
 
-    /// Adds to what decides the results, such as a measure of the caller.
+    /// Adds an input that decides the results, such as a measure of the caller.
     pub fn add_basis(&mut self, more: &str) {
         self.basis.push('\n');
         self.basis.push_str(more);

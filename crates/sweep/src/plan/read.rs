@@ -1,4 +1,4 @@
-//! What stands in a plan file: keys, values and where each stands.
+//! Contents of a plan file: keys, values and their places.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const CELLS_MAX: usize = 1_000_000;
 /// Keys of a plan.
 const KEYS: [&str; 9] = ["title", "scenario", "study", "seeds", "show", "tables", "set", "grid", "point"];
 
-/// What stands in a plan.
+/// Contents of a plan.
 #[derive(Default)]
 pub(super) struct Read {
     pub title: String,
@@ -28,11 +28,11 @@ pub(super) struct Read {
     pub grid: Vec<Vec<Setting>>,
     pub show: Vec<(String, Place)>,
     pub tables: Vec<(String, Place)>,
-    /// Where each value stands.
+    /// Place of each value.
     pub stands: Vec<Stands>,
 }
 
-/// Where a value stands.
+/// Place of a value.
 pub(super) struct Stands {
     name: String,
     setting: Setting,
@@ -49,7 +49,7 @@ impl Read {
         reader.problems.or(read)
     }
 
-    /// Where each setting stands, by its text.
+    /// Place of each setting, by its text.
     pub fn places(&self) -> Vec<(String, Place, Place)> {
         self.stands.iter().map(|s| (format!("{}={}", s.name, s.setting.toml), s.key.clone(), s.value.clone())).collect()
     }
@@ -81,7 +81,7 @@ impl Read {
         all
     }
 
-    /// Refuses what a study does not take.
+    /// Rejects keys that a study does not have.
     pub fn fits(&self, study: &dyn Study) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for (name, place) in self.tables.iter().take(1) {
@@ -204,7 +204,7 @@ impl Reader {
         all
     }
 
-    /// `10` stands for the seeds 1 to 10.
+    /// `10` represents the seeds 1 to 10.
     fn seeds(&mut self, e: &Entry) -> Vec<u64> {
         const EXPECTED: &str = "expected their number, such as 10 for the seeds 1 to 10, or a list, such as [1, 2, 3]";
         let whole = |e: &Entry| if let Item::Integer(n) = &e.item { n.parse::<u64>().ok() } else { None };

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   pfc.rs:  FORMAT = Format { carrier, carries, encode, decode }        bytes of a message: xoff_wire
-//!   here:    FORMATS = [.., pfc::FORMAT, ..]  -->  codec, what a testbed refuses, what a packet capture counts
+//!   here:    FORMATS = [.., pfc::FORMAT, ..]  -->  codec, errors of a testbed, counts of a packet capture
 //! ```
 //!
 //! A flow control has bytes if one of these formats carries a message that it accepts.
@@ -49,7 +49,7 @@ pub struct Format {
     pub carrier: Carrier,
     /// A message of each kind that it carries.
     pub carries: &'static [Message],
-    /// The message for a priority as what a frame holds; `None`: it is of another kind, or too large for its field.
+    /// The message for a priority as the content of a frame; `None`: it is of another kind, or too large for its field.
     pub encode: fn(Message, u8, &Terms) -> Option<Control>,
     /// Calls back with each message of a frame and its priority, in the order of priorities; `None`: the frame is of another format.
     pub decode: Decode,
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// A flow control is found by the messages that it accepts; one without a format here is refused by a testbed.
+    /// A flow control is found by the messages that it accepts; one without a format here is rejected by a testbed.
     #[test]
     fn the_format_of_a_flow_control_carries_what_it_accepts() {
         let link = xoff_mech::LinkFacts::plain(Rate::from_gbps(10), Span::from_us(1), Bytes(1_500), Bytes(1_000_000));

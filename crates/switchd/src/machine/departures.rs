@@ -94,7 +94,7 @@ impl Machine {
         self.departures.push(Reverse(Departure { at, nth: self.departed, link, control, bytes }));
     }
 
-    /// Messages that stand for a state, repeated: a lost one would otherwise hold for ever.
+    /// Messages that represent a state, repeated: a lost one would otherwise hold forever.
     pub(super) fn repeat_stops(&mut self, world: &World, now: Time) {
         if self.c.repeat.0 == 0 {
             return;

@@ -1,8 +1,8 @@
 //! Ports that go down and come back.
 //!
 //! ```text
-//!   up --down--> no message received counts any more; what leaves by it is dropped and counted; the others go on
-//!     <---up---- sender halves begin anew, and what this port sent last is repeated
+//!   up --down--> no message received counts any more; its departures are dropped and counted; other ports continue
+//!     <---up---- sender halves restart, and the last messages of this port are repeated
 //! ```
 
 use xoff_sim::World;
@@ -23,8 +23,8 @@ pub struct Outage {
 }
 
 impl Machine {
-    /// A port went down, `now` being a time that the world has reached: messages of its neighbour no longer count, and what leaves by it is
-    /// dropped, at line rate, so that it delays no other. `unsent`: frames that left before and never got onto the wire.
+    /// A port went down, `now` being a time that the world has reached: messages of its neighbour no longer count, and every frame that
+    /// leaves by it is dropped, at line rate, so that it delays no other. `unsent`: frames that left before and never got onto the wire.
     pub fn link_down(&mut self, world: &mut World, now: Time, link: usize, unsent: u64) {
         let a = &mut self.at[link];
         if std::mem::replace(&mut a.down, true) {

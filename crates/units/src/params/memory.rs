@@ -1,12 +1,12 @@
-//! What an input may ask of the machine's memory.
+//! Limit on the memory that an input may request.
 //!
-//! A number in a file sizes things: hosts, links, flows. Whoever reads it checks what it would need before anything is allocated.
+//! A number in a file sizes things: hosts, links, flows. Its reader checks the memory that it would need before anything is allocated.
 
 use crate::Bytes;
 
 use crate::params::ParamError;
 
-/// Memory that can still be had [bytes], where the system reports it: what is free without paging, and no more than the limits of this
+/// Available memory [bytes], where the system reports it: free without paging, and no more than the limits of this
 /// process (`ulimit -v`) and of its control group leave.
 pub fn available() -> Option<Bytes> {
     let free = kib(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
@@ -20,7 +20,7 @@ fn kib(table: &str, name: &str) -> Option<Bytes> {
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// What RLIMIT_AS leaves; `None`: it is not set.
+/// Memory that RLIMIT_AS leaves; `None`: it is not set.
 fn address_space_left() -> Option<Bytes> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|l| l.strip_prefix("Max address space"))?;
@@ -29,7 +29,7 @@ fn address_space_left() -> Option<Bytes> {
     Some(Bytes(soft).saturating_sub(used))
 }
 
-/// What the control group (version 2) of this process leaves; `None`: it has no limit.
+/// Memory that the control group (version 2) of this process leaves; `None`: it has no limit.
 fn control_group_left() -> Option<Bytes> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|l| l.strip_prefix("0::"))?;
@@ -40,7 +40,7 @@ fn control_group_left() -> Option<Bytes> {
     Some(Bytes(number("memory.max")?).saturating_sub(Bytes(number("memory.current")?)))
 }
 
-/// Refuses what would not fit; `what` are the things that need it, such as "10 million links".
+/// Rejects a size that would not fit; `what` names the things that need it, such as "10 million links".
 ///
 /// # Errors
 /// More is needed than is available; the error's key is `key`.

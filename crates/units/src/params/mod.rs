@@ -1,4 +1,4 @@
-//! How a mechanism or a model declares its parameters.
+//! Declared parameters of a mechanism or a model.
 //!
 //! A declaration is a table of [`ParamSpec`]: key, kind, default, meaning, source. From the same table come the
 //! reader (with its unknown-key check and suggestions), the JSON Schema, the defaults in the manifest and the
@@ -12,7 +12,7 @@ use std::fmt;
 
 use crate::{Bytes, Length, Rate, Span, UnitError};
 
-/// What kind of value a key takes.
+/// Kind of value that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A rate with a unit, `"10Gbps"`.
@@ -44,17 +44,17 @@ pub enum Kind {
 pub struct ParamSpec {
     /// Key in the file, `snake_case`.
     pub key: &'static str,
-    /// What it takes.
+    /// Kind of its value.
     pub kind: Kind,
     /// Default in the text form of the file (`"10Gbps"`, `"2"`, `"true"`); `None`: must be given, unless `optional`.
     pub default: Option<&'static str>,
-    /// May be left out without a default; the owner then derives it (and states it in `doc`).
+    /// Whether it may be absent without a default; the owner then derives it (and states it in `doc`).
     pub optional: bool,
     /// Meaning, one sentence, with the unit's role.
     pub doc: &'static str,
-    /// Where the default or the rule comes from: paper section, equation, clause.
+    /// Source of the default or the rule: paper section, equation, clause.
     pub source: &'static str,
-    /// Earlier names of the key. They go on working, with a warning that names `key`.
+    /// Earlier names of the key. They still work, with a warning that names `key`.
     pub renamed_from: &'static [&'static str],
 }
 
@@ -71,21 +71,21 @@ impl ParamSpec {
     pub const fn optional(key: &'static str, kind: Kind, doc: &'static str, source: &'static str) -> Self {
         ParamSpec { key, kind, default: None, optional: true, doc, source, renamed_from: &[] }
     }
-    /// The same parameter, which had these names before.
+    /// Parameter with former names.
     pub const fn renamed_from(mut self, names: &'static [&'static str]) -> Self {
         self.renamed_from = names;
         self
     }
 }
 
-/// Why a value was refused. The implementor of [`Values`] adds file, line and column.
+/// Reason why a value was rejected. The implementor of [`Values`] adds file, line and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamError {
     /// The key concerned.
     pub key: String,
-    /// What is wrong, one clause.
+    /// The problem, one clause.
     pub what: String,
-    /// What would be right, one clause; may be empty.
+    /// The expected value, one clause; may be empty.
     pub hint: String,
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for ParamError {
 }
 impl std::error::Error for ParamError {}
 
-/// Where values come from. `raw` is the only method to write; the typed ones follow from it.
+/// Source of values. `raw` is the only method to write; the typed ones follow from it.
 ///
 /// `raw` returns the text form of the value of `key`: given, or the declared default, or `None` for an optional
 /// key that is absent. A list comes as its items joined by `\n`.
@@ -119,8 +119,8 @@ pub trait Values {
     /// The text of `key`.
     fn raw(&mut self, key: &str) -> Result<Option<String>, ParamError>;
 
-    /// Says of `key` that nothing reads it beside the other values, `why`, and what to do instead. Whoever gave it has to know; a default may
-    /// stand there.
+    /// Reports that `key` has no effect with the other values, `why`, and the remedy. A key that was given needs this warning; a default
+    /// does not.
     fn without_effect(&mut self, _key: &str, _why: &str, _hint: &str) {}
 
     /// Required text.
@@ -206,7 +206,7 @@ pub trait Values {
 }
 
 /// The longest time that can be given: 11.6 days. Sums of a few of them stay far below 2^64 ps, where time ends: what was planned beyond
-/// it would never come, or come for ever.
+/// it would never come, or come forever.
 pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 
 fn span_of(key: &str, text: &str) -> Result<Span, ParamError> {
@@ -230,7 +230,7 @@ fn length_of(key: &str, text: &str) -> Result<Length, ParamError> {
     }
 }
 
-/// The declared defaults alone, with overrides: what tests and library users without a file use.
+/// The declared defaults alone, with overrides: for tests and library users without a file.
 ///
 /// ```
 /// use xoff_units::params::{Defaults, Kind, ParamSpec, Values};

@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(nearest("switchs", known), Some("switches"));
         assert_eq!(nearest("flow-control", known), Some("flow_control"));
         assert_eq!(nearest("swi", known), Some("switches"));
-        assert_eq!(nearest("gfc", ["pfc", "bfc", "gfc-buffer"]), Some("gfc-buffer"), "not a word of which a letter is wrong");
+        assert_eq!(nearest("gfc", ["pfc", "bfc", "gfc-buffer"]), Some("gfc-buffer"), "not a word with a wrong letter");
         assert_eq!(nearest("banana", known), None);
         assert_eq!(nearest(&"x".repeat(1_000_000), known), None);
     }

@@ -1,4 +1,4 @@
-//! Goes through a state number by number, each with what it means.
+//! Walk through a state, number by number, each with its meaning.
 
 use serde::ser::{self, Serialize};
 

@@ -129,7 +129,7 @@ proptest! {
     fn cnps_come_back(cnp in cnps(), junk in proptest::collection::vec(any::<u8>(), 0..20)) {
         let mut out = vec![0; cnp.len()];
         prop_assert_eq!(cnp.emit(&mut out), Ok(cnp.len()));
-        // What lies behind the packet is Ethernet's padding.
+        // What is behind the packet is Ethernet's padding.
         out.extend(junk);
         prop_assert_eq!(cnp::Repr::parse(&out), Ok(cnp));
     }

@@ -14,7 +14,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect()
 }
 
-/// 802.1Q, clause 36: priority 3 stops for 65535 quanta, priority 4 goes on; the others are not named.
+/// 802.1Q, clause 36: priority 3 stops for 65535 quanta, priority 4 continues; the others are not named.
 #[test]
 fn pfc() {
     let mut bytes = hex("0180C2000001 020000000001 8808 0101 0018  0000 0000 0000 FFFF 0000 0000 0000 0000");
@@ -65,7 +65,7 @@ fn what_is_control() {
     }
 }
 
-/// Another magic, version or subtype is refused.
+/// Another magic, version or subtype is rejected.
 #[test]
 fn unknown_frames_are_refused() {
     let good = hex("786F 01 03");
@@ -135,7 +135,7 @@ fn marking_a_frame() {
     assert!(changed.iter().all(|i| [19, 28, 29].contains(i)) && changed.len() >= 2, "{changed:?}");
 }
 
-/// What a packet socket hands over: a frame without its tag, TCI 0x6000 (priority 3) and TPID beside it.
+/// What a packet socket hands over: a frame without its tag, TCI 0x6000 (priority 3) and TPID next to it.
 #[test]
 fn a_tag_is_restored() {
     let frames = frames();

@@ -1,11 +1,11 @@
-//! Which failed links make black holes of installed tables.
+//! Failed links that make black holes of installed tables.
 //!
 //! ```text
 //!   walk without failures --> by link: destinations whose paths lead over it
 //!   set of links --> these destinations, walked again without the links --> pairs that had a path and lose it
 //! ```
 //!
-//! Tables stay what they are: a switch leaves out a port whose link is down, and drops what has no other port. So a failure adds no cycle.
+//! Tables stay unchanged: a switch skips a port whose link is down, and drops frames without another port. So a failure adds no cycle.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,9 +39,9 @@ pub struct HolesOfSize {
     pub failures: usize,
     /// Sets of that size.
     pub sets_total: u128,
-    /// Those that were examined.
+    /// Sets that were examined.
     pub sets_checked: u64,
-    /// Those that make black holes.
+    /// Sets that make black holes.
     pub holes: u64,
     /// The most pairs that one of them separates.
     pub unrouted_max: u64,

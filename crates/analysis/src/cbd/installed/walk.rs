@@ -34,7 +34,7 @@ pub(super) struct Walk<'a> {
     pub t: &'a Topology,
     pub tables: &'a Tables,
     pub lanes: u32,
-    /// Entries that stand for all hosts: one for each switch, or each host where virtual lanes distinguish them.
+    /// Entries that represent all hosts: one for each switch, or each host where virtual lanes distinguish them.
     pub entries: Vec<Entry>,
     /// Mark of each state and the walk it belongs to.
     pub marks: Vec<(u32, Mark)>,
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
                             self.dependencies.entry((state, next)).or_insert(walk);
                         }
                         lost = self.enter(next, to, walk, &mut way, looped);
-                        // What was entered reports by itself at its end; what was not entered reports now.
+                        // A state that was entered reports at its own end; one that was not entered reports now.
                         if way.last().is_some_and(|(top, _)| *top == next) {
                             lost = false;
                         }
@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
         arrives
     }
 
-    /// Goes into a state, unless it is known; true if what goes there is lost.
+    /// Enters a state, unless it is known; true if frames there are lost.
     fn enter(
         &mut self,
         state: State,
@@ -261,7 +261,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Starts again with these failed links; what was found is dropped.
+    /// Starts again with these failed links; earlier findings are dropped.
     pub fn fail(&mut self, links: &[LinkId]) {
         self.failed.clear();
         self.failed.extend_from_slice(links);

@@ -1,4 +1,4 @@
-//! How many random fat-trees have a cycle: the static filter before GFC Table 1, against our earlier counts of it.
+//! Share of random fat-trees that have a cycle: the static filter before GFC Table 1, against earlier counts of xoff.
 //!
 //! Those counts: links between switches fail with 5 %, union of the routes between all edge switches, 10,000 networks
 //! for k = 4 and k = 8. Full runs of this file gave, per 10,000:

@@ -1,4 +1,4 @@
-//! Which interface leads where.
+//! Neighbours of interfaces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

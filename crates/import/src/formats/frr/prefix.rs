@@ -76,7 +76,7 @@ impl Prefix {
         free == 1 || free == 2
     }
 
-    /// Addresses that may stand for a host in it, from the top.
+    /// Addresses that may represent a host in it, from the top.
     pub fn candidates(&self) -> Vec<Address> {
         let free = u32::from(self.base.width - self.length);
         let size = 1u128.checked_shl(free).unwrap_or(u128::MAX);

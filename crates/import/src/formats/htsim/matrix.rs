@@ -19,7 +19,7 @@ pub(super) struct Matrix {
     pub flows: Vec<Flow>,
     pub left_out: Vec<String>,
     pub warnings: Problems,
-    /// All connections, and what those with triggers wait for.
+    /// All connections, and the events that those with triggers wait for.
     pub connections: Vec<Connection>,
     pub triggers: BTreeMap<u64, Trigger>,
 }
@@ -118,7 +118,7 @@ pub(super) fn read(source: &Arc<Source>, options: &Options) -> Result<Matrix, Pr
                 };
                 return Err(line.problem(first, format!("'{}' is not a connection, trigger or failure", suggest::clip(first)), hint));
             }
-            // htsim skips what it does not know before the first item.
+            // htsim skips unknown lines before the first item.
             _ => continue,
         }
         in_body = true;

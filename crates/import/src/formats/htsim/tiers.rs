@@ -23,7 +23,7 @@ const TIER: [&str; 9] = [
     "queue_up",
     "queue_down",
 ];
-/// Nodes that are built; what is above is a slip.
+/// Largest number of nodes that is built; a larger one is a mistake.
 const NODES_MAX: u64 = 1 << 20;
 
 /// A number with its place.
@@ -60,7 +60,7 @@ impl Keys {
     }
 }
 
-/// Reads the file and builds what it describes.
+/// Reads the file and builds its topology.
 pub(super) fn read(source: &Arc<Source>) -> Result<Network, Problem> {
     let mut blocks = vec![Keys { of: HashMap::new(), name: "head".into(), place: source.place(0..0) }];
     for line in lines(source) {

@@ -1,4 +1,4 @@
-//! Forwarding tables, in three forms that differ in their heads and in what ends a table.
+//! Forwarding tables, in three forms that differ in their heads and in the end of a table.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::Fabric;
 use crate::formats::routes;
 use crate::text::{Line, end, lines};
 
-/// No port: what goes there is dropped.
+/// No port: frames to it are dropped.
 const NONE: u64 = 255;
 
 /// A table under way.
@@ -121,7 +121,7 @@ fn head(line: &Line<'_>, fabric: &Fabric) -> Result<Table, Problem> {
     Ok(Table { node: *node, place: line.place(), counted, complete: false })
 }
 
-/// `0x0001 007 # ...`, `0x0001 007 : (...)`, `0x0001 : 007  : 02   : yes`; no port where what goes there is dropped.
+/// `0x0001 007 # ...`, `0x0001 007 : (...)`, `0x0001 : 007  : 02   : yes`; no port where frames are dropped.
 fn entry(line: &Line<'_>, fabric: &Fabric, node: usize) -> Result<(u32, Option<u16>), Problem> {
     let mut words = line.text.split_whitespace().filter(|w| *w != ":");
     let (lid, port) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

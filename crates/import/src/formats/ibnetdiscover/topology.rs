@@ -195,7 +195,7 @@ fn head(line: Line<'_>, is_switch: bool) -> Result<Block<'_>, Problem> {
     Ok(Block { line, id, is_switch, ports, description, links: Vec::new() })
 }
 
-/// The first text in quotes, and what follows it.
+/// The first text in quotes, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once('"')?;
     rest.split_once('"')

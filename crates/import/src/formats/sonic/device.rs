@@ -103,7 +103,7 @@ impl Device {
     /// Reads a file.
     ///
     /// # Errors
-    /// A table that has another shape, and a value that is refused, with its place.
+    /// A table that has another shape, and a value that is rejected, with its place.
     pub fn read(d: &Document) -> Result<Device, Problem> {
         let tables = d.object(&d.root, "config_db.json")?;
         if !tables.iter().any(|(key, _)| TABLES.contains(&key.name.as_str())) {

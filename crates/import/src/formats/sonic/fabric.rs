@@ -1,4 +1,4 @@
-//! Switches joined to a network, and what their settings come to, port by port.
+//! Switches joined to a network, and the result of their settings, port by port.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -278,7 +278,7 @@ fn made(device: &Device, port: &Port, cable: &str, lookup: Option<&Lookup>, netw
     }))
 }
 
-/// Both ends of a link must pause the same priorities.
+/// Checks that the two ends of a link pause the same priorities.
 fn compare_ends(network: &mut Network) {
     let mut found = Vec::new();
     for link in &network.links {

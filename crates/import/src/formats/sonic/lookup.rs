@@ -32,7 +32,7 @@ impl Lookup {
     /// Reads a table.
     ///
     /// # Errors
-    /// Every line that is refused, with its place.
+    /// Every line that is rejected, with its place.
     pub fn read(source: &Arc<Source>) -> Result<Lookup, Problems> {
         let (mut rows, mut problems) = (HashMap::<(u64, String), Row>::new(), Problems::default());
         for line in lines(source) {

@@ -1,4 +1,4 @@
-//! Which priority group and which queue a traffic class uses at a port: PORT_QOS_MAP, TC_TO_PRIORITY_GROUP_MAP, TC_TO_QUEUE_MAP.
+//! Priority group and queue of a traffic class at a port: PORT_QOS_MAP, TC_TO_PRIORITY_GROUP_MAP, TC_TO_QUEUE_MAP.
 
 use xoff_scenario::{Problem, suggest};
 

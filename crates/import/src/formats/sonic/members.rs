@@ -1,4 +1,4 @@
-//! What every priority at a port has: the profile of its group at the ingress and of its queue at the egress.
+//! Profiles of every priority at a port: of its group at the ingress and of its queue at the egress.
 
 use xoff_scenario::{Place, Problem};
 use xoff_units::Bytes;
@@ -24,12 +24,12 @@ pub(super) fn profile(name: &str, p: &Given) -> Option<Profile> {
     })
 }
 
-/// The members of a port by priority; `lossless`: what its lossless groups are set to.
+/// The members of a port by priority; `lossless`: the settings of its lossless groups.
 pub(super) fn members(device: &Device, port: &Port, lossless: &PortSettings) -> Result<Members, Problem> {
     let mut all = Members::default();
     let of = |entry: Option<&(String, Place)>| -> Result<Option<Profile>, Problem> {
         let Some((name, place)) = entry else { return Ok(None) };
-        // One that is not defined is refused, or made at run time, with the lossless groups.
+        // One that is not defined is rejected, or made at run time, with the lossless groups.
         let Some(given) = device.profiles.get(name) else { return Ok(None) };
         let lacks = || {
             let what = format!("profile '{name}' has neither dynamic_th nor static_th");

@@ -22,7 +22,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Of all tables, when everything has been read.
+    /// Unread keys of all tables, when everything has been read.
     pub fn of(tables: &[(Key, Tree)]) -> Unread {
         let mut unread = Unread::default();
         for (table, entries) in tables {
@@ -48,7 +48,7 @@ impl Unread {
         unread
     }
 
-    /// Names what was read of no switch.
+    /// Names keys that were read of no switch.
     pub fn name<'u>(all: impl Iterator<Item = &'u Unread> + Clone, network: &mut Network) {
         let read: BTreeSet<_> = all.clone().flat_map(|u| &u.read).collect();
         let mut fields: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

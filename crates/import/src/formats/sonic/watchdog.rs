@@ -8,7 +8,7 @@ use xoff_units::Span;
 use crate::network::Watchdog;
 use crate::tree::{Document, Tree};
 
-/// sonic-utilities `pfcwd/main.py`: milliseconds between two looks, where GLOBAL says nothing.
+/// sonic-utilities `pfcwd/main.py`: milliseconds between two polls, where GLOBAL says nothing.
 const POLL_INTERVAL: u64 = 200;
 /// The longest time there [ms].
 const LONGEST: u64 = 60_000;
@@ -17,7 +17,7 @@ const ACTIONS: [&str; 3] = ["drop", "forward", "alert"];
 /// Settings of a switch's ports, each setting once.
 ///
 /// # Errors
-/// A time or an action that the watchdog does not have, and a detection that is shorter than the time between two looks.
+/// A time or an action that the watchdog does not have, and a detection that is shorter than the time between two polls.
 pub(super) fn read(d: &Document) -> Result<BTreeSet<Watchdog>, Problem> {
     let mut all = BTreeSet::new();
     let Some(table) = d.root.get("PFC_WD") else { return Ok(all) };

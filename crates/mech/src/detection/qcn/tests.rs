@@ -93,8 +93,8 @@ fn intervals_are_jittered() {
     }
 }
 
-/// RZ 3880, section IV: during a pause the buffer is sampled with a period of I_s bytes, 120 us at 10 Gb/s. What had arrived
-/// before the pause counts, and what the clock has counted counts after it.
+/// RZ 3880, section IV: during a pause the buffer is sampled with a period of I_s bytes, 120 us at 10 Gb/s. Bytes that had arrived before
+/// the pause count. The clock's bytes count after the pause.
 #[test]
 fn keep_alive_samples_through_a_pause() {
     let p = Params { placement: Placement::Input, sampling: Sampling::Largest, keep_alive: true, ..steady(&[("shrinking", "false")]) };

@@ -1,4 +1,4 @@
-//! Traces of the detector: what leaves a port, and how it is marked.
+//! Traces of the detector: departures of a port, and their marks.
 
 use super::*;
 use PortState::*;
@@ -10,7 +10,7 @@ use xoff_units::params::Defaults;
 
 const C: Rate = Rate::from_gbps(40);
 const MEMORY: Bytes = Bytes(10_000_000);
-/// Of a port that is released at `OFF_END + MAX_TON`.
+/// Longest ON period of a port that is released at `OFF_END + MAX_TON`.
 const MAX_TON: u64 = 100_400;
 
 fn link(rate: Rate, delay_us: u64) -> LinkFacts {
@@ -167,7 +167,7 @@ fn transition_4_waits_for_the_low_threshold() {
 }
 
 /// Fig. 6, transition 5: undetermined to congestion, at the end of the first period in which the queue has grown and
-/// lies above the threshold (section 4.1): at 2 max(T_on) after the OFF, not a nanosecond earlier.
+/// is above the threshold (section 4.1): at 2 max(T_on) after the OFF, not a nanosecond earlier.
 #[test]
 fn transition_5_takes_one_period_of_growth() {
     let mut d = port(&[]);
@@ -207,7 +207,7 @@ fn periods_are_counted_from_the_release() {
 }
 
 /// Nothing leaves for several periods (another priority has the wire): the queue of then is compared with that of now,
-/// once, and the next look is at the next multiple of T.
+/// once, and the next poll is at the next multiple of T.
 #[test]
 fn periods_without_departures_are_skipped() {
     let mut d = port(&[("max_ton", "50us"), ("period", "20us")]);
@@ -319,8 +319,8 @@ fn story(d: &mut Tcd, until_us: u64, end_us: u64, queue_kb: impl Fn(u64) -> u64)
 fn single_congestion_point() {
     let queue = |us: u64| if us < 1_600 { us / 3 } else { 533u64.saturating_sub((us - 1_600) * 375 / 100) };
     let mut d = port(&[]);
-    // The last OFF is 1580 to 1590 us. 53 ON periods of 100 frames, the first of which is before any stop; the last
-    // of the 100 frames leaves at 19.8 us of its period.
+    // The last OFF is 1580 to 1590 us. 53 ON periods of 100 frames, the first before any stop. The last of the 100 frames leaves
+    // at 19.8 us of its period.
     let (ue, ce, first) = story(&mut d, 1_600, 1_800, queue);
     assert_eq!((ce, first), (0, None));
     assert_eq!(ue, 52 * 100 + 502, "ON periods 2 to 53, and 100.4 us from 1590 us on");

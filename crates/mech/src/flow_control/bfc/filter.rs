@@ -46,7 +46,7 @@ pub(super) fn hash(x: u32) -> u32 {
 pub enum FilterPart {
     /// The word at this place of the filter with this number.
     Word(u32, u8, u64),
-    /// The filter with this number is complete: it has so many paused flows.
+    /// The filter with this number is complete, with its number of paused flows.
     End(u32, u32),
 }
 

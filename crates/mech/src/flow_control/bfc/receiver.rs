@@ -76,7 +76,7 @@ impl FlowReceiver for BfcReceiver {
         let vfid = self.p.vfid(flow);
         let held = self.held.entry(vfid).or_insert(Held { owner: flow, ..Held::default() });
         if held.bytes == 0 {
-            held.owner = flow; // what it paused has left; its pause is only not over yet
+            held.owner = flow; // its paused frames have left, but its pause is not over yet
         }
         self.collisions += u64::from(held.owner != flow);
         held.bytes += len.0;

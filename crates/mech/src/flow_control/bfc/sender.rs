@@ -49,7 +49,7 @@ pub struct BfcSender {
     #[save(built)]
     p: Params,
     line: Rate,
-    /// 2 HRTT: a flow that has nothing waiting keeps its queue for so long.
+    /// 2 HRTT: time for which a flow without waiting frames keeps its queue.
     sticky: Span,
     queues: Vec<Queue>,
     places: BTreeMap<u32, Place>,

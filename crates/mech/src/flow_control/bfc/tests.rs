@@ -77,7 +77,7 @@ fn flows_get_empty_queues_keep_them_and_take_turns() {
     assert_eq!((s.queue_of(Time(late.0 - 1), 2), s.queue_of(late, 2)), (1, 0), "kept for two round trips");
 }
 
-/// A flow at line rate into an egress of a tenth of it: its queue never holds more than Th and what C sends in HRTT + tau.
+/// A flow at line rate into an egress of a tenth of it: its queue never holds more than Th plus the bytes that C sends in HRTT + tau.
 #[test]
 fn a_queue_holds_its_threshold_and_one_round_trip_at_most() {
     let p = params(8);

@@ -1,7 +1,7 @@
 //! Entry ports, which slow down before the others. Not in the paper: `docs/theory/gfc-repair.md`.
 //!
 //! ```text
-//!   stage   transit port, by what its buffer holds      entry port, by what waits at the egress
+//!   stage   transit port, by its buffer's occupancy     entry port, by the egress queue
 //!     0     below B_1                                   below E_1
 //!     1     B_1 .. B_2                                  E_1 .. E_2        E_k = B_1 - (B_1 - E_1)/2^(k-1), k <= s
 //!     s     B_s .. B_s+1                                E_s .. B_1
@@ -10,10 +10,10 @@
 //!   bytes   0 ......... E_1 .... E_2 .. B_1 . B_2 . B_m                   s = 2 + log2 n, n entry ports
 //! ```
 //!
-//! What waits at an egress is at least what any one ingress holds for it, so that an entry port is slowed down before every link that
-//! the same egress slows down, in whatever order the egress serves. The paper's rule holds at every port as well: the higher stage is
-//! announced, so that the buffer needs no more room than without entry ports. It ends at stage s + 1: several transit ports may keep an egress
-//! queue far above B_1, and an entry port must not starve behind them.
+//! The queue of an egress is at least the bytes of any one ingress for it. So an entry port is slowed down before every link that the same
+//! egress slows down, in any order of service. The paper's rule holds at every port as well: the higher stage is
+//! announced, so that the buffer needs no more room than without entry ports. It ends at stage s + 1: several transit ports may keep an
+//! egress queue far above B_1, and an entry port must not starve behind them.
 
 use serde::Serialize;
 use xoff_units::Bytes;
@@ -24,8 +24,8 @@ use super::{Params, StageTable};
 use crate::flow_control::Waiting;
 use crate::{ControlLoop, Unmet};
 
-/// Stages by which entry ports are ahead of the others: the least s with 2^s >= 4 n. Then n of them send at most a quarter of what a link
-/// may that the same egress slows down.
+/// Stages by which entry ports are ahead of the others: the least s with 2^s >= 4 n. Then n entry ports send at most a quarter of the rate
+/// of a link that the same egress slows down.
 pub fn entry_stages(ports: u64) -> u16 {
     2 + ports.max(1).next_power_of_two().trailing_zeros() as u16
 }
@@ -108,9 +108,9 @@ pub(super) struct Entry {
     #[serde(skip)] // constant
     #[save(built)]
     table: EntryTable,
-    /// Stage of what the ingress holds, as at every port.
+    /// Stage by the ingress occupancy, as at every port.
     own: u16,
-    /// Stage of what waits at the egress that counts.
+    /// Stage by the queue of the egress that counts.
     lead: u16,
     /// Egress with the highest stage at the last check.
     egress: u16,

@@ -1,4 +1,4 @@
-//! How far B_0 must lie below B_m where the rate is set once per period (GFC Theorem 5.1, and what holds beyond it). Derivation and
+//! Distance of B_0 below B_m where the rate is set once per period (GFC Theorem 5.1, and cases beyond it). Derivation and
 //! proof by trajectories: `theorem_5_1` of the analysis crate.
 
 use xoff_units::{Bytes, Rate, Span};

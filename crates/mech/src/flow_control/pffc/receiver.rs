@@ -1,4 +1,4 @@
-//! The receiver half of PFFC: counts what is held of each flow, and decides who is paused.
+//! The receiver half of PFFC: counts the bytes held of each flow, and decides which flows are paused.
 //!
 //! ```text
 //!            above Xoff_s             at or below Xon_s             the last holder of its pause queue is
@@ -180,7 +180,8 @@ impl FlowReceiver for PffcReceiver {
 
     #[inline(never)]
     fn holds(&self, gone: Bytes) -> bool {
-        // Of which flows the bytes are that leave is not in the message. They let a queue go if they can take all its holders to Xon_s.
+        // The message does not contain the flows of the bytes that leave. These bytes release a queue if they can take all its holders to
+        // Xon_s.
         let excess = |q: &Queue| -> u64 {
             let holders = q.guests.iter().map(|&s| &self.slots[s as usize]).filter(|s| s.state == State::Holds);
             holders.map(|s| s.bytes - self.p.xon_s.0).sum()

@@ -5,11 +5,11 @@
 //!
 //! - MIGRATE leaves frames of the flow behind in the default queue. Should RESUME come before they have left, they go before
 //!   the pause queue: a pause queue has the right of way over default frames that came after its last MIGRATE only.
-//! - MIGRATE-BACK takes effect when the pause queue is empty. Until then the flow's frames go on joining it, but have no right
+//! - MIGRATE-BACK takes effect when the pause queue is empty. Until then the flow's frames keep joining it, but have no right
 //!   of way: they leave in the order of their arrival among the default ones, as if they stood there. Should PAUSE come again
 //!   in between, all of the flow stops, and the default queue need not.
 //!
-//! And what never comes is no loss for ever:
+//! And a message that never arrives has no lasting effect:
 //!
 //! - A pause ends with its time. Its queue then continues in FIFO order: only RESUME gives the right of way.
 //! - A detour ends when its queue is empty and not paused, MIGRATE-BACK or not.
@@ -31,7 +31,8 @@ use super::{Order, Params};
 enum Place {
     #[default]
     Default,
-    /// Into its pause queue as soon as that is paused, until it is empty and not paused; its detours had ended that many times at the MIGRATE.
+    /// Into its pause queue as soon as that is paused, until it is empty and not paused; its detours had ended that many times at the
+    /// MIGRATE.
     Away(u32),
 }
 
@@ -65,7 +66,7 @@ impl Queue {
         self.frames.is_empty() && now >= self.paused_until
     }
 
-    /// All detours through it end, and no MIGRATE of before counts.
+    /// All detours through it end, and no earlier MIGRATE counts.
     fn end(&mut self) {
         self.paused_until = Time::ZERO;
         self.emptied = self.emptied.wrapping_add(1);
@@ -316,7 +317,7 @@ impl FlowSender for PffcSender {
     }
 }
 
-/// The gate of what is paused until then.
+/// Gate of a queue that is paused until `until`.
 fn gate(now: Time, until: Time) -> Gate {
     match until {
         _ if now >= until => Gate::Open,
@@ -326,7 +327,7 @@ fn gate(now: Time, until: Time) -> Gate {
 }
 
 impl PffcSender {
-    /// Takes the head of a pause queue, whatever holds it.
+    /// Removes the head of a pause queue, paused or not.
     fn take(&mut self, at: usize) -> Option<Waiting> {
         let queue = &mut self.queues[at];
         let frame = queue.frames.pop_front()?;

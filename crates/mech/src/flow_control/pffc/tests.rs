@@ -1,4 +1,4 @@
-//! Traces of both halves, and what must hold whatever happens.
+//! Traces of both halves, and properties that always hold.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -165,7 +165,7 @@ fn a_second_pause_while_it_drains_stops_the_flow_and_no_other() {
 const TIMED: Params = Params { xoff_s: Bytes(3000), xon_s: Bytes(1500), queues: 6, slots: 4096, quanta: Some(100), repeat: Span::ZERO };
 const LIFE: Span = Span(5_120_000);
 
-/// A receiver that holds a flow, what it sends at half life, and again after another half.
+/// A receiver that holds a flow, with its messages at half life, and again after another half.
 #[test]
 fn a_pause_is_repeated_with_its_migrates_at_half_life() {
     let (queue, slot) = orders(&TIMED, 7);
@@ -210,7 +210,7 @@ fn a_lost_resume_costs_a_pause_time() {
     assert_eq!(s.queue_of(end, a), None, "they are gone, and so is the detour");
 }
 
-/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow goes on, and no flow is stopped for it.
+/// MIGRATE or PAUSE is lost: the repeat at half life makes up for it. Until then the flow continues, and no flow is stopped for it.
 #[test]
 fn a_lost_migrate_or_pause_is_made_up_for_at_half_life() {
     let (queue, slot) = orders(&TIMED, 7);
@@ -302,7 +302,7 @@ fn what_arrives_after_a_pause() {
     let (mut r, mut s) = (PffcReceiver::new(&p, C), PffcSender::new(&p, C));
     let (frame, message) = (C.time_for(Bytes(1500)), C.time_for(Bytes(64)));
     assert_eq!((frame, message), (Span(1_200_000), Span(51_200)));
-    // The frames that begin by the time a message takes effect arrive; sent ones first, then what the receiver sends about them.
+    // The frames that begin by the time a message takes effect arrive; frames first, then the receiver's messages about them.
     let mut effects: Vec<(Time, Order)> = Vec::new();
     let mut begins = Time::ZERO;
     loop {
@@ -385,7 +385,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is sent in whatever order and whenever, also to slots and queues that do not exist; and the gate decides what may go.
+    /// Random frames in any order and at any time, also to slots and queues that do not exist; and the gate decides which may leave.
     #[test]
     fn the_order_of_a_flow_never_changes(steps in prop::collection::vec(step(), 0..160)) {
         let p = params(1, 0, 2, 4);

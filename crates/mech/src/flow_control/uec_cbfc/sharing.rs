@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   limit of the port |-- reserved, channel 0 --|-- reserved, channel 1 --| ... |------- shared --------|
-//!   a channel uses what is reserved for it first, then of the shared part up to   n credits, or 2^n x what is free of it
+//!   a channel uses its reserve first, then of the shared part up to   n credits, or 2^n x the free shared credits
 //! ```
 
 use serde::Serialize;
@@ -45,9 +45,9 @@ pub(super) const OWN: [ParamSpec; 4] = [
 /// Limit of a channel in the shared part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Threshold {
-    /// So many credits.
+    /// Fixed number of credits.
     Static(u64),
-    /// 2^n times what is free.
+    /// 2^n times the free credits.
     Dynamic(i8),
 }
 
@@ -86,7 +86,7 @@ impl Sharing {
         Ok(Some(Sharing { reserved: reserved.unwrap_or(frame), threshold }))
     }
 
-    /// A fixed number that no channel comes to, as the shared part of this limit has fewer.
+    /// A fixed number that no channel reaches, as the shared part of this limit has fewer.
     pub(super) fn out_of_reach(&self, limit: u64) -> Option<String> {
         let shared = limit.saturating_sub(self.reserved);
         match self.threshold {
@@ -109,7 +109,7 @@ impl Sharing {
         self.reserved.saturating_add(may)
     }
 
-    /// Refuses what leaves no channel a frame, or has no room for the reserves of all.
+    /// Rejects parameters that leave some channel without a frame, or no room for the reserves of all.
     pub(super) fn fits(&self, limit: u64, frame: u64, channels: u64) -> Result<(), ParamError> {
         let reserves = self.reserved.saturating_mul(channels);
         if reserves > limit {
@@ -157,12 +157,12 @@ impl Shared {
         in_use.saturating_sub(self.rule.reserved)
     }
 
-    /// The others use so much.
+    /// Notes the bytes that others use.
     pub fn note(&mut self, others: u64, channels: u64) {
         (self.others, self.channels) = (others, channels);
     }
 
-    /// True if a channel with so many in use may take `cost` more, of `limit` of the port.
+    /// True if a channel with `in_use` credits may take `cost` more, of `limit` of the port.
     pub fn allows(&self, limit: u64, in_use: u64, cost: u64) -> bool {
         let (before, after) = (self.used(in_use), self.used(in_use.saturating_add(cost)));
         if after == 0 {

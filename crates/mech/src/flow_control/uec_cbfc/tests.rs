@@ -29,7 +29,7 @@ fn a_frame_costs_whole_credits_with_its_overhead() {
     assert_eq!(65 * 100 / (cost(64, 0, 65) * 64), 50);
 }
 
-/// No set of frames that the derived limit lets go has more bytes than the buffer, also where the overhead is negative.
+/// No set of frames within the derived limit has more bytes than the buffer, also where the overhead is negative.
 #[test]
 fn the_derived_limit_never_overfills_the_buffer() {
     for (size, overhead) in [(32, -16), (64, -4), (128, 0), (256, 127), (2048, -1)] {
@@ -180,7 +180,7 @@ fn conditions_that_do_not_hold_are_named() {
     assert_eq!(unmet(&[("limit", "100")]), 1, "8 frames in 3 us");
 }
 
-/// Senders of a port that share its credits, as a port has them: what each uses is noted after every frame and message.
+/// Senders of a port that share its credits: the use of each is noted after every frame and message.
 struct PortOf(Vec<CellSender>);
 
 impl PortOf {
@@ -214,7 +214,7 @@ impl PortOf {
     }
 }
 
-/// n channels that want all: reserve + alpha S / (1 + n alpha) each, within a frame; and what is reserved for the others stays.
+/// n channels that want all: reserve + alpha S / (1 + n alpha) each, within a frame. Reserves of other channels stay.
 #[test]
 fn channels_share_credits_as_queues_share_a_pool() {
     let (limit, reserved, frame) = (2000u64, 50u64, 12u64);
@@ -241,7 +241,7 @@ fn channels_share_credits_as_queues_share_a_pool() {
     }
 }
 
-/// Static: up to a number each, as long as there are any; what one frees another one may use at once.
+/// Static: up to a number each, as long as there are any; credits that one frees are available to another at once.
 #[test]
 fn a_fixed_share_of_the_credits() {
     let p = read(&[("sharing", "static"), ("limit", "200"), ("reserved", "20"), ("shared_limit", "60")], &link()).unwrap();

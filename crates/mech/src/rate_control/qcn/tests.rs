@@ -60,7 +60,7 @@ fn a_cut_follows_the_feedback() {
     assert!(q.rate() < Rate::from_gbps(1), "four full cuts from 10 to 1 Gb/s: log 0.1/log(65/128) = 3.4");
 }
 
-/// Five cycles of fast recovery after a cut by half: .75 .875 .9375 .96875 .984375 of what it was. Then active increase
+/// Five cycles of fast recovery after a cut by half: .75 .875 .9375 .96875 .984375 of the old rate. Then active increase
 /// with cycles of half the length.
 #[test]
 fn five_cycles_of_fast_recovery_by_bytes() {
@@ -80,7 +80,7 @@ fn five_cycles_of_fast_recovery_by_bytes() {
     assert_eq!((q.target(), q.rate()), (Rate(10_005_000_000), Rate(9_924_375_000)), "75 KB, R_AI = 5 Mb/s");
 }
 
-/// The same cycles by time: 10 ms each, then 5 ms. The timer starts with the CNM; a CNM restarts it.
+/// Cycles by time: 10 ms each, then 5 ms. The timer starts with the CNM; a CNM restarts it.
 #[test]
 fn five_cycles_of_fast_recovery_by_time() {
     let mut q = Qcn::new(&Params { gd: 6, ..steady() }, C, 0);

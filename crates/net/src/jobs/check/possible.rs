@@ -1,10 +1,10 @@
-//! Whether a job can come to its end where receives take messages of any source or tag: which they take depends on the run, so only what no
-//! order of messages could mend is refused.
+//! Whether a job can complete if receives take messages of any source or tag. The matching depends on the run, so only a job that no order
+//! of messages could complete is rejected.
 //!
 //! ```text
 //!   counts      as many messages to a rank as receives there, and enough of each source and tag for those that name them
 //!   progress    a receive ends once as many messages that it could take have been sent as receives of its kind were posted: less than that
-//!               ends none, so what never ends here ends in no run
+//!               ends none, so an operation that never ends here ends in no run
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +37,7 @@ struct Coming {
 type Sent = (usize, (u32, u32));
 
 impl Graph {
-    /// Does a receive take messages of any source or tag?
+    /// Whether a receive takes messages of any source or tag.
     pub fn takes_any(&self) -> bool {
         let any = |w: &Work| matches!(w, Work::Receive { from, tag, .. } if from.is_none() || tag.is_none());
         self.programs.iter().flat_map(|p| p.ops()).any(|o| any(&o.work))
@@ -80,7 +80,7 @@ impl Graph {
         self.all_ended(&walks, name)
     }
 
-    /// Are there as many messages to each rank as receives, and enough for those that name a source or a tag?
+    /// Whether each rank gets as many messages as receives, and enough for those that name a source or a tag.
     fn counts_fit(&self) -> Result<(), Fault> {
         let ranks = self.programs.len();
         // By rank and kind: messages, with the send of the last one, and receives, with the last one.

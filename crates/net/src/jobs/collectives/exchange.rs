@@ -3,7 +3,7 @@
 use super::{Piece, part, ring};
 use crate::jobs::graph::{Graph, NONE};
 
-/// Rank r sends to r + 1, r + 2, ... in this order; at most so many of its messages are under way (0: any number).
+/// Rank r sends to r + 1, r + 2, ... in this order; at most `peers` of its messages are under way (0: any number).
 pub(super) fn all_to_all(p: &mut Piece, peers: u32, matrix: Option<&[u64]>) {
     let n = p.n();
     let size = |bytes: u64, from: u32, to: u32| match matrix {
@@ -53,7 +53,7 @@ pub(super) fn every_part(p: &mut Piece, gather: bool) {
     }
 }
 
-/// Both, one after the other.
+/// Reduce-scatter and all-gather, one after the other.
 pub(super) fn all_reduce(p: &mut Piece) {
     let between: Vec<u32> = p.ranks.iter().map(|&r| p.graph.mark(r)).collect();
     for i in 0..p.n() {

@@ -4,7 +4,7 @@
 //!   rank   begin ---> sends and receives, piece by piece ---> end        begin, end: marks that other operations wait on
 //! ```
 //!
-//! A collective of `S` bytes is cut into channels and each of these into chunks; every piece runs the algorithm by itself, so that pieces
+//! A collective of `S` bytes is cut into channels and each of these into chunks; every piece runs the algorithm separately, so that pieces
 //! overlap. Where bytes do not divide, the first parts have one more.
 
 mod exchange;
@@ -23,13 +23,13 @@ pub enum Kind {
     ReduceScatter,
     /// Every rank has the parts of all.
     AllGather,
-    /// Every rank has what the root had.
+    /// Every rank has the data of the root.
     Broadcast,
     /// The root has the sum of all.
     Reduce,
     /// Every rank has a part from every other.
     AllToAll,
-    /// No rank goes on before all have come.
+    /// No rank continues before all have arrived.
     Barrier,
 }
 
@@ -83,8 +83,8 @@ pub struct Collective {
     pub kind: Kind,
     /// Algorithm.
     pub algorithm: Algorithm,
-    /// Bytes: of the vector of a rank; of the gathered whole of an all-gather; of all that a rank has for others of an all-to-all, its own share
-    /// included [bytes].
+    /// Bytes: of the vector of a rank; of the gathered whole of an all-gather; of all that a rank has for others of an all-to-all, its own
+    /// share included [bytes].
     pub bytes: u64,
     /// Ranks, in their order.
     pub ranks: Vec<u32>,
@@ -112,7 +112,7 @@ pub type Refusal = (&'static str, String, String);
 pub(crate) struct Piece<'g> {
     pub graph: &'g mut Graph,
     pub ranks: &'g [u32],
-    /// By place: what its first operations wait for; what waits for its last ones.
+    /// By place: operations that its first ones wait for; operations that wait for its last ones.
     pub begin: &'g [u32],
     pub end: &'g [u32],
     pub bytes: u64,
@@ -175,7 +175,7 @@ impl Piece<'_> {
 }
 
 impl Collective {
-    /// Of this kind, with everything else as is usual.
+    /// Collective of this kind, with everything else as usual.
     pub fn new(kind: Kind, bytes: u64, ranks: Vec<u32>) -> Collective {
         let algorithm = Self::usual(kind);
         Collective {
@@ -203,7 +203,7 @@ impl Collective {
         }
     }
 
-    /// Can it be? The key that is wrong, what, and what would be right.
+    /// Checks the collective. Reports the wrong key, the problem, and the expected value.
     ///
     /// # Errors
     /// A collective of one rank, one rank twice, an algorithm that does not do this, sizes that cannot be.
@@ -283,7 +283,7 @@ impl Collective {
         Ok(())
     }
 
-    /// Pieces that run the algorithm, each by itself.
+    /// Pieces that run the algorithm separately.
     fn pieces(&self) -> u64 {
         let of = |channel| part(self.bytes, self.channels as u64, channel);
         match self.chunk {

@@ -1,4 +1,4 @@
-//! Trees: binomial ones, and NCCL's two binary trees of which no rank is inside both.
+//! Trees: binomial ones, and NCCL's two binary trees. No rank is an inner node of both.
 //!
 //! ```text
 //!   tree 1 of 8 ranks:  0 -- 4 -- { 2 -- {1, 3}, 6 -- {5, 7} }        rank r hangs where the lowest bit of r says

@@ -27,7 +27,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Builds it. Links between switches come first, so that ports 0 and 1 of an inner switch lead left and right.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let mut row = Row::read(v, 1)?;
     for pair in row.switches.windows(2) {
@@ -46,10 +46,10 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Reads the keys of a row of switches, of which there are at least `switches_min`.
+    /// Reads the keys of a row of at least `switches_min` switches.
     ///
     /// # Errors
-    /// A value that is refused: the key and what is expected.
+    /// An invalid value: its key, and the expected form.
     pub fn read(v: &mut dyn Values, switches_min: u64) -> Result<Row, ParamError> {
         let n = count(v, "switches", switches_min, PORTS_MAX)?;
         let m = count(v, "hosts_per_switch", 1, PORTS_MAX - 2)?;

@@ -27,7 +27,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Builds it. Port 0 of both switches is the link between them.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let senders = count(v, "senders", 1, PORTS_MAX - 1)?;
     let receivers = count(v, "receivers", 1, PORTS_MAX - 1)?;

@@ -28,7 +28,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// left to right; port `p` of a core switch leads to pod `p`.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let k = count(v, "k", 2, 128)?;
     if k % 2 == 1 {

@@ -31,7 +31,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Builds it. On a leaf the hosts come first (ports 0..), then the spines; on a spine port `i` leads to leaf `i`.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let leaves = count(v, "leaves", 1, PORTS_MAX)?;
     let spines = count(v, "spines", 1, PORTS_MAX / 2)?;

@@ -46,7 +46,7 @@ pub fn find(name: &str) -> Option<&'static Builder> {
 /// Rack of a switch that has no host below it directly.
 pub const NO_RACK: u32 = u32::MAX;
 
-/// Ports a switch may have: port numbers are 16 bits wide, and the last one stands for none.
+/// Ports a switch may have: port numbers are 16 bits wide, and the last one represents none.
 const PORTS_MAX: u64 = u16::MAX as u64 - 1;
 /// Hosts a fabric may have: enough for a 128-port fat-tree, and small enough to refuse a slip of the keyboard
 /// before it fills the memory.
@@ -115,7 +115,7 @@ fn host_limit(key: &str, hosts: u64) -> Result<(), ParamError> {
 /// Memory of a link with its two ports, while their lists grow [bytes].
 const BYTES_PER_LINK: u64 = (size_of::<crate::topology::graph::Link>() + 4 * size_of::<crate::topology::graph::Port>()) as u64;
 
-/// Refuses so many links that the graph alone would not fit into memory.
+/// Rejects a number of links whose graph alone would not fit into memory.
 fn link_limit(key: &str, links: u64) -> Result<(), ParamError> {
     xoff_units::params::memory::suffices(key, &format!("{links} links"), xoff_units::Bytes(links.saturating_mul(BYTES_PER_LINK)))
 }

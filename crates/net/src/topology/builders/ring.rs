@@ -29,7 +29,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Builds it. The links run S1-S2, S2-S3, ..., Sn-S1 and come before those of the hosts.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let mut row = chain::Row::read(v, 3)?;
     for (i, &switch) in row.switches.iter().enumerate() {

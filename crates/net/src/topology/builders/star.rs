@@ -20,7 +20,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new("hosts", Kind::Count, "3", "nu
 /// Builds it.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let hosts = count(v, "hosts", 1, PORTS_MAX)?;
     let wire = Wire::read(v)?;

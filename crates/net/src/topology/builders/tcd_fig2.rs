@@ -33,7 +33,7 @@ pub const PARAMS: &[ParamSpec] = &[
 /// Builds it. Nodes are numbered S, R, A, B, then T0, T1, T2, L0; port 0 of T0, T1 and T2 leads to L0, port `i` of L0 to T`i`.
 ///
 /// # Errors
-/// A value that is refused: the key and what is expected.
+/// An invalid value: its key, and the expected form.
 pub fn build(v: &mut dyn Values) -> Result<Topology, ParamError> {
     let bursts = count(v, "burst_hosts", 1, PORTS_MAX - 3)?;
     let leaf_hosts = match v.count_opt("leaf_hosts")? {

@@ -46,7 +46,7 @@ impl Digits {
             let up = &mut upwards[t.nodes[n as usize].level as usize];
             *up = (*up).max(links_upwards(t, n));
         }
-        // A product beyond 32 bits lies above every number: the digit is 0.
+        // A product beyond 32 bits is above every number: the digit is 0.
         let divisors: Vec<u32> = (0..levels).map(|l| upwards[..l].iter().fold(1, |d: u32, &u| d.saturating_mul(u))).collect();
         Digits { number, divisor: t.nodes.iter().map(|n| divisors[n.level as usize]).collect() }
     }

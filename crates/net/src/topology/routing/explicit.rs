@@ -30,7 +30,7 @@ impl ExplicitPaths {
     /// of the lowest port is taken), no node may occur twice, and hosts occur only at the ends. The error's key is `path`.
     ///
     /// # Errors
-    /// A path that breaks one of these rules: the step, and what is wrong with it.
+    /// A path that breaks one of these rules: the step, and the problem.
     pub fn add<S: AsRef<str>>(&mut self, t: &Topology, names: &[S]) -> Result<PathId, ParamError> {
         let nodes = resolve(t, names)?;
         for (i, &node) in nodes.iter().enumerate() {
@@ -53,10 +53,10 @@ impl ExplicitPaths {
     }
 
     /// Adds a routing loop (GFC section 7): a path from a host whose last node is a switch it has visited before. A frame
-    /// on it circles for ever, and nothing ever comes back.
+    /// on it circles forever, and nothing ever comes back.
     ///
     /// # Errors
-    /// A path that is no such loop: the step, and what is wrong with it.
+    /// A path that is no such loop: the step, and the problem.
     pub fn add_loop<S: AsRef<str>>(&mut self, t: &Topology, names: &[S]) -> Result<PathId, ParamError> {
         let nodes = resolve(t, names)?;
         let (last, before) = nodes.split_last().expect("resolve gives two nodes or more");

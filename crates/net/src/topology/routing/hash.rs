@@ -1,4 +1,4 @@
-//! Which of several equal candidates a flow takes.
+//! Choice of a flow among several equal candidates.
 
 use crate::topology::graph::NodeId;
 

@@ -3,7 +3,7 @@
 //! [`Routes`] has which egress ports lead from a node towards a host; [`Choice`] picks one of them for a flow; the
 //! usual pairs of the two have names ([`Routing`]). [`ExplicitPaths`] fixes the whole path of a flow instead. [`Tables`] are
 //! those of a real network.
-//! Nothing here changes while a run goes on: after a failure, build the routes anew.
+//! Nothing here changes during a run: after a failure, build new routes.
 
 mod digits;
 mod explicit;

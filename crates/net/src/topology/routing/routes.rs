@@ -52,7 +52,7 @@ impl Paths {
     }
 }
 
-/// Order of the candidates of a node; it decides what an index, or a hash modulo their number, means.
+/// Order of the candidates of a node; it decides the meaning of an index, or of a hash modulo their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// By port number.
@@ -68,14 +68,14 @@ pub enum Order {
 /// Next hops from a node towards a destination group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards<'a> {
-    /// These ports, for every host of the group; empty when there is no route. Under [`Paths::DModK`] each host of the group has one of
+    /// Ports for every host of the group; empty when there is no route. Under [`Paths::DModK`] each host of the group has one of
     /// them, see [`Routes::candidates`].
     Ports(&'a [u16]),
     /// The node is next to the group: the port depends on the host, ask [`Routes::candidates`].
     Host,
 }
 
-/// An entry of the table that stands for "the node is next to the host".
+/// An entry of the table that represents "the node is next to the host".
 const LOCAL: u32 = u32::MAX;
 
 /// Candidate egress ports for every node and destination host.
@@ -85,7 +85,7 @@ pub struct Routes {
     rows: Vec<u32>,
     /// Column of each node as a destination.
     columns: Vec<u32>,
-    /// Columns in a row: one per group, and an empty one for what is no destination.
+    /// Columns in a row: one per group, and an empty one for nodes that are no destination.
     width: usize,
     /// Per row and column, where the set starts in `arena`, or `LOCAL`.
     table: Vec<u32>,
@@ -175,7 +175,7 @@ impl Routes {
         Routes { rows, columns: groups.of, width, table, arena: sets.arena, local_first, local, members: groups.members, digits }
     }
 
-    /// Memory that building the routes of a network needs [bytes]: a full table, of which equal rows are then stored once.
+    /// Memory that building the routes of a network needs [bytes]: a full table. Equal rows are then stored once.
     pub fn bytes_while_built(t: &Topology) -> u64 {
         let groups = Groups::new(t);
         let rows = t.switches().count() + groups.sources.len();
@@ -315,7 +315,7 @@ impl Sets {
         start
     }
 
-    /// The same, with a guess that is nearly always right: a switch tends to use one set for many destinations.
+    /// Index of a set, with a guess that is nearly always right: a switch tends to use one set for many destinations.
     fn intern_like(&mut self, ports: &[u16], guess: u32) -> u32 {
         let at = guess as usize;
         if self.arena[at] as usize == ports.len() && self.arena[at + 1..at + 1 + ports.len()] == *ports {
@@ -339,7 +339,7 @@ mod tests {
         let mut searches = (0, 0);
         for seed in 0..30 {
             let mut t = (builder.build)(&mut Defaults::of(builder.params).with("k", "6")).unwrap();
-            // A second link beside the first one.
+            // A second link, parallel to the first one.
             let (a, b, rate, delay) = (t.links[60].a, t.links[60].b, t.links[60].rate, t.links[60].delay);
             t.add_link(a, b, rate, delay);
             fail_random(&mut t, 0.01 * (seed % 5) as f64, seed, true).unwrap();

@@ -189,7 +189,7 @@ impl Search {
         self.nearest(own, |p| self.distance[p as usize], ports);
     }
 
-    /// The same towards a twin of the switch that was searched from: all other switches are as far from either.
+    /// Candidates towards a twin of the switch that was searched from: all other switches are as far from either.
     pub fn source_candidates_of_twin(&self, own: &[(u16, NodeId)], (searched, twin): (NodeId, NodeId), ports: &mut Vec<u16>) {
         let swapped = |p| match p {
             p if p == searched => twin,

@@ -15,13 +15,13 @@ pub struct Destination {
     pub address: String,
 }
 
-/// Service levels and what switches make of them. Without them all traffic is on virtual lane 0.
+/// Service levels and their use in switches. Without them all traffic is on virtual lane 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lanes {
     /// Service level of the paths from a host to a destination (its index); 0 where absent.
     pub level: HashMap<(NodeId, u32), u8>,
-    /// Virtual lane of each service level by node, ingress port ([`Lanes::LOCAL`] at the source) and egress port; absent: the virtual lane of
-    /// the same number.
+    /// Virtual lane of each service level by node, ingress port ([`Lanes::LOCAL`] at the source) and egress port; absent: the virtual lane
+    /// of the same number.
     pub lane: HashMap<(NodeId, u16, u16), [u8; 16]>,
 }
 
@@ -42,7 +42,7 @@ pub struct Tables {
     pub destinations: Vec<Destination>,
     /// Service levels, where they are known.
     pub lanes: Option<Lanes>,
-    /// Of each switch with a table: the set of each destination.
+    /// Set of each destination, by switch with a table.
     sets_of: HashMap<NodeId, Vec<u32>>,
     /// Sets of ports, each stored once; the first is empty.
     sets: Vec<Vec<u16>>,
@@ -55,7 +55,7 @@ impl Tables {
         Tables { destinations, sets: vec![Vec::new()], known: HashMap::from([(Vec::new(), 0)]), ..Tables::default() }
     }
 
-    /// Sets the ports that a switch takes towards a destination (its index); none: it drops what goes there.
+    /// Sets the ports that a switch takes towards a destination (its index); none: it drops frames to it.
     pub fn set(&mut self, switch: NodeId, destination: u32, mut ports: Vec<u16>) {
         ports.sort_unstable();
         ports.dedup();
@@ -68,7 +68,7 @@ impl Tables {
         row[destination as usize] = id;
     }
 
-    /// The ports that a switch takes towards a destination; empty where it drops what goes there.
+    /// The ports that a switch takes towards a destination; empty where it drops frames to it.
     pub fn ports(&self, switch: NodeId, destination: u32) -> &[u16] {
         self.sets_of.get(&switch).map_or(&[], |row| &self.sets[row[destination as usize] as usize])
     }

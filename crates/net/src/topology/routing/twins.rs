@@ -7,7 +7,8 @@
 //!   E1    E2
 //! ```
 //!
-//! In a fat-tree of 102-port switches one search per pod does for the 51 edge switches in it. A failed link parts its switch from its twins.
+//! In a fat-tree of 102-port switches one search per pod does for the 51 edge switches in it. A failed link parts its switch from its
+//! twins.
 
 use std::collections::HashMap;
 
@@ -49,7 +50,7 @@ impl Twins {
         Twins { columns, classes }
     }
 
-    /// Each column by itself.
+    /// Each column alone.
     #[cfg(test)]
     pub fn apart(self) -> Twins {
         let columns = self.columns.into_iter().flat_map(|(first, others)| std::iter::once(first).chain(others));

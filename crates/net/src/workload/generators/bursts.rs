@@ -7,8 +7,8 @@
 //!       start   gap   |  gap   |  gap ...
 //! ```
 //!
-//! A round does not wait for the one before: what is left of that goes on beside it. An [`incast`](super::incast) is one
-//! round with starts that may differ.
+//! A round does not wait for the previous one: the rest of that round continues in parallel. An [`incast`](super::incast) is one round
+//! with starts that may differ.
 
 use xoff_units::Span;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
@@ -54,7 +54,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let rounds = match v.text("gaps")?.as_str() {
         "fixed" => {
             let before = end.duration.map_or(u64::MAX, |d| d.0.div_ceil(gap.0));
-            // Time has an end, even where a number of rounds lies beyond it.
+            // Time has an end, even where a number of rounds is beyond it.
             let rounds = before.min(end.count.unwrap_or(u64::MAX)).min(u64::MAX / gap.0);
             (0..rounds).map(|r| gap * r).collect()
         }

@@ -10,7 +10,7 @@
 //! flow's links: the earliest time at which news could be there, without a frame that would change what it reports. (And never
 //! sooner than a part of the network on another thread can get the news, which takes one link.)
 //!
-//! When a flow ends is known only during the run, but what comes next is not left to it: the n-th flow of a host is
+//! When a flow ends is known only during the run, but the run does not decide the next flow: the n-th flow of a host is
 //! a pure function of (seed, host, n). The order in which other hosts finish cannot change it.
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub struct ClosedLoop {
     next_after: NextAfter,
     /// Participants with their first start, in index order.
     hosts: Vec<(NodeId, Time)>,
-    /// Entity of each node of the topology, by node index: what the host draws by.
+    /// Random entity of each node of the topology, by node index.
     entities: Vec<u64>,
     dsts: Destinations,
     sizes: Arc<SizeCdf>,

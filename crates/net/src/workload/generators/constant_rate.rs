@@ -1,4 +1,4 @@
-//! Hosts that send at a constant rate, for ever or for a while.
+//! Hosts that send at a constant rate, forever or for a while.
 
 use xoff_units::Span;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};

@@ -95,7 +95,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     let mpi_dsts = (mpi.share > 0.0).then(|| among(&mpi, "mpi_servers")).transpose()?;
     let (start, priority) = (select::start(v)?, select::priority(v)?);
 
-    // What each host sends, as a part of one message of all hosts together: I/O, MPI.
+    // Bytes of each host, as a part of one message of all hosts together: I/O, MPI.
     let mut hosts: Vec<NodeId> = [&io, &mpi].iter().filter(|c| c.share > 0.0).flat_map(|c| c.clients.iter().copied()).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -138,7 +138,7 @@ pub fn generate(v: &mut dyn Values, cx: &Context) -> Result<Generated, ParamErro
     Ok(out)
 }
 
-/// Warns where links are asked for more than they carry. `time` is what so many bytes take on a host's link [ps].
+/// Warns if the load of links exceeds their rate. `time`: time of a number of bytes on a host's link [ps].
 fn notes(load: f64, rate: f64, classes: &[&Class], time: &dyn Fn(NodeId, f64) -> f64, notes: &mut Vec<String>) {
     if load > 1.0 {
         notes.push(format!("load {load} is more than the clients' links can carry: messages pile up in the hosts"));

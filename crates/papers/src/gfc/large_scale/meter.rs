@@ -23,7 +23,7 @@ pub const STANDSTILL_TIME: Span = Span::from_us(5000);
 pub struct Sums {
     /// Values.
     pub n: u64,
-    /// Their sum.
+    /// Sum.
     pub sum: f64,
     /// Sum of their squares.
     pub squares: f64,

@@ -9,7 +9,7 @@ use xoff_units::params::ParamError;
 
 use super::{Buffers, Of, Refused, SwitchLinks, SwitchPools};
 
-/// Refuses pools that cannot keep what they promise at a switch, and returns what is doubtful.
+/// Rejects pools that cannot keep their promises at a switch, and returns doubtful ones.
 ///
 /// # Errors
 /// The section of the mistake, and the inequality that fails.
@@ -109,7 +109,7 @@ fn member_fits(
     Ok(())
 }
 
-/// A queue of a lossless priority that may hold less than one group takes in before and behind its pause: what is for it is dropped although
+/// A queue of a lossless priority that may hold less than one group receives before and after its pause: its frames are dropped although
 /// the priority is paused.
 fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &Topology, priority: u8) -> Option<Refused> {
     let most = |side: Side, port: u16| {
@@ -150,7 +150,7 @@ fn alone(member: &MemberConfig, shared: Bytes) -> Bytes {
     Bytes(low)
 }
 
-/// Shared headroom that is smaller than what its groups may need at once.
+/// Shared headroom below the sum that its groups may need at once.
 fn oversubscribed(b: &Buffers, s: &SwitchLinks<'_>, made: &SwitchPools, name: &str, priorities: &[u8]) -> Vec<Refused> {
     let mut doubts = Vec::new();
     for (n, p) in made.pools.iter().enumerate().filter(|(_, p)| p.side == Side::Ingress) {

@@ -1,4 +1,5 @@
-//! Memory of switches in pools: `[[buffer_pool]]` and `[[buffer_profile]]`, as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
+//! Memory of switches in pools: `[[buffer_pool]]` and `[[buffer_profile]]`, as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and
+//! BUFFER_QUEUE.
 //!
 //! ```text
 //!   [[buffer_pool]]      name, size, headroom that is shared     of all switches, or of those that it names
@@ -99,7 +100,7 @@ pub(crate) struct SwitchLinks<'a> {
     pub lossy: &'a [u8],
 }
 
-/// The pools of a switch, and by side, port and priority what draws on them.
+/// The pools of a switch, and by side, port and priority their users.
 pub(crate) struct SwitchPools {
     pub pools: Vec<PoolConfig>,
     /// The `[[buffer_pool]]` of each.

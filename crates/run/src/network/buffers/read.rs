@@ -1,4 +1,4 @@
-//! Reads pools and profiles, each by itself.
+//! Reads pools and profiles, each alone.
 
 use xoff_mech::sharing::AnySharing;
 use xoff_net::topology::names::{What, find_port};
@@ -53,7 +53,7 @@ fn switches(s: &mut Section<'_>, topology: &Topology) -> Result<Option<Vec<u32>>
     Ok((!found.is_empty()).then_some(found))
 }
 
-/// Refuses an empty list, which would be for all, and warns of what it names a second time.
+/// Refuses an empty list, which would be for all, and warns of a name that it contains twice.
 fn named_once<T: PartialEq>(s: &Section<'_>, key: &str, names: &[String], found: &[T]) -> Result<(), ParamError> {
     if found.is_empty() && s.given(key) {
         return Err(ParamError::new(key, "the list is empty", "remove the key: the default is all"));

@@ -130,7 +130,7 @@ pub(super) fn encode(header: &Header, state: &[u8]) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Length of the whole file and of its header, from what stands before the header.
+/// Length of the whole file and of its header, from the bytes before the header.
 fn lengths(head: &[u8]) -> Result<(u64, u64), Unusable> {
     let number = |at: usize| head.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
     let cut = Unusable::CutOff { bytes: head.len() as u64, of: HEAD as u64 };
@@ -150,7 +150,7 @@ fn lengths(head: &[u8]) -> Result<(u64, u64), Unusable> {
 
 /// The header of a checkpoint; whether the file is whole is seen when all of it is read.
 pub(super) fn header(path: &Path) -> Result<Header, Unusable> {
-    // Who opens a pipe waits for ever.
+    // Opening a pipe would block forever.
     if !fs::metadata(path)?.is_file() {
         return Err(Unusable::NoCheckpoint);
     }

@@ -1,4 +1,4 @@
-//! A run that is continued from a time with other settings: what if this link failed here?
+//! A run that is continued from a time with other settings, such as a link that fails there.
 //!
 //! It is the run of the scenario with these settings from its start. Only such settings may change that change nothing before the time, so
 //! that a checkpoint of the other run before it is one of this run too.
@@ -54,7 +54,7 @@ impl Fork {
         let mut scenario = NetworkScenario::from_text(&name, &base.resolved, settings, &base.folder)?;
         refuse(&before, &scenario, at, settings)?;
         let (mut saved, mut notes) = (None, Vec::new());
-        // Strictly before: what is planned for the very time has not happened.
+        // Strictly before: events at the very time have not happened.
         match Saved::before(root, Time(at.0.saturating_sub(1))) {
             Ok(Some(s)) if s.resolved().0 == base.resolved => {
                 notes.extend(s.passed_over().iter().cloned());

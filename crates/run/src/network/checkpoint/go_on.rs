@@ -1,4 +1,4 @@
-//! From checkpoints to a run that goes on.
+//! From checkpoints to a resumed run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) fn newest(folder: &Path) -> Option<(PathBuf, Header)> {
     headers.max_by_key(|(_, h)| h.events)
 }
 
-/// A checkpoint that a run can go on from.
+/// A checkpoint from which a run can resume.
 pub struct Saved {
     /// The folder of checkpoints that it is in.
     folder: PathBuf,
@@ -43,7 +43,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// The newest checkpoint in the folder of a run that did not come to its end.
+    /// The newest checkpoint in the folder of an unfinished run.
     ///
     /// # Errors
     /// There is none, none can be used, or the run is finished; each with the reason.
@@ -195,7 +195,7 @@ impl Saved {
         })
     }
 
-    /// A run that goes on from here, into the folder that it is in, or another one.
+    /// A run that resumes from here, in its own folder or in another one.
     fn running<'s>(&self, s: &'s NetworkScenario, folder: Folder, format: &'static Format, goes_on: bool) -> Result<Running<'s>, Problems> {
         let of = Whereabouts { threads: self.threads(), ..ALONE };
         let sink = Sink::Files(folder.clone(), format);
@@ -238,7 +238,7 @@ impl Saved {
         Ok(running)
     }
 
-    /// The run goes on in the folder in which it stopped.
+    /// The run resumes in the folder in which it stopped.
     ///
     /// # Errors
     /// The state is none of this scenario, rows are missing, or a table cannot be written.
@@ -246,7 +246,7 @@ impl Saved {
         self.running(s, folder, self.format(), true)
     }
 
-    /// A run of another scenario goes on from here in a folder of its own; see [`Fork`](super::Fork).
+    /// A run of another scenario continues from here in a separate folder; see [`Fork`](super::Fork).
     pub(super) fn fork<'s>(&self, s: &'s NetworkScenario, folder: Folder, format: &'static Format) -> Result<Running<'s>, Problems> {
         self.running(s, folder, format, false)
     }

@@ -1,13 +1,13 @@
-//! Checkpoints of a run: now and then its state is written beside its tables, so that it can go on from there.
+//! Checkpoints of a run: now and then its state is written next to its tables, so that it can resume from there.
 //!
 //! ```text
 //!   DIR/checkpoints/rows              every row so far, appended                                        rows.rs
 //!   DIR/checkpoints/00.checkpoint     header, state of the world, course of the page                    file.rs
 //!   DIR/checkpoints/01.checkpoint     ...; of many some are kept, spread over the run
 //!
-//!   Running::run -- every so often --> Checkpoints::write
+//!   Running::run -- periodically --> Checkpoints::write
 //!   resume: the newest one -- rows --> tables, -- state --> world --> Running                           go_on.rs
-//!   fork: the newest one before a time, into another folder, with what may change in the middle         fork.rs
+//!   fork: the newest one before a time, into another folder, with settings that may change              fork.rs
 //! ```
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ mod fork;
 mod go_on;
 mod rows;
 
-/// The bytes of checkpoints, for who looks for bytes that their reader does not bear (`xoff-farm`).
+/// The bytes of checkpoints, for tests that search for input that breaks their reader (`xoff-farm`).
 pub mod bytes {
     use super::file::{self, Header};
     use xoff_units::Time;
@@ -66,7 +66,7 @@ const ROWS: &str = "rows";
 const KEPT_MAX: usize = 12;
 /// Room on the disk that is left to the tables, at least [bytes]. With less only the newest checkpoint is kept.
 const ROOM_MIN: u64 = 1 << 20;
-/// As many checkpoints would find room beside the tables, at least: what the tables still need grows with the network, as they do.
+/// Number of checkpoints that must fit on the disk next to the tables: the rest of the tables grows with the network, as checkpoints do.
 const ROOM_FOR: u64 = 4;
 /// The shortest interval: one writes the whole state.
 const EVERY_MIN: Duration = Duration::from_millis(10);
@@ -98,7 +98,7 @@ pub(crate) struct Checkpoints {
     every: Duration,
     last: Instant,
     folder: Folder,
-    /// All of the header but what changes.
+    /// The constant part of the header.
     header: Header,
     log: Arc<Mutex<RowLog>>,
     kept: Vec<Kept>,
@@ -109,13 +109,13 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Of a run that begins, or goes on with rows that are logged already, from a checkpoint in one of these places.
+    /// Checkpoints of a run that begins, or resumes with rows that are logged already, from a checkpoint in one of these places.
     fn new(every: Duration, folder: Folder, header: Header, log: RowLog, kept: Vec<Kept>) -> Checkpoints {
         let log = Arc::new(Mutex::new(log));
         Checkpoints { every, last: Instant::now(), folder, header, log, kept, warnings: BTreeSet::new(), missed: 0 }
     }
 
-    /// Of a run that begins, in the folder of its results. Checkpoints that are there belong to earlier results.
+    /// Checkpoints of a run that begins, in the folder of its results. Existing checkpoints there belong to earlier results.
     pub fn begin(
         s: &NetworkScenario,
         folder: &Folder,
@@ -153,7 +153,7 @@ impl Checkpoints {
         self.last.elapsed() >= self.every
     }
 
-    /// Writes one now. If that fails the run goes on, and so does the checkpoint before.
+    /// Writes a checkpoint now. If that fails, the run continues, and the previous checkpoint is kept.
     pub fn write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) {
         if let Err(what) = self.try_write(world, course, clocks) {
             self.missed += 1;
@@ -196,7 +196,7 @@ impl Checkpoints {
         self.kept.extend(newest);
     }
 
-    /// Takes the checkpoint away that leaves the smallest gap; never the newest, from which the run goes on, nor the oldest.
+    /// Takes the checkpoint away that leaves the smallest gap; never the newest, from which the run resumes, nor the oldest.
     fn thin_out(&mut self) {
         if self.kept.len() <= KEPT_MAX {
             return;
@@ -229,12 +229,12 @@ fn name(slot: usize) -> String {
     format!("{slot:02}.checkpoint")
 }
 
-/// A file that this run writes by itself.
+/// A file that this run writes on its own.
 fn owned(folder: &Folder, name: &str) -> Result<PathBuf, RecordError> {
     folder.own(name).map_err(|e: OutputError| e.into())
 }
 
-/// Refuses a folder in which a run did not come to its end and can go on.
+/// Rejects a folder with an unfinished run that can resume.
 pub(crate) fn refuse_unfinished(folder: &Folder) -> Result<(), RecordError> {
     let root = folder.path();
     let Some((path, header)) = go_on::newest(&root.join(FOLDER)).filter(|_| !folder.may_replace_all()) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! The rows of a run so far, beside its checkpoints: tables are columns that are written at the end of a chunk, so what a killed run wrote of
-//! them is of no use. A run that goes on records these rows first, and its tables and its hash come out as if it had never stopped.
+//! The rows of a run so far, next to its checkpoints: tables are columns that are written at the end of a chunk, so the tables of a killed
+//! run are of no use. A resumed run records these rows first, and its tables and hash are those of a run that never stopped.
 //!
 //! ```text
 //!   block: length of the compressed rows u32 | XXH3-64 of them u64 | rows, zstd        about a MiB of rows each
@@ -55,7 +55,7 @@ impl RowLog {
         }
     }
 
-    /// Writes what waits. Once that fails, nothing more is written.
+    /// Writes waiting rows. Once that fails, nothing more is written.
     fn pass_on(&mut self) {
         if self.waiting.is_empty() || self.failed.is_some() {
             return;
@@ -74,7 +74,7 @@ impl RowLog {
                 self.mark.hash = chained(self.mark.hash, hash);
             }
             Err(e) => {
-                // Room for the checkpoints that are there; the last one names what comes before it only.
+                // Room for the checkpoints that are there; the last one names earlier rows only.
                 let _ = self.file.set_len(self.mark.bytes);
                 self.failed = Some(e.to_string());
             }
@@ -98,12 +98,12 @@ fn chained(before: u64, hash: u64) -> u64 {
     xxh3_64(&both)
 }
 
-/// Reads the rows up to a mark, of a network with so many ports.
+/// Reads the rows up to a mark, of a network with this number of ports.
 ///
 /// # Errors
 /// They are not those that were marked: cut off, damaged, or none of this network.
 pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)) -> Result<(), String> {
-    // Who opens a pipe waits for ever.
+    // Opening a pipe would block forever.
     if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         return Err("not a regular file".into());
     }
@@ -133,7 +133,7 @@ pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)
     if (bytes, rows) == (mark.bytes, mark.rows) { Ok(()) } else { Err("the file contains other rows than the checkpoint".into()) }
 }
 
-/// Reads the rows of a block, which is what its checksum says; who made it is not known.
+/// Reads the rows of a block, whose checksum is correct; its writer is not known.
 fn of_block(block: &[u8], ports: u32, to: &mut impl FnMut(&Row)) -> Result<u64, String> {
     let all = zstd::bulk::decompress(block, 2 * BLOCK).map_err(|e| e.to_string())?;
     let (mut left, mut rows) = (&all[..], 0);

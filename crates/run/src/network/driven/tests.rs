@@ -30,7 +30,7 @@ fn a_message_takes_what_the_closed_form_gives_and_nothing_follows() {
     let delivered = Happened { what: What::Delivered, at: Time(101 * TX + 2 * D), id, tag: 7 };
     assert_eq!([d.next(Time::NEVER), d.next(Time::NEVER), d.next(Time::NEVER)], [Some(sent), Some(delivered), None]);
     assert_eq!((d.now(), d.lost_frames()), (delivered.at, 0));
-    // It goes on from there, at any later time.
+    // The network continues from there, at any later time.
     d.schedule(Span(500), 1);
     assert_eq!(d.next(Time::NEVER).map(|h| (h.what, h.at)), Some((What::Timer, Time(delivered.at.0 + 500))));
     d.send(&message(b, a, 1000, 8)).unwrap();

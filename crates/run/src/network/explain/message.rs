@@ -1,4 +1,4 @@
-//! Why did a message take so long? The port of its path that was restrained longest meanwhile, and the chain from there to its root.
+//! Reason why a message took so long: the port of its path that was restrained longest meanwhile, and the chain from there to its root.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub type FlowName = (u32, String, String);
 /// Explains why a flow took from one time to another. The run is repeated up to the second, from its start.
 ///
 /// # Errors
-/// A flow that is not there, a time after the end, and a network that cannot be built: what, and what to give instead.
+/// A flow that is not there, a time after the end, and a network that cannot be built: the problem, and the expected form.
 pub fn explain_message(
     scenario: &NetworkScenario,
     flow: u32,
@@ -85,8 +85,8 @@ pub fn explain_message(
 }
 
 impl Log {
-    /// For how long a port was stopped between two times, or as much of them as slowing down took of its rate, and the middle of the longest
-    /// such stretch; `None`: never.
+    /// For how long a port was stopped between two times, or as much of them as slowing down took of its rate, and the middle of the
+    /// longest such stretch; `None`: never.
     fn restrained(&self, port: PortId, priority: u8, (from, to): (Time, Time), line: Rate) -> Option<(Span, Time)> {
         let changes = self.states.get(&(port, priority))?;
         let ends = changes.iter().skip(1).map(|c| c.0).chain([Time::NEVER]);

@@ -7,9 +7,9 @@
 //!                                          queueing   pause, queueing, rate limit, serialisation | queueing, pause, serialisation, propagation
 //! ```
 //!
-//! The two stretches of a message are exact; within one, what a message alone in the network would take is serialisation and propagation. Of
-//! the rest as much is pause as the port at which the frame stood was not allowed to transmit meanwhile, at the source as much is queueing as the
-//! wire carried of others, and what rate control then leaves is its own. So the parts add up to the picosecond.
+//! The two stretches of a message are exact; within one, the time of a lone message is serialisation and propagation.
+//! Of the rest, pause is the time in which the port of the frame was not allowed to transmit; at the source as much is
+//! queueing as the wire carried of others, and what rate control then leaves is its own. So the parts add up to the picosecond.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -179,7 +179,7 @@ impl<'s> Accounts<'s> {
         self.paths.borrow_mut().entry((w.src, w.dst, w.src_port, epoch)).or_insert_with(find).clone()
     }
 
-    /// From its beginning until its last frame goes on the wire.
+    /// Time from its beginning until its last frame starts on the wire.
     fn at_source(&self, (at, job): (usize, &Job), rank: u32, flow: u32, out: &mut Vec<(u64, u64, Cause)>) {
         let f = &self.outcome.flow(flow);
         let Some(sent) = f.all_sent else { return };
@@ -252,8 +252,8 @@ impl<'s> Accounts<'s> {
         (all, Some(flow))
     }
 
-    /// From the arrival of a message, or the receive that waited for it, to the end of that receive: where its stream computed meanwhile that
-    /// counts as computing, all else as overhead. In the order of time.
+    /// From the arrival of a message, or the receive that waited for it, to the end of that receive: where its stream computed meanwhile
+    /// that counts as computing, all else as overhead. In the order of time.
     fn taken(&self, (at, job): (usize, &Job), (rank, iteration, op): (u32, u32, u32), from: u64, to: u64) -> Vec<(u64, u64, Cause)> {
         let until = to.saturating_sub(job.overheads.receive.0).max(from);
         let program = &job.graph.programs[rank as usize];
@@ -280,9 +280,9 @@ impl<'s> Accounts<'s> {
         pieces
     }
 
-    /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the rank's own beginning, staying with the rank, or,
-    /// where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Calls `met` for each
-    /// stretch, the last one first; together they fill the time from `since` to the end.
+    /// Goes back from the end of a rank's iteration, from cause to cause, down to a time: the rank's own beginning, staying with the rank,
+    /// or, where peers are followed, the end of the iteration before of all ranks, at which every rank had begun this one. Calls `met` for
+    /// each stretch, the last one first; together they fill the time from `since` to the end.
     pub fn walk(&self, (at, job): (usize, &Job), rank: u32, iteration: u32, since: u64, follow: bool, met: &mut dyn FnMut(Stretch)) {
         let ops = job.graph.programs[rank as usize].len();
         let first = iteration as usize * ops as usize;
@@ -299,7 +299,7 @@ impl<'s> Accounts<'s> {
             };
             let mut next = (rank, op, x.begun.0);
             match job.graph.programs[rank as usize].op(op).work {
-                // It has begun only: what waits for that.
+                // The message has begun only: look for operations that wait for that.
                 _ if t < x.ended.0 && t == x.begun.0 => {}
                 Work::Compute(_) => add(x.begun.0, t, Cause::Compute, rank, op, None),
                 Work::Send { .. } => {
@@ -340,7 +340,7 @@ impl<'s> Accounts<'s> {
         }
     }
 
-    /// Begin and end of an iteration of a rank; `None`: it has not come to its end.
+    /// Begin and end of an iteration of a rank; `None`: it has not ended.
     pub fn span(&self, at: usize, rank: u32, iteration: u32) -> Option<(Time, Time)> {
         let &(start, end) = self.outcome.ranks[at][rank as usize].log.iterations.get(iteration as usize)?;
         Some((start, end?))

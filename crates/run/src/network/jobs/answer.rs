@@ -20,8 +20,8 @@ use crate::network::NetworkScenario;
 /// Outcome of an iteration of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Iteration {
-    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. So those
-    /// of all iterations add up to the time of the job, however far its ranks drift apart [ps].
+    /// From the end of the iteration before to its own, each that of the rank that ends last; of the first one from the job's start. So
+    /// those of all iterations add up to the time of the job, however far its ranks drift apart [ps].
     pub time_ps: u64,
     /// End of the last rank [ps].
     pub end_ps: u64,
@@ -329,7 +329,7 @@ impl JobSummary {
     /// For the manifest.
     pub(in crate::network) fn answer(&self, s: &NetworkScenario) -> JobAnswer {
         let iteration = |i: &Iteration| {
-            // No rank waits for a peer on the critical path: the path goes on at the peer.
+            // No rank waits for a peer on the critical path: the path continues at the peer.
             let [compute_ps, overhead_ps, _, serialisation_ps, propagation_ps, pause_ps, rate_limit_ps, queueing_ps] = i.path_ps;
             IterationAnswer {
                 time_ps: i.time_ps,

@@ -13,7 +13,7 @@ pub(super) struct Computed {
 }
 
 impl Computed {
-    /// From stretches in any order, of which none overlap: a stream does one thing at a time.
+    /// From stretches in any order, without an overlap: a stream does one thing at a time.
     pub fn new(stretches: impl Iterator<Item = (u64, u64)>, pages: Option<&Pages>) -> Computed {
         let (mut begins, mut ends) = (Sorted::new(pages), Sorted::new(pages));
         stretches.filter(|x| x.1 > x.0).for_each(|(from, to)| {

@@ -39,7 +39,7 @@ const JOB: &[ParamSpec] = &[
         "LogGOPSim",
     ),
     ParamSpec::optional("msccl", Kind::Text, "a file of MSCCL XML with its operations, instead of collectives", "msccl-tools"),
-    ParamSpec::optional("message_size", Kind::Bytes, "msccl: bytes of which the algorithm's chunks are parts", ""),
+    ParamSpec::optional("message_size", Kind::Bytes, "msccl: bytes that the algorithm divides into chunks", ""),
     ParamSpec::optional(
         "chakra",
         Kind::Text,
@@ -106,7 +106,13 @@ const JOB: &[ParamSpec] = &[
         "rate at which a rank sends to the others of its node, one message at a time",
         "astra-sim, HGX-H100: 400 GB/s",
     ),
-    ParamSpec::new("node_latency", Kind::Span, "936.25ns", "from the last byte of such a message to its arrival", "astra-sim, HGX-H100"),
+    ParamSpec::new(
+        "node_latency",
+        Kind::Span,
+        "936.25ns",
+        "time from the last byte of such a message to its arrival",
+        "astra-sim, HGX-H100",
+    ),
     ParamSpec::optional("slow_hosts", Kind::Texts, "hosts with slower computation", ""),
     ParamSpec::new("slow_by", Kind::Float, "1", "factor by which computation takes longer there, to a thousandth", ""),
 ];

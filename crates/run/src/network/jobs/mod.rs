@@ -1,4 +1,4 @@
-//! Jobs in a scenario: `[[job]]`, `[[collective]]`, and what is reported of them.
+//! Jobs in a scenario: `[[job]]`, `[[collective]]`, and their reports.
 
 mod account;
 mod answer;

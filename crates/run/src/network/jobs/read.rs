@@ -34,7 +34,7 @@ struct Draft {
     job: Job,
     graph: Graph,
     compute: Span,
-    /// By rank: what the next computing waits for, and the end of the last collective.
+    /// By rank: operations that the next computing waits for, and the end of the last collective.
     ready: Vec<Vec<u32>>,
     comm: Vec<u32>,
     node_ranks: u32,
@@ -126,7 +126,7 @@ pub(in crate::network) fn read_jobs(
     Some(())
 }
 
-/// A temporary file for what does not fit into memory. It has no name, and is gone with this process.
+/// A temporary file for data that does not fit into memory. It has no name, and disappears with this process.
 fn page_file() -> Result<PageFile, Problem> {
     tempfile::tempfile().map(PageFile::new).map_err(|e| {
         let what = format!("cannot create a temporary file in '{}': {e}", std::env::temp_dir().display());
@@ -217,7 +217,7 @@ fn read_job(
     let name = s.text_opt("name")?.unwrap_or_else(|| format!("job{nth}"));
     let trace = read_trace(s, folder, pages)?;
     let hosts = placed(s, topology, (seed, nth), trace.as_ref().map(Graph::ranks))?;
-    // What would mean nothing is refused; the resolved scenario has its default.
+    // A value without effect is rejected; the resolved scenario has its default.
     let strided = s.text("placement")? == "strided";
     let nodes = s.count("node_ranks")? > 1;
     let slow = s.given("slow_hosts");
@@ -431,7 +431,7 @@ fn add_collective(s: &mut Section<'_>, drafts: &mut [Draft], folder: &Path) -> R
     if peers > 0 && kind != Kind::AllToAll {
         return Err(ParamError::new("peers", "only an all-to-all has this limit", "remove the key"));
     }
-    // What would mean nothing is refused; the resolved scenario has its default.
+    // A value without effect is rejected; the resolved scenario has its default.
     if kind == Kind::Barrier {
         for (key, given) in [("size", s.given("size")), ("channels", channels != 1), ("chunk", s.given("chunk"))] {
             if given {
@@ -501,7 +501,7 @@ impl Draft {
     }
 }
 
-/// Adds what comes last and checks the whole.
+/// Adds the last operations and checks the whole.
 fn finish(mut d: Draft) -> Result<Job, ParamError> {
     if d.collectives == 0 && !d.from_trace {
         return Err(ParamError::new("name", format!("job '{}' has nothing to do", d.job.name), "add a [[collective]]"));

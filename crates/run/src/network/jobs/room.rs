@@ -10,7 +10,7 @@ const STREAMED_OPS_MAX: u64 = 1 << 31;
 /// Lists of a rank in pages, and of one in memory, while they are empty [bytes]: 4.9 KB and 120 B were measured.
 const STREAMED_RANK: u64 = 5_500;
 const RANK: u64 = 200;
-/// From here on a user is warned of what a job takes before it runs.
+/// Memory of a job from which xoff warns before the run.
 const LARGE: Bytes = Bytes(1_000_000_000);
 
 fn ops_max(graph: &Graph) -> u64 {
@@ -21,7 +21,7 @@ fn each_of(iterations: u64) -> String {
     if iterations == 1 { "1 iteration".to_owned() } else { format!("{iterations} iterations") }
 }
 
-/// Memory check for so many ranks, whose number a file gives first. On failure: the missing memory, and a hint.
+/// Memory check for the ranks, whose number a file gives first. On failure: the missing memory, and a hint.
 pub(super) fn for_ranks(ranks: u64, streamed: bool) -> Result<(), (String, String)> {
     let needed = Bytes(ranks.saturating_mul(if streamed { STREAMED_RANK } else { RANK }));
     // That much is there anywhere.
@@ -34,7 +34,7 @@ pub(super) fn for_ranks(ranks: u64, streamed: bool) -> Result<(), (String, Strin
     }
 }
 
-/// Memory check for so many more operations of a job. On failure: the missing memory, and a hint.
+/// Memory check for a number of further operations of a job. On failure: the missing memory, and a hint.
 pub(super) fn for_more(graph: &Graph, more: u64, iterations: u64) -> Result<(), (String, String)> {
     let ops = graph.ops().saturating_add(more);
     let each = each_of(iterations);

@@ -1,4 +1,4 @@
-//! The straggler of an iteration: the message of its critical path that lost most time, and what it met on its path.
+//! The straggler of an iteration: the message of its critical path that lost most time, and the congestion on its path.
 
 use xoff_net::jobs::Job;
 use xoff_net::topology::PortNumbers;
@@ -36,7 +36,7 @@ pub struct Straggler {
     hosts: (u32, u32),
 }
 
-/// A message on a critical path, and what it lost there.
+/// A message on a critical path, and the time that it lost there.
 #[derive(Clone, Copy)]
 pub(super) struct OnPath {
     flow: u32,
@@ -46,7 +46,7 @@ pub(super) struct OnPath {
     lost: [u64; 3],
 }
 
-/// Messages of a critical path, of which the one that lost most is kept. The stretches of a message follow each other on it.
+/// Messages of a critical path. Only the one that lost most is kept. The stretches of a message follow each other on it.
 #[derive(Default)]
 pub(super) struct Stragglers {
     most: Option<OnPath>,
@@ -68,7 +68,7 @@ impl Stragglers {
         }
     }
 
-    /// The one that lost most; where none lost any, the last one.
+    /// Message that lost most; where none lost any, the last one.
     pub fn longest(&self) -> Option<OnPath> {
         self.most.into_iter().chain(self.last).max_by_key(|x| (x.lost.iter().sum::<u64>(), x.to, x.flow))
     }
@@ -152,8 +152,8 @@ impl Straggler {
     }
 }
 
-/// The egress port of a flow's path through which most bytes of other hosts went at the same time, and their flows, the one with most of them
-/// first; `None`: there were none, or it took no one path. Of equal ports the last, where paths meet that go to one receiver.
+/// The egress port of a flow's path through which most bytes of other hosts went at the same time, and their flows, the one with most of
+/// them first; `None`: there were none, or it took no one path. Of equal ports the last, where paths meet that go to one receiver.
 pub fn shared(s: &NetworkScenario, o: &Outcome, flow: u32, (from, to): (u64, u64)) -> Option<((u32, u16), Vec<u32>)> {
     let ideals = Ideals::new(s, o.now);
     let numbers = PortNumbers::new(&s.topology);

@@ -36,7 +36,7 @@ pub(super) fn stuck(s: &NetworkScenario, o: &Outcome, (at, job): (usize, &Job)) 
                 Work::Receive { from, tag, .. } if t.from == NONE => {
                     first.get_or_insert(StuckAnswer { ranks: 0, rank, iteration: iteration as u32, operation, from_rank: from, tag });
                 }
-                // It goes on by itself.
+                // It continues without help.
                 _ => return None,
             }
         }

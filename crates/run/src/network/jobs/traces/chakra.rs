@@ -1,4 +1,5 @@
-//! Chakra execution traces (mlcommons/chakra, `et_def.proto`): what each rank of a training run computes, sends, receives and takes part in.
+//! Chakra execution traces (mlcommons/chakra, `et_def.proto`): operations of each rank of a training run: what it computes, sends, receives
+//! and takes part in.
 //!
 //! ```text
 //!   PREFIX.<rank>.et, a file for each rank, perhaps in gzip:
@@ -9,8 +10,8 @@
 //!   dependencies: after the end of
 //! ```
 //!
-//! Recorded start times are not an order: nodes begin when what they depend on has ended. A collective says what, not how: the algorithm is a key of the
-//! job. What a file asks that is not modelled is refused or named, with its rank and node.
+//! Recorded start times are not an order: nodes begin when their dependencies have ended. A collective has no algorithm: that is
+//! a key of the job. Features of a file that are not modelled are rejected or named, with their rank and node.
 
 mod format;
 
@@ -55,7 +56,7 @@ pub(in crate::network::jobs) struct Options {
     pub node: u32,
 }
 
-/// A trace, and what is to be known of it.
+/// A trace, with warnings about it.
 pub(in crate::network::jobs) struct Chakra {
     pub graph: Graph,
     pub warnings: Vec<(String, String)>,
@@ -250,7 +251,7 @@ impl Trace<'_> {
         (owner.len()..ops).for_each(|_| owner.push(node));
     }
 
-    /// Reads a file; `at` is where in it an error lies.
+    /// Reads a file; `at` is the place of an error in it.
     fn read_rank(&mut self, rank: u32, file: impl BufRead, at: &mut String) -> Result<(), Bad> {
         let rank_of = match self.graph.pages() {
             Some(p) => Rank {

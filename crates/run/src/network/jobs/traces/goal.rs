@@ -10,8 +10,9 @@
 //!   }
 //! ```
 //!
-//! A send is over when its last frame goes on the wire, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic` chooses among the
-//! queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read. Read line by line, also from gzip, where a job is streamed.
+//! A send is over when its last frame starts on the wire, whatever its size: there is no rendezvous. A NIC is chosen by the host, so `nic`
+//! chooses among the queue pairs. Indentation and comments behind a statement, at which txt2bin fails, are read. Read line by line, also
+//! from gzip, where a job is streamed.
 
 use std::ops::Range;
 use std::path::Path;

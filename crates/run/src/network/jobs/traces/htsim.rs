@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   0->4 id 1 start 0 size 1000000 send_done_trigger 1      a send of host 0, a receive of host 4
-//!   4->0 id 3 trigger 1 size 1000000                        its send begins after what activates trigger 1
+//!   4->0 id 3 trigger 1 size 1000000                        its send begins after an activation of trigger 1
 //!   trigger id 1 barrier count 2                            after two activations; oneshot: after one; multishot: one target after each
 //! ```
 //!
-//! A trigger of htsim reaches every host at once. Here a host acts upon what happens at itself: an activation at another host arrives as a message of
-//! 1 B through the network. A send is done when its last frame goes on the wire, not when its last acknowledgement has come. What depends on which of several
-//! activations comes first is refused.
+//! A trigger of htsim reaches every host at once. Here a host reacts only to its own events: an activation at another host arrives as a
+//! message of 1 B through the network. A send is done when its last frame starts on the wire, not when its last acknowledgement has
+//! arrived. A file that depends on the order of several activations is rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -37,7 +37,7 @@ struct Activation {
     op: u32,
 }
 
-/// Reads a file; what is known of it beside its operations is added to `warnings`.
+/// Reads a file; remarks about it are added to `warnings`.
 pub(in crate::network::jobs) fn read(
     source: Arc<Source>,
     unit: StartUnit,
@@ -61,7 +61,7 @@ pub(in crate::network::jobs) fn read(
 }
 
 fn add(t: &mut Trace, all: &Connections, warnings: &mut Vec<(String, String)>) -> Result<(), Bad> {
-    // By connection: its send, and what activates each trigger.
+    // By connection: its send, and the activations of each trigger.
     let mut sends = Vec::with_capacity(all.list.len());
     let mut activations: BTreeMap<u64, Vec<Activation>> = BTreeMap::new();
     for (by, c) in all.list.iter().enumerate() {
@@ -136,8 +136,8 @@ fn add(t: &mut Trace, all: &Connections, warnings: &mut Vec<(String, String)>) -
     Ok(())
 }
 
-/// Activations of a multishot trigger in the order of time, where that is certain: one of a connection that the trigger does not start, then each
-/// of the connection that the one before has started.
+/// Activations of a multishot trigger in the order of time, where that is certain: one of a connection that the trigger does not start,
+/// then each of the connection that the one before has started.
 fn in_order(by: &[Activation], targets: &[usize]) -> Option<Vec<Activation>> {
     let mut first = by.iter().filter(|a| !targets.contains(&a.by));
     let (mut order, mut seen) = (vec![*first.next()?], BTreeSet::new());

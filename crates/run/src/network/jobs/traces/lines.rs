@@ -32,7 +32,7 @@ impl Whole {
         Ok(BufReader::with_capacity(1 << 16, self.file.try_clone().map_err(unread)?))
     }
 
-    /// Nothing may write into a file while it is read: what of it was old and what was new would be chance.
+    /// Nothing may write into a file while it is read: the mix of old and new text would be random.
     pub fn is_unchanged(&self) -> Result<(), Problem> {
         let Some((before, changed)) = &self.before else { return Ok(()) };
         let now = std::fs::metadata(&self.path).ok().map(looks_of);
@@ -48,7 +48,7 @@ pub(super) struct Lines {
     whole: Whole,
     from: Box<dyn BufRead>,
     line: Vec<u8>,
-    /// The one before it.
+    /// Previous line.
     before: Vec<u8>,
     /// Number of the current line, from 1.
     number: u64,

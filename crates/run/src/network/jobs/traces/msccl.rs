@@ -1,11 +1,12 @@
-//! Algorithms of MSCCL in XML: what the thread blocks of each GPU send and receive, step by step.
+//! Algorithms of MSCCL in XML: sends and receives of the thread blocks of each GPU, step by step.
 //!
 //! ```text
 //!   <algo nchunksperloop ngpus> <gpu id> <tb id send recv chan> <step s type srcbuf srcoff dstbuf dstoff cnt depid deps>
 //! ```
 //!
-//! The steps of a thread block follow each other; `depid`, `deps` is one step of another block of the GPU that a step waits for. A chunk is the size
-//! of the message over `nchunksperloop`. What is sent on a channel from one GPU to another is received in that order. Copies and sums take no time.
+//! The steps of a thread block follow each other; `depid`, `deps` is one step of another block of the GPU that a step waits for. A chunk is
+//! the size of the message over `nchunksperloop`. What is sent on a channel from one GPU to another is received in that order. Copies and
+//! sums take no time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -53,7 +54,7 @@ struct Block {
     last: Vec<u32>,
 }
 
-/// Reads a file, for messages of so many bytes.
+/// Reads a file, for messages of this size [bytes].
 pub(in crate::network::jobs) fn read(source: &Arc<Source>, size: u64, pages: Option<&PageFile>) -> Result<Trace, Problems> {
     let report = |(place, what, hint): Bad| Problems::from(Problem::new(what, hint).at(source.place(place)));
     let doc = Document::parse(source.text()).map_err(|e| {
@@ -130,7 +131,7 @@ fn read_gpu(t: &mut Trace, gpu: &Node<'_, '_>, rank: u32, gpus: i64, chunk: u64)
             for (buffer, offset) in [("srcbuf", "srcoff"), ("dstbuf", "dstoff")] {
                 let (name, at) = (step.attribute(buffer).unwrap_or_default(), number(&step, offset)?);
                 let Some(room) = room(name) else { return bad(&step, format!("there is no buffer '{name}'"), "expected i, o or s") };
-                // What a step receives lies in its own buffers, what it sends in those of its peer.
+                // A step receives into its own buffers, and sends from those of its peer.
                 let mine = (buffer == "srcbuf" && !receives) || (buffer == "dstbuf" && !sends);
                 if kind != "nop" && mine && (count < 1 || at < 0 || at + count > number(gpu, room)?) {
                     return bad(

@@ -1,15 +1,19 @@
 //! SimAI's workload text: layers of a transformer, each with three times of computing and three collectives.
 //!
 //! ```text
-//!   HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 16 checkpoints: 0 checkpoint_initiates: 0
+//!   HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 16 checkpoints: 0 checkpoint_initiates:
+//! 0
 //!   3                                                                                      number of layers
-//!   name dep  ns type bytes   ns type bytes   ns type bytes   ns                           forward, input gradient, weight gradient, update
+//!   name dep  ns type bytes   ns type bytes   ns type bytes   ns                           forward, input gradient, weight gradient,
+//! update
 //! ```
 //!
-//! The order is that of `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` (SimAI, `Workload.cc`): forward through the layers, each collective awaited;
-//! then back: input gradient, its collective (not of the first layer) beside the computing of the weight gradient, whose own collective nothing but the
-//! end awaits. Groups are those of `MockNcclGroup.cc`: tensor parallel ranks follow each other; data parallel ones have a tensor group between them;
-//! `_EP` is one of each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. Pipelines, gradient accumulation and recomputing are refused.
+//! The order is that of `iterate_hybrid_parallel_Transformer_fwd_in_bckwd` (SimAI, `Workload.cc`): forward through the layers, each
+//! collective awaited; then back: input gradient, its collective (not of the first layer) in parallel with the computing of the weight
+//! gradient. Only the end awaits the collective of the latter. Groups are those of `MockNcclGroup.cc`: tensor parallel ranks follow each
+//! other; data parallel ones have a tensor group between them;
+//! `_EP` is one of each of `ep` consecutive tensor groups, `_DP_EP` one of each `ep`-th. Pipelines, gradient accumulation and recomputing
+//! are refused.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -67,7 +71,7 @@ impl Shape {
     }
 }
 
-/// Computing and what follows it.
+/// Computing and the operations after it.
 #[derive(Clone, Copy)]
 struct Pass {
     time: Span,
@@ -82,7 +86,7 @@ struct Layer {
     update: Span,
 }
 
-/// Reads a file; what is known of it beside its operations is added to `warnings`.
+/// Reads a file; remarks about it are added to `warnings`.
 pub(in crate::network::jobs) fn read(
     source: &Arc<Source>,
     node: u32,
@@ -298,7 +302,7 @@ fn build(shape: Shape, layers: &[Layer], node: u32, pages: Option<&PageFile>) ->
         let input = if i > 0 { collective(&mut graph, &at, &l.parts[1], l, "input gradient")? } else { None };
         compute(&mut graph, &mut at, l.parts[2].time);
         if let Some(ends) = collective(&mut graph, &at, &l.parts[2], l, "weight gradient")? {
-            // Beside everything else: only the end of the iteration waits for it.
+            // In parallel with everything else: only the end of the iteration waits for it.
             for (rank, end) in (0..).zip(ends).filter(|_| l.update > Span::ZERO) {
                 let op = graph.add(rank, Work::Compute(l.update), Op::FREE);
                 graph.after(rank, op, end);

@@ -1,4 +1,5 @@
-//! The files of Chakra: messages of protocol buffers, each after its length, perhaps all of it in gzip. Field numbers are those of `et_def.proto`.
+//! The files of Chakra: messages of protocol buffers, each after its length, perhaps all of it in gzip. Field numbers are those of
+//! `et_def.proto`.
 
 use std::io::{BufRead, Read};
 
@@ -37,7 +38,7 @@ pub(super) struct Node {
     pub attributes: Vec<Attribute>,
 }
 
-/// A property of an operation: of its value, whose type is chosen by whoever wrote the file, the one field that is there.
+/// A property of an operation: of its value, whose type the file chooses, the one field that is there.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -98,7 +99,7 @@ pub(super) fn bad<T>(what: impl Into<String>, hint: impl Into<String>) -> Result
 }
 
 impl Attribute {
-    /// Value as a whole number, whatever type of number it was written as.
+    /// Value as a whole number, from any type of number.
     pub fn integer(&self) -> Option<i128> {
         let signed = [self.int64, self.sint64, self.sfixed64].into_iter().flatten().next().map(i128::from);
         let unsigned = [self.uint64, self.fixed64].into_iter().flatten().next().map(i128::from);
@@ -135,7 +136,7 @@ impl Node {
         }
     }
 
-    /// The other rank of a message.
+    /// Rank at the other end of a message.
     pub fn peer(&self, name: &str, ranks: u32) -> Result<u32, Bad> {
         match self.integer(name)? {
             None => bad(format!("it has no {name}"), "expected the other rank of the message"),
@@ -146,7 +147,7 @@ impl Node {
         }
     }
 
-    /// Tags of 32 bits, whatever their sign.
+    /// Tags of 32 bits, of either sign.
     pub fn tag(&self) -> Result<u64, Bad> {
         let tag = self.integer("comm_tag")?.unwrap_or(0);
         match i32::try_from(tag).map(|t| t as u32).or(u32::try_from(tag)) {
