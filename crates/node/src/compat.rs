@@ -6,8 +6,8 @@
 //!                        EventOrder::Insertion, StartOrder, Losses, RngSource: the replay sets them, others may
 //! ```
 //!
-//! Two rules of that simulator hold for all runs, because they cost nothing and never show outside it: a window that follows the rate is
-//! computed in 64 bits that wrap, and so are the bytes in flight after a late acknowledgement.
+//! Two rules of that simulator hold for all runs, because they cost nothing and have no effect in other runs. A window that follows the
+//! rate is computed in 64 bits that wrap. The bytes in flight after a late acknowledgement are, too.
 
 /// The knobs of the replay of the HPCC simulator; all off: our own rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

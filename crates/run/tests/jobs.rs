@@ -190,7 +190,7 @@ fn paths_add_up(f: &Finished, name: &str) {
     }
 }
 
-/// A rank that is far ahead of the others does not make iterations longer: they follow each other, and are the job together.
+/// A rank that is far ahead of the others does not make iterations longer: iterations follow each other, and add up to the job.
 #[test]
 fn iterations_of_ranks_that_drift_apart_are_not_counted_twice() {
     let folder = std::env::temp_dir().join(format!("xoff-drift-{}", std::process::id()));

@@ -58,7 +58,7 @@ impl Switch {
         }
     }
 
-    /// Until when the peer keeps a full frame of a class, if it does.
+    /// Time until which the peer keeps a full frame of a class, if it does.
     fn stopped_until(&self, now: Time, port: u16, class: u8) -> Option<Time> {
         let w = self.watchdog.as_ref()?;
         self.ports[port as usize].class_state(class).tx.stopped_until(now, w.len, w.config.detect)

@@ -83,7 +83,7 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
     out
 }
 
-/// The colour that a mark is drawn in: the one it was given, in this panel.
+/// Colour of a mark: the given one, or the automatic one.
 fn own(given: Option<super::Colour>, automatic: super::Colour) -> &'static str {
     given.unwrap_or(automatic).hex()
 }
