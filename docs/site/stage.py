@@ -151,7 +151,7 @@ def _output(xoff: Path, *args: str) -> str:
 
 
 def _printed(xoff: Path, docs: Path, text: str) -> str:
-    """A page with what the program prints in the place of each line that names a command."""
+    """A page with the program's output in the place of each line that names a command."""
 
     def printed(match: re.Match[str]) -> str:
         command, of, *options = match["arguments"].split()

@@ -1,4 +1,4 @@
-//! One run of `xoff` in a process of its own: its answer, and what the system measured of its cost.
+//! One run of `xoff` in a separate process: its answer, and its cost as the system measured it.
 
 use std::fs::File;
 use std::io::{Read, Seek};

@@ -70,11 +70,11 @@ enum Command {
     },
     /// Measure only how real frames are forwarded, and print it
     Forwarding {
-        /// Folder for what is written
+        /// Folder of the written files
         #[arg(long, value_name = "DIR", default_value = "out/bench")]
         out: PathBuf,
     },
-    /// What `forwarding` starts
+    /// Child process of `forwarding`
     #[command(hide = true)]
     ForwardChild,
     /// Render the page and its figures
@@ -94,7 +94,7 @@ enum Command {
     },
     /// Accept today's instruction counts, and the figures of the last `run`
     Accept {
-        /// What `run` wrote; left alone if it is not there
+        /// Output of `run`; ignored if the file is absent
         #[arg(long, value_name = "FILE", default_value = "out/bench/bench.json")]
         from: PathBuf,
         /// Where to keep them

@@ -27,7 +27,7 @@ pub struct Bench {
     pub xoff: Xoff,
     /// Folder of the scenarios.
     pub scenarios: PathBuf,
-    /// Folder for what is written.
+    /// Folder of the written files.
     pub out: PathBuf,
     /// Longest time of a run.
     limit: Duration,

@@ -309,7 +309,7 @@ fn what_cannot_be_resumed_is_refused_with_the_reason_and_nothing_is_lost() {
     // A new run does not take the folder of one that can go on.
     let again = run_args(RUNS[0], &out);
     refused((ran(&again), out.clone()), &["contains a run that stopped at", "xoff run --resume", "or replace it with --force"]);
-    // A newer one that is damaged: the one before it is used.
+    // A newer one that is damaged: the previous one is used.
     let all = checkpoints(&out);
     if all.len() > 1 {
         let newest = |copy: &Path| {

@@ -85,7 +85,7 @@ fn a_trace_holds_what_the_tables_hold() {
     let t = trace(Path::new(&file));
     let answer = ran.json()["perfetto"].clone();
 
-    // Counters: the last value of each ns, where it differs from the one before.
+    // Counters: the last value of each ns, where it differs from the previous one.
     let mut counters: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
     for r in rows(&dir, "queues") {
         let far = r["kind"] == "ingress";

@@ -30,7 +30,7 @@ impl Dice {
 pub struct Drawn {
     /// Lines of `[run]`, `[topology]`, `[routing]`, `[host]`, `[control_delay]`.
     pub head: String,
-    /// Lines of `[switch]` but those that follow from what stands below.
+    /// Lines of `[switch]` except those that follow from the fields below.
     pub switch: String,
     /// Egress discipline.
     pub discipline: &'static str,

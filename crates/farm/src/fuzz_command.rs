@@ -111,7 +111,7 @@ fn corpus(out: &Path, reader: &str) -> PathBuf {
     out.join(CORPUS).join(reader)
 }
 
-/// Samples and what is kept with the project are the first inputs.
+/// The first inputs: samples, and inputs from the repository.
 fn seed(r: &Reader, root: &Path, out: &Path) -> io::Result<()> {
     let folder = corpus(out, &r.name);
     fs::create_dir_all(&folder)?;
@@ -156,7 +156,7 @@ fn start(args: &Args, r: &Reader, lasting: Duration, scratch: &Path) -> io::Resu
     ]);
     c.arg(format!("-artifact_prefix={}/{}-", args.out.join(FAILED).display(), r.name));
     let child = c.arg(corpus(&args.out, &r.name)).spawn()?;
-    // It reads its inputs first, none of which takes much.
+    // It reads its inputs first; none of them takes much.
     prlimit(Some(Pid::from_child(&child)), Resource::As, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) })?;
     Ok(child)
 }

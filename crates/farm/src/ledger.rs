@@ -42,7 +42,7 @@ pub struct Farm {
 }
 
 impl Farm {
-    /// Claims the folder, with what was done there before by the same version.
+    /// Claims the folder, with earlier work of the same version there.
     ///
     /// # Errors
     /// A folder that holds something else, or that another process writes.

@@ -162,7 +162,7 @@ impl Field for &'static Family {
         };
         match examine(&text, self.checkers) {
             Came::Fine => Ok(true),
-            // What is drawn is a scenario: one that is rejected was drawn wrongly, or is rejected wrongly.
+            // A draw is a valid scenario: a rejection is an error of the draw, or of the reader.
             Came::Refused(why) => Err(Failure { file: format!("{}-{case}.toml", self.name), bytes: text.into_bytes(), what: why }),
             Came::Failed(checker, why) => {
                 let smaller = shrink(&text, |t| matches!(examine(t, self.checkers), Came::Failed(c, _) if c == checker));

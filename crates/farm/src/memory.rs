@@ -25,7 +25,7 @@ fn d_size(case: u64) -> u64 {
     (case % 7) * 100
 }
 
-/// Lossy and lossless priorities with room for what is promised: small networks under PFC.
+/// Lossy and lossless priorities with room for the promises: small networks under PFC.
 pub fn beside(case: u64) -> Drawn {
     let mut d = Dice(case ^ 0x1055_beef);
     let mut drawn = promises::scenario(case);
@@ -51,7 +51,7 @@ fn pools(d: &mut Dice, drawn: &mut Drawn, size: u64, reserve: u64) {
     drawn.flow_control.1 = drawn.flow_control.1.lines().filter(|l| !l.starts_with("xoff")).map(|l| format!("{l}\n")).collect();
     drawn.switch += "memory = \"pools\"\n";
     let both = d.roll(3) == 0;
-    // What the ports of the largest switch reserve, at most, comes on top.
+    // The largest possible reserves of the ports of the largest switch come on top.
     let size = size + 17 * 8 * 30 * 2;
     let mut text = format!("[[buffer_pool]]\nname = \"in\"\nsize = \"{size}KB\"\n");
     if !both {

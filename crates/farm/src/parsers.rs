@@ -39,7 +39,7 @@ macro_rules! again {
 /// Every reader of the crate, on the same bytes.
 ///
 /// # Panics
-/// What was read cannot be written, or is not read again as it was.
+/// The parsed value cannot be written, or is read again differently.
 pub fn all_parsers(bytes: &[u8]) {
     again!(ethernet::Repr, parse, emit, bytes);
     again!(vlan::Tag, parse, emit, bytes);

@@ -20,7 +20,7 @@ fn runs_here() -> bool {
         xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));
         return false;
     }
-    // Beside it: tests of the workspace build both.
+    // Next to it: tests of the workspace build both.
     let xoff = Path::new(env!("CARGO_BIN_EXE_xoff-farm")).with_file_name("xoff");
     if !xoff.exists() {
         xoff_testing::skip("xoff", "target/release/xoff is not built");

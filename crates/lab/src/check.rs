@@ -107,7 +107,7 @@ impl Check {
         self.interval = (mean.n > 1).then_some((mean.low, mean.high));
         self
     }
-    /// With an interval, all of which must be in the band.
+    /// With an interval; all of it must be in the band.
     pub fn interval(mut self, low: f64, high: f64) -> Self {
         self.interval = Some((low, high));
         self

@@ -111,8 +111,8 @@ impl<'a> Context<'a> {
         self.progress.fraction(self.entry, part);
     }
 
-    /// Does independent jobs on the threads of the context. The answers come in the order of the jobs, whatever the
-    /// number of threads; so does the error, if there is one.
+    /// Runs independent jobs on the threads of the context. Answers have the order of the jobs, for any number of threads; so has the
+    /// error, if there is one.
     pub fn parallel<J: Sync, T: Send>(
         &self,
         jobs: &[J],

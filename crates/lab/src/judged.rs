@@ -25,7 +25,7 @@ pub struct Picture {
 pub struct JudgedCheck {
     /// Name of the measured quantity.
     pub what: String,
-    /// Measured value with its unit; a mean with its 95 % interval, all of which must be in the range.
+    /// Measured value with its unit; a mean with its 95 % interval, which must be in the range as a whole.
     pub measured: String,
     /// Accepted range with its unit.
     pub expected: String,

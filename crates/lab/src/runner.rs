@@ -80,7 +80,7 @@ pub fn run_entries(paper: &'static Paper, items: &[String], cx: &Context) -> Res
         let was_kept = kept.is_some();
         let judged = match kept {
             Some(judged) => judged,
-            // What is kept is still shown.
+            // Stored results are still shown.
             None if report.interrupted => continue,
             None => {
                 cx.progress.started(&entry, nth, wanted.len());

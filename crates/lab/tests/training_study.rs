@@ -13,7 +13,7 @@ use xoff_scenario::document::Override;
 
 const FILE: &str = "scenarios/training/study.toml";
 
-/// What is compared: its name, and what is set.
+/// Compared schemes: name, and settings.
 const SCHEMES: [(&str, &[&str]); 10] = [
     ("PFC", &[]),
     ("CBFC", &["flow_control=cbfc"]),
@@ -41,12 +41,12 @@ const SCHEMES: [(&str, &[&str]); 10] = [
 /// PFC with acknowledgements, against which those are judged that need them; others against PFC alone.
 const ACKS: usize = 5;
 
-/// What a scheme is judged against.
+/// Baseline of a scheme.
 fn baseline(scheme: usize) -> usize {
     if scheme != ACKS && SCHEMES[scheme].1.contains(&"host.acks=per-frame") { ACKS } else { 0 }
 }
 
-/// Under what: its name, and what is set.
+/// Situations: name, and settings.
 const SITUATIONS: [(&str, &[&str]); 4] = [
     ("nothing else", &[]),
     ("straggler", &["job[0].slow_by=3"]),

@@ -1,4 +1,4 @@
-//! A network and what it carries, before anything moves.
+//! A network and its traffic, before anything moves.
 //!
 //! ```text
 //!   topology   graphs of nodes, ports and links; failures; routes

@@ -120,7 +120,7 @@ fn a_pipeline_takes_what_its_nodes_take() {
     assert_eq!(ends(&run(&pipeline(), GROUPS)), ended);
     let gz: Vec<Vec<u8>> = pipeline().iter().map(|f| zipped(f)).collect();
     assert_eq!(ends(&run(&gz, GROUPS)), ended);
-    // Twice as much, each iteration after the one before.
+    // Twice as much, each iteration after the previous one.
     let f = run(&pipeline(), &format!("{GROUPS}iterations = 2\n"));
     assert_eq!(f.outcome.ranks[0][0].log.iterations.len(), 2);
 }

@@ -60,7 +60,7 @@ fn goal_takes_what_its_operations_take() {
             (rank + 3) % 4
         );
     }
-    // 1048 full frames and one of 576 B, which waits at the switch for the one before it.
+    // 1048 full frames and one of 576 B, which waits at the switch for the previous one.
     let message = 1049 * TX + (576 + 48) * 80 + 2 * D;
     assert_eq!(ends(&run("ring", "x.goal", &text, GOAL)), [1_500_000 + message; 4]);
     assert_eq!(ends(&run("crlf", "x.goal", &text.replace('\n', "\r\n"), GOAL)), [1_500_000 + message; 4]);

@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// Frames that are ready at `ready`, over a wire whose far end frees each at `freed(its arrival, of the one before)`. Returns when they
+/// Frames that are ready at `ready`, over a wire whose far end frees each at `freed(its arrival, of the previous one)`. Returns when they
 /// begin, and when they are freed. Written from the rules of the standard, frame by frame, without events.
 struct Wire<'l> {
     l: &'l Line,

@@ -94,7 +94,7 @@ fn point(w: &mut Words<'_>, line: &Line<'_>, before: Option<(u64, f64)>) -> Opti
         w.refuse(&percent_word.span, format!("{percent} is not a percentage"), "expected 0 to 100");
         return None;
     }
-    // A refused point still counts as the one before: its successors may be sound.
+    // A refused point still counts as the previous one: its successors may be sound.
     match before {
         None if percent != 0.0 => {
             w.refuse(&percent_word.span, format!("the first point is at {percent} % instead of 0 %"), "expected 0, as in \"0 0\"")

@@ -12,7 +12,7 @@ pub struct Looks {
     pub first: Time,
     /// From one sample to the next [ps].
     pub every: Span,
-    /// A look at or after this time is the last one.
+    /// The first sample at or after this time is the last one.
     pub last: Time,
     /// Width of a bin of queue length [bytes].
     pub bin: Bytes,

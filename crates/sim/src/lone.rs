@@ -71,7 +71,7 @@ fn longest_path(stages: &[Stage], frames: u64) -> u128 {
     }
     let (mut before, mut slowest, mut longest) = (0, 0, 0);
     for s in stages {
-        // The last frame follows the one before it here.
+        // The last frame follows the previous one here.
         slowest = s.full.busy.max(slowest);
         longest = longest.max(before + s.full.busy + rest + slowest * (frames - 2) as u128);
         before += s.full.goes_on;

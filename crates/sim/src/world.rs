@@ -156,8 +156,8 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
-/// A run that is to stop when its flows are complete looks whether they are at whole microseconds: times that every partition
-/// of the network can reach without knowing what the others do.
+/// A run that stops when its flows are complete checks them at whole microseconds: times that every partition can reach without knowledge
+/// of the others.
 #[derive(Clone, Copy, Debug, Default, Value)]
 pub(crate) struct DoneLooks {
     /// The next poll.

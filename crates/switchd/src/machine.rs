@@ -178,7 +178,7 @@ impl Machine {
         }
     }
 
-    /// A frame came in by a link at `now`. Returns the time under which it was taken: that, or just after the one before it.
+    /// A frame came in by a link at `now`. Returns the time under which it was taken: that, or just after the previous one.
     pub fn receive(&mut self, world: &mut World, now: Time, link: usize, bytes: &[u8]) -> Time {
         // No two frames at the same time, by the finest step that a capture can resolve: so their order is that of their times.
         let now = now.max(self.last + TICK);

@@ -41,7 +41,7 @@ struct IterationView {
     /// When the first rank began and the last one ended [ps]; no end: it has none.
     start_ps: u64,
     end_ps: Option<u64>,
-    /// From the end of the one before to its own [ps].
+    /// From the end of the previous one to its own [ps].
     time_ps: u64,
     exposed_ps: u64,
     path_ps: Vec<u64>,

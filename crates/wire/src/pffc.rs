@@ -32,7 +32,7 @@ use crate::{Malformed, Unfit};
 /// Action for the upstream port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Stop the queue for so long [quanta of 512 bits].
+    /// Stop the queue for this time [quanta of 512 bits].
     Pause(u16),
     /// Serve the queue until it is empty, then the default queue again.
     Resume,
@@ -140,7 +140,7 @@ impl Repr {
     /// Bytes before the key.
     const FIXED: usize = 16;
 
-    /// Length of this message without padding [bytes]; without a key, the byte with that value is the last.
+    /// Length of this message without padding [bytes]; without a key, the message ends with the `key` byte.
     pub fn len(&self) -> usize {
         Repr::FIXED + self.key.map_or(1, |k| k.len())
     }

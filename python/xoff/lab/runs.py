@@ -1,4 +1,4 @@
-"""Runs of a claim: which there are, executing them with everything finished kept, and what the metrics get of them."""
+"""Runs of a claim: their list, their execution with every finished run kept, and the input of the metrics."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ pub const PATHS: [&[&str]; 4] = [
     &["H13", "E7", "A7", "C1", "A3", "E3", "H5"],
 ];
 
-/// The links of the cycle, each filling the buffer that the one before waits for.
+/// The links of the cycle, each filling the buffer that the previous one waits for.
 pub const CYCLE: [&str; 4] = ["C1->A3", "A3->C2", "C2->A7", "A7->C1"];
 
 /// Path of the victim flow F5 of Fig. 14, whose ends the paper's text has lost: from the other host of F1's edge switch,

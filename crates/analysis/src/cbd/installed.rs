@@ -271,7 +271,7 @@ mod tests {
         let (t, mut tables) = clockwise();
         let study = fail_any_installed(&t, &tables, 2, 100, 1, &|| true);
         assert_eq!(study.by_size.iter().map(|s| (s.sets_checked, s.holes)).collect::<Vec<_>>(), [(3, 3), (3, 3)], "{study:?}");
-        // Each ring link is on the way of its own switch to both others, and of the one before to the one behind.
+        // Each ring link is on the way of its own switch to both others, and of the previous one to the one behind.
         assert!(study.sets[..3].iter().all(|s| s.unrouted == 3 && s.first.is_some()), "{study:?}");
         let asked = std::cell::Cell::new(0);
         let stopped = fail_any_installed(&t, &tables, 1, 100, 1, &|| asked.replace(asked.get() + 1) < 1);

@@ -117,7 +117,7 @@ fn plan(r: &Reader, bytes: &[u8]) -> bool {
 fn import(r: &Reader, bytes: &[u8]) -> bool {
     let format = FORMATS.iter().find(|f| r.name.ends_with(f.name)).expect("a reader of this list");
     let source = Source::file("R1.farm", String::from_utf8_lossy(bytes).into_owned());
-    // What many files leave open, as a user gives it.
+    // Values that many files lack, as a user gives them.
     let mut options = Options::default();
     for (key, value) in [("rate", "100Gbps"), ("delay", "1us"), ("unit", "1Gbps"), ("hosts_per_node", "1")] {
         options.set(key, value).expect("an option");

@@ -46,7 +46,7 @@ const HPCC: [(&str, Text); 4] = [
 
 /// All of them, with the samples in `folder`: a file belongs to the reader whose name it begins with.
 pub fn all(folder: &Path, samples: impl Fn(&str) -> Vec<Vec<u8>>) -> Vec<Reader> {
-    // What a streamed job reads is what another one reads.
+    // A streamed job reads the same files as another one.
     let of = |name: &str| samples(name.trim_end_matches("-stream"));
     let reader = |name: &str, read| Reader { name: name.into(), samples: of(name), folder: PathBuf::from(folder), read };
     let named = NAMED.iter().map(|n| reader(n.0, in_scenario as fn(&Reader, &[u8]) -> bool));

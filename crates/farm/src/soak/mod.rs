@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   H0 == cable 0 == S1 == cable 1 == S2 == cable 2 == H1       H0, H1: new in each round; S2: killed in some; S1 stays
-//!   a round: traffic, a fault in the middle of it, no fault at its end; then what was sent is compared with what was delivered
+//!   a round: traffic, a fault in the middle of it, no fault at its end; then sent bytes are compared with delivered bytes
 //! ```
 
 use std::collections::BTreeMap;
@@ -408,7 +408,7 @@ impl Soak<'_> {
             }
         }
         if counts.own_drops > 0 {
-            // The process came too late to its own cables: nothing is missing of which a node could know.
+            // The process came too late to its own cables: no node could know of the missing frames.
             problems.retain(|p| p.contains("panicked"));
         } else if !problems.is_empty() {
             let at = |what: String| if what.is_empty() { "nowhere that is counted".into() } else { what };

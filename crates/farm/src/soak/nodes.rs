@@ -165,7 +165,7 @@ impl Node {
     /// Answer of the node.
     ///
     /// # Errors
-    /// Nothing that can be read; with the end of what it wrote for people.
+    /// No readable answer; with the end of its text for people.
     pub fn report(&self) -> Result<NodeReport, String> {
         let answer =
             fs::read_to_string(&self.out).map_err(|e| e.to_string()).and_then(|t| NodeAnswer::parse(&t).map_err(|e| e.to_string()));

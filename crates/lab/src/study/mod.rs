@@ -12,8 +12,8 @@ mod plan;
 pub use pieces::Pieces;
 pub use plan::{Job, Plan, Results, Series};
 
-/// What decides results next to the key of a piece of work: the engine, and `texts`, such as the source of what is kept of a run, or a
-/// scenario.
+/// Inputs that decide results in addition to the key of a piece of work: the engine, and `texts`, such as the source of a stored result, or
+/// a scenario.
 pub fn basis<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().fold(xoff_run::ENGINE.to_owned(), |all, text| format!("{all} {}", fingerprint(text)))
 }

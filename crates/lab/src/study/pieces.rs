@@ -13,7 +13,7 @@ use super::kept::Kept;
 use crate::context::Silent;
 use crate::{Context, ReproduceError};
 
-/// Does work in phases.
+/// Work in phases.
 pub struct Pieces<'a> {
     cx: Context<'a>,
     store: Mutex<Kept>,

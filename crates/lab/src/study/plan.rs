@@ -19,7 +19,7 @@ pub trait Job: Serialize + Sync {
     /// Runs it; `None` when `stop` returned true.
     ///
     /// # Errors
-    /// What refuses the scenario or the model.
+    /// Errors of the scenario or the model.
     fn run(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Self::Run>, ReproduceError>;
 }
 

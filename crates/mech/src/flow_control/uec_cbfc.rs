@@ -6,7 +6,7 @@
 //!   S_CC += cost of each frame   ---- data ---------------->  R_CC += cost when it is stored
 //!   in use = S_CC - S_CF                                      R_CF += cost when it leaves
 //!   sends while in use + cost <= limit
-//!   S_CF = R_CF                  <--- CF_Update(R_CF) ------  not sooner than the least spacing after the one before, if R_CF has changed;
+//!   S_CF = R_CF                  <--- CF_Update(R_CF) ------  at least one spacing after the previous one, if R_CF has changed;
 //!                                                             at the latest after the largest, changed or not
 //!   every period                 ---- CC_Update(S_CC) ----->  d = S_CC - R_CC was lost on the wire: R_CF += d, R_CC = S_CC
 //!
@@ -78,7 +78,7 @@ pub const PARAMS: &[ParamSpec] = &[
 
 /// Counters wrap at 2^20.
 const MASK: u64 = (1 << 20) - 1;
-/// A limit below this: an update that is behind the one before it is never taken for one ahead of it.
+/// A limit below this: an update that is behind the previous one is never taken for one ahead of it.
 pub const LIMIT_END: u64 = 1 << 19;
 /// A control ordered set [bytes].
 pub const CF_UPDATE_LEN: Bytes = Bytes(8);

@@ -5,7 +5,7 @@
 //!   message 2              |------ sent|..         CNPs and timers of message 1 from then on: message 2's
 //! ```
 //!
-//! Only one message of a queue pair sends at a time: one that comes before the last byte of the one before it has left waits for that.
+//! Only one message of a queue pair sends at a time: one that comes before the last byte of the previous one has left waits for that.
 //! Between messages rate control keeps its state and its timers.
 
 use xoff_units::save::Value;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   rank 0   iteration 0 |  1  |  2  |  3  |  4  | ...  | 99 |
-//!   compared             x     x = the one before: 3 to 98 are as 2
+//!   compared             x     x = the previous one: 3 to 98 are as 2
 //! ```
 //!
 //! A place to compare is some time after an iteration of the first rank began, always the same: when it began is known only once the

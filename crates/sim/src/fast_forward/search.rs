@@ -45,7 +45,7 @@ pub(super) struct Earlier<M> {
     pub more: M,
 }
 
-/// Earlier states to compare with, each kept twice as long as the one before it: a period of any length is found soon after what precedes
+/// Earlier states to compare with, each kept twice as long as the previous one: a period of any length is found soon after what precedes
 /// it has passed.
 pub(super) struct Levels<M>(pub Vec<Earlier<M>>);
 

@@ -1,4 +1,4 @@
-//! Ring: each rank sends to the next one and receives from the one before.
+//! Ring: each rank sends to the next one and receives from the previous one.
 //!
 //! ```text
 //!   step t: rank r sends part (r - t) mod N, which it received in step t - 1     steps 0 .. N-2 reduce, N-1 .. 2N-3 gather

@@ -6,7 +6,7 @@
 //!                                 the rest: MPI, clients and servers alike
 //!
 //!   I/O:  client -> any I/O server      512 KiB, 1, 2 or 4 MiB, each equally likely        one message in ten
-//!   MPI:  client -> any other of MPI    2, 4, 8, 16 or 32 KiB, each half as likely as the one before
+//!   MPI:  client -> any other of MPI    2, 4, 8, 16 or 32 KiB, each half as likely as the previous one
 //! ```
 //!
 //! Clients of a kind send equally many messages, as Poisson processes. The paper's KB and MB are read as KiB and MiB:

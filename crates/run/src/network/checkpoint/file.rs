@@ -5,7 +5,7 @@
 //!   all before it
 //! ```
 //!
-//! It gets its name when it is complete and on the disk, so that a process that is killed while it writes leaves the one before.
+//! It gets its name when it is complete and on the disk, so that a process that is killed while it writes leaves the previous one.
 
 use std::fmt;
 use std::fs::{self, File};

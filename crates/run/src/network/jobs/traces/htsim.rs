@@ -137,7 +137,7 @@ fn add(t: &mut Trace, all: &Connections, warnings: &mut Vec<(String, String)>) -
 }
 
 /// Activations of a multishot trigger in the order of time, where that is certain: one of a connection that the trigger does not start,
-/// then each of the connection that the one before has started.
+/// then each of the connection that the previous one has started.
 fn in_order(by: &[Activation], targets: &[usize]) -> Option<Vec<Activation>> {
     let mut first = by.iter().filter(|a| !targets.contains(&a.by));
     let (mut order, mut seen) = (vec![*first.next()?], BTreeSet::new());
