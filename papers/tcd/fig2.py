@@ -14,11 +14,11 @@ from xoff import Run
 from xoff.lab import Row, observe
 from xoff.lab.observe import MS, US
 
+from . import theory
+
 PORTS = {"P0": "T0->L0", "P1": "T1->L0", "P2": "L0->T2", "P3": "T2->R1"}
 """P0: shared by F0 and F1; P1: F2 alone; P2: all three; P3: F1 and the bursts, the root of the first congestion tree."""
 SOURCES = {"F0": "S0", "F1": "S1", "F2": "S2"}
-NAMES_OF_PORTS = list(PORTS)
-NAMES_OF_FLOWS = list(SOURCES)
 LINE = 40e9
 """Rate of every link [bit/s]."""
 
@@ -151,4 +151,4 @@ def marks_table(runs: Iterable[Row]) -> list[dict[str, Any]]:
 
 def max_ton(fabric: str) -> float:
     """max(T_on) of the links of the scenario: Eq. (3) under PFC, the credit period with credits [ps]."""
-    return 100.4 * US if fabric == "CEE" else 46 * US
+    return theory.example(40, 4 * US) if fabric == "CEE" else 46 * US

@@ -9,6 +9,8 @@ from matplotlib.patches import Rectangle
 from xoff.lab import Results, Row, draw
 from xoff.lab.observe import MS
 
+from . import theory
+
 STATES = {"non_congestion": "#009e73", "undetermined": "#e69f00", "congestion": "#d55e00"}
 """Colours of the states of a port."""
 MARKS = {"ue": "#56b4e9", "ce": "#cc79a7"}
@@ -149,4 +151,41 @@ def covered_root(r: Results) -> Figure:
     below.plot([t / 1e6 for t in delays], [d / MS for d in delays.values()], "o", markersize=3, label="measured")
     below.plot([t / 1e6 for t in delays], [(period + 2 * t) / MS for t in delays], label="max(T_on) + 2 T")
     draw.label(below, "Period T [us]", "Delay [ms]", "CEE: first CE after the last OFF")
+    return figure
+
+
+def fig08(r: Results) -> Figure:
+    """T_on over epsilon, a curve for each R_d; and as a surface."""
+    figure, axes = draw.panels(2, 1, height=2.8)
+    curves, surface = axes.flat
+    epsilons = [0.01 * 1.04**n for n in range(101)]
+    for share in r.value("SHARES"):
+        curves.plot(epsilons, [theory.ton(share, e) / 1e6 for e in epsilons], label=f"R_d = {share * 40:.0f} Gb/s")
+    draw.level(curves, r.value("plane") / 1e6, "plane at epsilon = 0.05")
+    curves.set(xscale="log", ylim=(0, 460))
+    draw.label(curves, "Congestion degree epsilon", "T_on [us]", "T_on over the congestion degree")
+    degrees, shares = [d["epsilon"] for d in r.value("DEGREES")], r.value("SHARES")
+    _heat(surface, [[theory.ton(s, e) / 1e6 for e in degrees] for s in shares], [f"R_d {s * 40:.0f} Gb/s" for s in shares], [f"{e:g}" for e in degrees])
+    draw.label(surface, "Congestion degree epsilon", "", "The surface [us]")
+    return figure
+
+
+def _heat(axes: Axes, values: list[list[float]], rows: list[str], columns: list[str]) -> None:
+    """Numbers on a colour that grows with their root."""
+    largest = max(v for row in values for v in row)
+    axes.imshow([[(v / largest) ** 0.5 for v in row] for row in values], cmap="Blues", aspect="auto", vmin=0, vmax=1.6)
+    for y, row in enumerate(values):
+        for x, v in enumerate(row):
+            axes.text(x, y, f"{v:.4g}", ha="center", va="center", fontsize=7)
+    axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
+    axes.grid(visible=False)
+
+
+def eq4(r: Results) -> Figure:
+    figure, axes = draw.panels()
+    for us in (20, 40):
+        of = sorted((t["share"], t["expected"] / 1e6, t["mean"] / 1e6) for c, t in zip(r.value("CASES"), r.value("ton").values(), strict=True) if c["us"] == us)
+        (line,) = axes.plot([s for s, *_ in of], [e for _, e, _ in of], label=f"Eq. (4), T_c {us} us")
+        axes.plot([s for s, *_ in of], [m for *_, m in of], "o", markersize=4, color=line.get_color(), label="measured")
+    draw.label(axes, "R_d/C", "T_on [us]")
     return figure
