@@ -189,3 +189,30 @@ def eq4(r: Results) -> Figure:
         axes.plot([s for s, *_ in of], [m for *_, m in of], "o", markersize=4, color=line.get_color(), label="measured")
     draw.label(axes, "R_d/C", "T_on [us]")
     return figure
+
+
+def alpha(r: Results) -> Figure:
+    """F1's rate at its rate control and P2's queue, a column a load."""
+    figure, axes = draw.panels(2, 2)
+    for load, (rates, queues) in zip(r.value("LOADS"), axes.T, strict=True):
+        for row in r[load["run"]]:
+            style = "--" if row["case"] in ("ECN", "TCD, B") else "-"
+            control = row["control"]
+            times, values = [0.0, *control["time_ps"].to_list(), row["end"]], [40e9, *control["y"].to_list()]
+            rates.step([t / MS for t in times], [v / 1e9 for v in [*values, values[-1]]], where="post", linestyle=style, label=row["case"])
+            _queue(queues, row, "P2", row["case"], linestyle=style)
+        rates.set(yscale="log", ylim=(0.05, 50))
+        draw.label(rates, "", "Rate of F1 [Gb/s]", load["name"])
+        draw.label(queues, "Time [ms]", "Queue of P2 [KB]")
+    return figure
+
+
+def fig14(r: Results) -> Figure:
+    figure, axes = draw.panels(1, 2)
+    for one, (name, title) in zip(axes.flat, (("rules", "TCD's rules"), ("unchanged", "Unchanged DCQCN")), strict=True):
+        of = r.value("marks")[name]
+        one.plot([float(e) for e in of], [m["ce"] for m in of.values()], "o-", markersize=3)
+        draw.instant(one, 0.1, "paper: from here on")
+        one.set_xscale("log")
+        draw.label(one, "epsilon", "Victims' frames with CE", title)
+    return figure
