@@ -10,6 +10,7 @@ from xoff.lab import Results, Row, draw
 from xoff.lab.observe import MS
 
 from . import theory
+from .fairness import windows
 
 STATES = {"non_congestion": "#009e73", "undetermined": "#e69f00", "congestion": "#d55e00"}
 """Colours of the states of a port."""
@@ -23,14 +24,14 @@ def _queue(axes: Axes, row: Row, port: str, label: str, **more: Any) -> None:
     draw.line(axes, row["queue"].filter(port=port), label, y=1e3, **more)
 
 
-def _states(axes: Axes, row: Row, title: str = "State of the port") -> None:
+def _states(axes: Axes, row: Row, ports: list[str] = PORTS) -> None:
     """A lane a port."""
-    for y, port in enumerate(PORTS):
+    for y, port in enumerate(ports):
         states = row["states"].filter(port=port)
         ends = [*states["time_ps"].to_list()[1:], row["end"]]
         for begin, end, state in zip(states["time_ps"].to_list(), ends, states["state"].to_list(), strict=True):
             axes.broken_barh([(begin / MS, (end - begin) / MS)], (y - 0.4, 0.8), color=STATES[state])
-    _lanes(axes, row, PORTS, STATES, title)
+    _lanes(axes, row, ports, STATES, "State of the port")
 
 
 def _marks(axes: Axes, row: Row, by: str, lanes: list[str], title: str, port: str = "") -> None:
@@ -215,4 +216,40 @@ def fig14(r: Results) -> Figure:
         draw.instant(one, 0.1, "paper: from here on")
         one.set_xscale("log")
         draw.label(one, "epsilon", "Victims' frames with CE", title)
+    return figure
+
+
+def fig11(r: Results) -> Figure:
+    """Marked shares of F0 and F1; an interval's value holds from its beginning."""
+    figure, axes = draw.panels(1, 2)
+    for one, row in zip(axes.flat, r.runs, strict=True):
+        one.axvspan(row["start"] / MS, row["stop"] / MS, color="0.92", label="A0 sends")
+        for name, label, style in (("f0_ue", "F0, UE", "-"), ("f1_ce", "F1, CE", "--")):
+            values = row["marked"][name].to_list()
+            one.step([0, *(row["marked"]["time_ps"] / MS)], [*values, values[-1]], where="post", linestyle=style, label=label)
+        one.set_ylim(0, 1.05)
+        draw.label(one, "Time [ms]", "Marked frames", row["case"])
+    return figure
+
+
+def fairness(r: Results) -> Figure:
+    """Throughput, rates of rate control and states: the first 6 ms, and the whole run in means over 0.5 ms."""
+    figure, axes = draw.panels(3, 2)
+    row = r.value("main")
+    for (until, title), (throughput, control, states) in zip(((6 * MS, "During the bursts"), (row["end"], "After them")), axes.T, strict=True):
+        for name in [*r.value("FLOWS"), "F1"]:
+            points = row["rates"].filter(pl.col("time_ps") <= until, flow=name).select("time_ps", "y")
+            means = points if until < row["end"] else pl.DataFrame(windows(points, until), schema=["time_ps", "y"], orient="row")
+            draw.line(throughput, means, name, y=1e9, linestyle="--" if name == "F1" else "-")
+            of = row["control"].filter(pl.col("time_ps") <= until, flow=name)
+            if name != "F1":
+                values = [40.0, *(of["y"] / 1e9)]
+                control.step([0.2, *(of["time_ps"] / MS), until / MS], [*values, values[-1]], where="post", label=name)
+        draw.level(throughput, 8, "paper: 8 Gb/s")
+        throughput.set(ylim=(0, 14), xlim=(0, until / MS))
+        control.set(ylim=(0, 42), xlim=(0, until / MS))
+        draw.label(throughput, "", "Throughput [Gb/s]", title)
+        draw.label(control, "", "Rate of rate control [Gb/s]")
+        _states(states, row, ports=["P2", "P3"])
+        states.set_xlim(0, until / MS)
     return figure
