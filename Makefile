@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench mpi demo docs readme-picture papers farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-words miri bench bench-page bench-accept msrv deny clean toolchain
+.PHONY: help build build-bench mpi demo docs readme-picture papers proof farm fuzz mutants soak venv tuned install uninstall wheel test no-skips-yet test-programs test-build test-overflow test-rust test-list test-others test-python test-docs test-instructions test-full lint lint-js lint-words miri bench bench-page bench-accept msrv deny clean toolchain
 
 # rustup puts cargo here; a shell opened before the installation does not know it yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -375,6 +375,11 @@ test-full: test ## All tests and the slow ones
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal --full
 	$(call done,slow tests)
 
+proof: toolchain ## Link protocols in every state: all rows of docs/proof again, and their counter-examples into out/proof.md (minutes)
+	@$(call step,Proof)
+	XOFF_TEST_BLESS=1 $(CARGO) test --release --workspace --test links -- --ignored the_whole_page
+	$(call done,out/proof.md)
+
 # How long each half of the farm runs, and where it keeps what it has done.
 FARM ?= 30min
 FARM_OUT ?= out/farm
@@ -452,13 +457,33 @@ miri: toolchain ## Tests of the bytes of frames and of netio's pure parts in an 
 	$(CARGO) +$(NIGHTLY) miri test -p xoff-netio --lib -- checksum:: queue:: error:: port:: sys::ring::
 	$(call done,miri)
 
-lint: toolchain ## Formatting, clippy and rustdoc (needs the rustfmt and clippy components)
+lint: toolchain lint-js ## Formatting, clippy, rustdoc and the report's scripts (needs the rustfmt and clippy components)
 	@$(call step,Lint)
 	$(CARGO) fmt --all -- --check
 	rustfmt --check --edition 2024 fuzz/src/main.rs
 	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)
+
+# What checks the scripts of the report, installed by npm into the build folder.
+JS := crates/view/assets
+JS_TOOLS := typescript@7.0.2 eslint@10.15.0
+JS_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))/js
+
+lint-js: ## Types and lints of the report's scripts (needs node and npm)
+	@$(call step,Scripts of the report)
+	mkdir -p "$(JS_DIR)" "$$(dirname "$$XOFF_TEST_SKIPS")"
+	if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+	  $(call skip,lint-js,node,node or npm is not installed)
+	  exit 0
+	fi
+	if [ "$$(cat "$(JS_DIR)/tools" 2>/dev/null)" != "$(JS_TOOLS)" ]; then
+	  npm install --silent --no-audit --no-fund --no-save --prefix "$(JS_DIR)" $(JS_TOOLS)
+	  echo "$(JS_TOOLS)" > "$(JS_DIR)/tools"
+	fi
+	"$(JS_DIR)/node_modules/.bin/tsc" -p $(JS)
+	"$(JS_DIR)/node_modules/.bin/eslint" --config $(JS)/eslint.config.mjs $(JS)
+	$(call done,scripts of the report)
 
 # Vale, which checks the words: the installed one, or this version built by Go. WORDS: files and folders to check.
 VALE_VERSION := v3.21.0

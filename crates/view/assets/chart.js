@@ -1,3 +1,4 @@
+// @ts-check
 // Charts by plotly.js. The report carries the compressed script, which the browser inflates after the first paint. Time axes are linked.
 "use strict";
 xoff.charts = (() => {
@@ -23,8 +24,10 @@ xoff.charts = (() => {
   const [LINE, LETTER] = [1.3, 0.56];
 
   // All charts whose x is time: zooming one zooms all.
+  /** @type {Chart[]} */
   const linked = [];
   let linking = false;
+  /** @param {Plot} from @param {number[] | undefined} range */
   const follow = (from, range) => {
     if (linking) return;
     linking = true;
@@ -38,7 +41,9 @@ xoff.charts = (() => {
   };
 
   // ---- parts of a chart: its lines, labels at the lines, layout -------------------------------------------------------------------
+  /** @param {Series} s @param {number} i */
   const ink = (s, i) => colour(s.colour || SERIES[i % SERIES.length]);
+  /** @param {Chart} self */
   const traces = (self) =>
     self.series.map((s, i) => ({
       type: "scatter", mode: s.mode || "lines", name: s.name, x: s.x, y: s.y, yaxis: s.axis ? `y${s.axis + 1}` : "y",
@@ -48,9 +53,12 @@ xoff.charts = (() => {
       fillpattern: s.fill ? { shape: "/", fgcolor: ink(s, i), bgcolor: `${ink(s, i)}40`, size: 6, solidity: 0.35 } : undefined,
       showlegend: s.legend !== false, customdata: s.text, hovertemplate: s.hover || "%{y:.4~s}", connectgaps: false,
     }));
+  /** @param {Chart} self */
   const named = (self) => self.series.filter((s) => s.legend !== false && s.x.length);
   // Lines with markers lie on each other at their ends, so a legend names them.
+  /** @param {Chart} self */
   const direct = (self) => named(self).length > 1 && self.plot.clientWidth >= NARROW && named(self).every((s) => !s.mode);
+  /** @param {string} text */
   const broken = (text) => {
     const lines = [""];
     for (const word of text.split(" ")) {
@@ -60,16 +68,18 @@ xoff.charts = (() => {
     }
     return lines;
   };
+  /** @param {Series} s */
   const last = (s) => {
-    for (let i = s.y.length - 1; i >= 0; i--) if (s.y[i] !== null) return s.y[i];
+    for (let i = s.y.length - 1; i >= 0; i--) if (s.y[i] !== null) return Number(s.y[i]);
     return 0;
   };
   // A label at the right end of each line, in its colour; labels of one panel keep apart.
+  /** @param {Chart} self @param {number} letter @param {number[]} heights */
   const labels = (self, letter, heights) =>
     self.spec.y.flatMap((y, axis) => {
       const own = self.series.map((s, i) => ({ s, i })).filter(({ s }) => (s.axis || 0) === axis && s.legend !== false && s.x.length);
       const top = y.range ? y.range[1] : Math.max(...own.map(({ s }) => xoff.largest(s.y, 1e-12))) * 1.05;
-      const placed = own.map(({ s, i }) => ({ s, i, lines: broken(s.name), value: last(s), wanted: Math.max(0, last(s) / top) * heights[axis] })).sort((a, b) => a.wanted - b.wanted);
+      const placed = own.map(({ s, i }) => ({ s, i, lines: broken(s.name), value: last(s), wanted: Math.max(0, last(s) / top) * heights[axis], at: 0 })).sort((a, b) => a.wanted - b.wanted);
       let floor = -Infinity;
       for (const l of placed) {
         const half = (l.lines.length * LINE * letter) / 2;
@@ -82,11 +92,13 @@ xoff.charts = (() => {
         text: l.lines.join("<br>"), align: "left", showarrow: false, font: { color: xoff.mix(ink(l.s, l.i), colour("fg"), 0.35), size: letter },
       }));
     });
+  /** @param {Record<string, any>} a */
   const axisOf = (a) => ({
     gridcolor: colour("line"), linecolor: colour("edge"), zerolinecolor: colour("line"), tickcolor: colour("edge"),
     ticks: "outside", ticklen: 4, automargin: true, hoverformat: ".4~s", exponentformat: "SI", fixedrange: false, ...a,
     title: { text: a.title, font: { size: xoff.rem() * 0.75 }, standoff: 8 },
   });
+  /** @param {Chart} self */
   const layoutOf = (self) => {
     const { spec, plot } = self;
     // Letters follow those of the report; a narrow legend has one line for each series.
@@ -119,10 +131,12 @@ xoff.charts = (() => {
 
   // ---- downloads ----------------------------------------------------------------------------------------------------------------
   // An image names its run, so that it keeps its meaning in another document. It has no mark of the slider.
+  /** @param {Chart} self @param {"svg" | "png"} format */
   const image = (self, format) => async () => {
     const Plotly = await ready();
     const box = self.plot.getBoundingClientRect();
     const layout = layoutOf(self);
+    /** @param {string} text */
     const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
     const subject = xoff.subject ? `<br><sub>${plain(xoff.subject)}</sub>` : "";
     const title = { text: `${plain(self.title)}${subject}`, x: 0, xanchor: "left", xref: "paper", font: { size: layout.font.size * 1.25 } };
@@ -133,9 +147,11 @@ xoff.charts = (() => {
     if (format === "svg") save(`${self.spec.name}.svg`, "image/svg+xml", decodeURIComponent(text));
     else save(`${self.spec.name}.png`, "image/png", new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], { type: "image/png" }));
   };
+  /** @param {Chart} self */
   const values = (self) => () => {
     const { spec, series } = self;
     // Several quantities share a column of values, so each row names its own.
+    /** @param {Pick<Series, "axis">} s */
     const quantity = (s) => ((y) => y.csv || y.title)(spec.y[s.axis || 0]);
     const many = spec.y.length > 1;
     const rows = series.flatMap((s) => Array.from(s.x, (x, i) => (many ? [s.name, x, quantity(s), s.y[i]] : [s.name, x, s.y[i]])));
@@ -143,6 +159,7 @@ xoff.charts = (() => {
     save(`${spec.name}.csv`, "text/csv", csv(heads, rows));
   };
 
+  /** @param {Chart} self */
   const wire = (self) => {
     const { spec, plot } = self;
     self.wired = true;
@@ -158,16 +175,17 @@ xoff.charts = (() => {
         }
       });
     }
-    if (spec.click) plot.on("plotly_click", (e) => spec.click(e.points[0]));
+    plot.on("plotly_click", (e) => spec.click?.(e.points[0]));
   };
 
   // A chart: {name, title, note, x: {title, time, log}, y: [{title, log, rangemode}, ...] one above the other, height, series: [{name, x, y,
   // axis: 0, colour, dash, shape, fill, mode, hover}], shapes: () => [...]}.
+  /** @type {Charts["chart"]} */
   const chart = (spec) => {
     const plot = el("div.plot", { role: "img", "aria-label": spec.title });
     const heading = el("h3", {}, spec.title);
     const note = el("p.note", {}, spec.note || "");
-    const self = { spec, plot, title: spec.title, series: spec.series || [], shapes: spec.shapes || [], range: null };
+    const self = /** @type {Chart} */ ({ spec, plot, title: spec.title, series: spec.series || [], shapes: spec.shapes || [], range: null });
     const head = el("div.bar", {}, el("div", {}, heading, xoff.subject ? el("div.note.subject", {}, xoff.subject) : ""), tools([["SVG", image(self, "svg")], ["PNG", image(self, "png")], ["CSV", values(self)]]));
     self.element = el("figure.chart", { "data-chart": spec.name }, head, plot, note);
     self.draw = async () => {

@@ -1,3 +1,4 @@
+// @ts-check
 // The cycle of each deadlock. Few ports lie on a circle; many lie in rows, of which every other one runs back.
 "use strict";
 xoff.cycleDrawing = (ports, names, pick, id) => {
@@ -6,15 +7,19 @@ xoff.cycleDrawing = (ports, names, pick, id) => {
   const m = ports.length;
   const round = m <= ROUND;
   // A box holds some 24 letters; its title holds the whole name.
+  /** @param {string} text */
   const shortened = (text) => (text.length > 24 ? `${text.slice(0, 11)}…${text.slice(-12)}` : text);
   const half = Math.max(48, 4 + 3.4 * largest(ports.map((p) => shortened(names[p.port]).length)));
   const [w, h, r] = round ? [460, 260, 92] : [COLUMNS * (2 * half + 40) + 20, 0, 0];
+  /** @param {number} i */
   const inRow = (i) => (Math.floor(i / COLUMNS) % 2 ? COLUMNS - 1 - (i % COLUMNS) : i % COLUMNS);
+  /** @param {number} i */
   const spot = (i) => (round
     ? [w / 2 + r * 1.44 * Math.sin((2 * Math.PI * i) / m), h / 2 - r * Math.cos((2 * Math.PI * i) / m)]
     : [30 + half + inRow(i) * (2 * half + 40), Math.floor(i / COLUMNS) * 56]);
   const ink = colour("deadlock");
   const shown = Math.min(m, SHOWN);
+  /** @param {number} i */
   const edge = (i) => {
     const [[ax, ay], [bx, by]] = [spot(i), spot(round || i < shown - 1 ? (i + 1) % m : 0)];
     const look = { fill: "none", stroke: ink, "stroke-width": 2.2, "marker-end": `url(#${id})` };
@@ -25,6 +30,7 @@ xoff.cycleDrawing = (ports, names, pick, id) => {
     const c = m > 1 ? Math.min(0.42, cut) : 0;
     return svg("line", { ...look, x1: ax + dx * c, y1: ay + dy * c, x2: bx - dx * c, y2: by - dy * c });
   };
+  /** @param {Stuck} p @param {number} i */
   const box = (p, i) => {
     const [x, y] = spot(i);
     return svg("g", { cursor: "pointer", onclick: () => pick(p.port) },
@@ -41,9 +47,11 @@ xoff.cycleDrawing = (ports, names, pick, id) => {
 
 xoff.runDeadlocks = (run) => {
   const { el, byId, time, several, save, csv, tools, onTheme } = xoff;
+  /** @param {Deadlock} d @param {number} k */
   const figure = (d, k) => {
     const { drawing, left } = xoff.cycleDrawing(d.ports, run.names, run.choose, `tip${k}`);
     const rows = d.ports.map((p, i) => [i, run.names[p.port], p.priority, p.frames, p.bytes, p.start_ps]);
+    /** @type {Tool[]} */
     const get = [["SVG", () => save("deadlock.svg", "image/svg+xml", new XMLSerializer().serializeToString(drawing))],
       ["CSV", () => save("deadlock.csv", "text/csv", csv(["position", "port", "priority", "frames", "bytes", "blocked_start_ps"], rows))]];
     return el("figure.cycle", {}, el("div.bar", {}, el("h3", {}, `Cycle of ${several(d.ports.length, "port")}, closed at ${time(d.start_ps, 6)}`), tools(get)), drawing,
@@ -52,7 +60,7 @@ xoff.runDeadlocks = (run) => {
   run.drawDeadlocks = () => {
     const box = byId("deadlocks");
     if (!box) return;
-    box.querySelectorAll("figure").forEach((f) => f.remove());
+    for (const old of box.querySelectorAll("figure")) old.remove();
     box.append(...run.data.deadlocks.slice(0, 4).map(figure));
   };
   onTheme(run.drawDeadlocks);

@@ -1,19 +1,24 @@
+// @ts-check
 // The page of a run of a scheduled fabric.
 "use strict";
 xoff.fabric = async () => {
   const { byId, bytes, percent, table } = xoff;
+  /** @type {FabricData} */
   const data = await xoff.data();
   const w = data.windows;
   const [unitPs, unitName] = data.end_ps >= 2e12 ? [1e12, "s"] : data.end_ps >= 2e9 ? [1e9, "ms"] : [1e6, "us"];
   const x = w.map((s) => s.end_ps / unitPs);
   const axis = { title: `Time [${unitName}]`, time: true, csv: `time_${unitName}` };
   const hot = data.outputs.some((o) => o[1]);
+  /** @type {Chart[]} */
   const charts = [];
+  /** @param {Omit<ChartSpec, "x">} spec */
   const add = (spec) => {
     const chart = xoff.charts.chart({ x: axis, height: 280, ...spec });
     byId("charts").append(chart.element);
     charts.push(chart);
   };
+  /** @param {string} name @param {Series["y"]} y @param {Partial<Series>} [more] */
   const line = (name, y, more = {}) => ({ name, x, y, shape: "vh", hover: "%{y:.4s}", ...more });
   add({ name: "throughput", title: "Throughput", y: [{ title: "Rate [b/s]" }], note: "Packets that left, by the load of their output.",
     series: [line("outputs", w.map((s) => s.cold)), ...(hot ? [line("hotspots", w.map((s) => s.hot), { dash: "dash" })] : [])] });

@@ -1,3 +1,4 @@
+// @ts-check
 // Completion times and slowdown of flows, and their table.
 "use strict";
 xoff.completionChart = (flows) => {
@@ -5,7 +6,9 @@ xoff.completionChart = (flows) => {
   const { x, y } = flows.fct;
   const last = x[x.length - 1];
   const open = flows.unfinished ? ` The curve ends below 1: ${count(flows.unfinished)} of ${count(flows.sized)} flows are unfinished.` : "";
-  const [per, unit] = [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"]].find(([ps]) => last >= 2 * ps) || [1e3, "ns"];
+  /** @type {[ps: number, unit: string][]} */
+  const UNITS = [[1e12, "s"], [1e9, "ms"], [1e6, "us"], [1e3, "ns"]];
+  const [per, unit] = UNITS.find(([ps]) => last >= 2 * ps) || UNITS[3];
   return charts.chart({
     name: "fct-cdf", title: "Flow completion time", x: { title: `Completion time [${unit}]`, log: last > 20 * x[0], csv: `completion_${unit}` }, hovermode: "closest",
     y: [{ title: "Share of flows", range: [0, 1.02] }], height: 300, note: `Share of the flows with a size that complete within a time.${open}`,
@@ -26,7 +29,9 @@ xoff.slowdownChart = (flows) => {
   const x = flows.sizes.map((s) => s.mean);
   // The first line is the widest: where lines are equal, each shows behind the next. Triangles are lower bounds; a size without a finished
   // flow has no point.
+  /** @param {string} symbol */
   const symbols = (symbol) => flows.sizes.map((s) => (s.unfinished ? "triangle-up-open" : symbol));
+  /** @param {Quantile} key @param {string} name @param {string} symbol @param {number} width @param {number} size */
   const line = (key, name, symbol, width, size) => ({ name, x, y: flows.sizes.map((s) => (s.unfinished < s.flows ? s[key] : null)), mode: "lines+markers", symbol: symbols(symbol), width, size, hover: `${name} %{y:.3r}` });
   const open = flows.sizes.reduce((a, s) => a + s.unfinished, 0);
   return charts.chart({
@@ -39,8 +44,13 @@ xoff.slowdownChart = (flows) => {
 
 xoff.sizeTable = (flows) => {
   const { el, bytes, count } = xoff;
+  /** @type {Quantile[]} */
+  const QUANTILES = ["p50", "p95", "p99"];
+  /** @param {SizeBin} s @param {Quantile} k */
   const bound = (s, k) => (s.unfinished ? el("span", { title: "Lower bound: unfinished flows count with their age" }, `≥ ${s[k].toPrecision(3)}`) : s[k].toPrecision(3));
-  const cells = (s) => [s.from === s.to ? bytes(s.from) : `${bytes(s.from)} to ${bytes(s.to)}`, count(s.flows), count(s.unfinished), ...["p50", "p95", "p99"].map((k) => bound(s, k))];
+  /** @param {SizeBin} s */
+  const cells = (s) => [s.from === s.to ? bytes(s.from) : `${bytes(s.from)} to ${bytes(s.to)}`, count(s.flows), count(s.unfinished), ...QUANTILES.map((k) => bound(s, k))];
+  /** @param {number} i */
   const right = (i) => (i ? "right" : undefined);
   const heads = ["Size", "Flows", "Unfinished", "Median", "p95", "p99"].map((h, i) => el("th", { scope: "col", class: right(i) }, h));
   const rows = flows.sizes.map((s) => el("tr", {}, cells(s).map((v, i) => el("td", { class: right(i) }, v))));
@@ -50,10 +60,12 @@ xoff.sizeTable = (flows) => {
 xoff.runFlows = (run) => {
   const { el, byId, time, bytes, table } = xoff;
   const { nodes, flows } = run.data;
-  const charts = [flows.fct.x.length ? xoff.completionChart(flows) : null, xoff.slowdownChart(flows)].filter(Boolean);
+  const charts = [flows.fct.x.length ? xoff.completionChart(flows) : null, xoff.slowdownChart(flows)].filter((c) => c !== null);
   charts.forEach((c) => byId("cdfs").append(c.element));
   if (flows.sizes.length) byId("sizes").append(...xoff.sizeTable(flows));
+  /** @param {FlowRow} f */
   const unfinished = (f) => f[6] === null && f[3] !== null;
+  /** @param {FlowRow} f */
   const state = (f) => el("span.badge.caution", {}, f[3] === null ? "unlimited" : "unfinished");
   const list = table([
     { name: "Flow", csv: "flow", value: (f) => f[0], right: true },

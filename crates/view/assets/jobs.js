@@ -1,38 +1,43 @@
+// @ts-check
 // The ranks of jobs over time: a row for each chosen rank, the critical path above them, the network below. A click moves the report there.
 // The table or the field of numbers chooses the rows, so that any number of ranks can be shown.
 "use strict";
 // The chosen job, iteration and rows, and the visible stretch of time [ps].
 xoff.jobState = (data) => {
-  const view = { job: data.jobs[0], iteration: data.jobs[0].longest ?? 0, rows: [], seen: [0, 1], places: new Map() };
-  view.choose = (job) => {
-    view.job = job;
-    view.places = new Map(job.ranks.map((r, i) => [r, i]));
+  const [job] = data.jobs;
+  /** @type {Partial<JobView>} */
+  const start = { job, iteration: job.longest ?? 0, rows: [], seen: [0, 1], places: new Map() };
+  const view = /** @type {JobView} */ (start);
+  view.choose = (next) => {
+    view.job = next;
+    view.places = new Map(next.ranks.map((r, i) => [r, i]));
   };
   view.choose(view.job);
   view.host = (r) => data.nodes.name[view.job.hosts[r]];
   view.end = (i) => view.job.iterations[i].end_ps ?? data.end_ps;
   view.spanOf = (i) => [view.job.iterations[i].start_ps, view.end(i)];
   // First stretch of a rank in an iteration; one behind the last iteration it is the end of the stretches.
-  view.firstOf = (r, i) => view.job.first[view.places.get(r) * (view.job.iterations.length + 1) + i];
+  view.firstOf = (r, i) => view.job.first[(view.places.get(r) ?? 0) * (view.job.iterations.length + 1) + i];
   // The stretches of a rank in a span: index of the first one, and of the one behind the last.
   view.within = (r, [a, b]) => {
-    const { job } = view;
-    let [low, high] = [view.firstOf(r, 0), view.firstOf(r, job.iterations.length)];
+    const { from, to } = view.job;
+    let [low, high] = [view.firstOf(r, 0), view.firstOf(r, view.job.iterations.length)];
     const last = high;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (job.to[middle] <= a) low = middle + 1;
+      if (to[middle] <= a) low = middle + 1;
       else high = middle;
     }
     let behind = low;
-    while (behind < last && job.from[behind] < b) behind++;
+    while (behind < last && from[behind] < b) behind++;
     return [low, behind];
   };
   // Time of a rank in each state during the iteration, between the rank's own start and end of it.
   view.sums = (r) => {
-    const { job, iteration } = view;
+    const { iteration } = view;
+    const { from, to, state } = view.job;
     const out = [0, 0, 0];
-    for (let i = view.firstOf(r, iteration); i < view.firstOf(r, iteration + 1); i++) out[job.state[i]] += job.to[i] - job.from[i];
+    for (let i = view.firstOf(r, iteration); i < view.firstOf(r, iteration + 1); i++) out[state[i]] += to[i] - from[i];
     return out;
   };
   view.hasPath = () => view.iteration === view.job.longest && view.job.path.from.length > 0;
@@ -46,10 +51,15 @@ xoff.rankCauses = ["green", "grey", "grey", "blue", "sky", "vermilion", "purple"
 xoff.rankPlace = (view, canvas, network) => {
   const { rem } = xoff;
   const sizes = () => ({ row: Math.round(rem() * 1.05), left: Math.round(rem() * 7.5), top: Math.round(rem() * 0.4), axis: Math.round(rem() * 1.6), strip: Math.round(rem() * 2.4) });
+  /** @param {RankSizes} s */
   const wide = (s) => canvas.clientWidth - s.left - 8;
+  /** @param {number} k @param {RankSizes} s */
   const rowTop = (k, s) => s.top + (k + (view.hasPath() ? 1 : 0)) * (s.row + 3);
+  /** @param {RankSizes} s */
   const height = (s) => rowTop(view.rows.length, s) + (network ? s.strip + 6 : 0) + s.axis;
+  /** @param {number} t @param {RankSizes} s */
   const x = (t, s) => s.left + ((t - view.seen[0]) / (view.seen[1] - view.seen[0])) * wide(s);
+  /** @param {MouseEvent} e */
   const under = (e) => {
     const s = sizes();
     const [px, py] = [e.offsetX, e.offsetY];
@@ -59,7 +69,7 @@ xoff.rankPlace = (view, canvas, network) => {
   const ticks = () => {
     const span = view.seen[1] - view.seen[0];
     const step = 10 ** Math.floor(Math.log10(span / 4));
-    const by = [1, 2, 5, 10].map((m) => m * step).find((w) => span / w <= 8);
+    const by = [1, 2, 5, 10].map((m) => m * step).find((w) => span / w <= 8) ?? 10 * step;
     const out = [];
     for (let t = Math.ceil(view.seen[0] / by) * by; t <= view.seen[1]; t += by) out.push(t);
     return out;
@@ -72,7 +82,7 @@ xoff.hatching = (c, ink, ratio) => {
   const HATCH = 6;
   const side = Math.round(HATCH * ratio);
   const tile = xoff.el("canvas", { width: side, height: side });
-  const t = tile.getContext("2d");
+  const t = xoff.context(tile);
   t.strokeStyle = ink;
   t.lineWidth = side / (2 * Math.SQRT2);
   for (const shift of [-side, 0, side]) {
@@ -83,23 +93,26 @@ xoff.hatching = (c, ink, ratio) => {
   }
   const pattern = c.createPattern(tile, "repeat");
   // A tile has pixels of the screen.
-  pattern.setTransform(new DOMMatrix().scale(1 / ratio));
-  return pattern;
+  pattern?.setTransform(new DOMMatrix().scale(1 / ratio));
+  return pattern ?? ink;
 };
 
 xoff.rankPainter = (view, place, canvas, box, { at, network }) => {
   const { colour, rem, time, largest } = xoff;
+  /** @type {(c: CanvasRenderingContext2D, s: RankSizes, width: number) => Bar} */
   const bars = (c, s, width) => (from, to, y, high, fill) => {
     const [a, b] = [Math.max(s.left, place.x(from, s)), Math.min(width - 8, place.x(to, s))];
     if (b <= a) return;
     c.fillStyle = fill;
     c.fillRect(a, y, Math.max(0.6, b - a), high);
   };
+  /** @param {CanvasRenderingContext2D} c @param {RankSizes} s @param {string} text @param {number} y @param {number} high */
   const label = (c, s, text, y, high) => {
     c.fillStyle = colour("muted");
     c.textAlign = "right";
     c.fillText(text.length > 18 ? `${text.slice(0, 17)}…` : text, s.left - 8, y + high / 2);
   };
+  /** @param {CanvasRenderingContext2D} c @param {RankSizes} s @param {Bar} bar @param {number} ratio */
   const ranks = (c, s, bar, ratio) => {
     const { job, seen } = view;
     const fills = xoff.rankStates.map(([, name, hatched]) => (hatched ? xoff.hatching(c, colour(name), ratio) : colour(name)));
@@ -115,15 +128,17 @@ xoff.rankPainter = (view, place, canvas, box, { at, network }) => {
     const p = job.path;
     for (let i = 0; i < p.from.length; i++) bar(p.from[i], p.to[i], s.top, s.row - 2, colour(xoff.rankCauses[p.cause[i]]));
   };
-  const strip = (c, s, bar, top) => {
-    label(c, s, network.name, top, s.strip);
-    const most = largest(network.values, 1);
-    for (let i = 1; i < network.times.length; i++) {
-      const high = (network.values[i] / most) * s.strip;
-      if (high > 0) bar(network.times[i - 1], network.times[i], top + s.strip - high, high, colour("orange"));
+  /** @param {CanvasRenderingContext2D} c @param {RankSizes} s @param {Bar} bar @param {number} top @param {Strip} below */
+  const strip = (c, s, bar, top, below) => {
+    label(c, s, below.name, top, s.strip);
+    const most = largest(below.values, 1);
+    for (let i = 1; i < below.times.length; i++) {
+      const high = (below.values[i] / most) * s.strip;
+      if (high > 0) bar(below.times[i - 1], below.times[i], top + s.strip - high, high, colour("orange"));
     }
     bar(view.seen[0], view.seen[1], top + s.strip, 1, colour("edge"));
   };
+  /** @param {CanvasRenderingContext2D} c @param {RankSizes} s @param {number} width @param {number} height */
   const axis = (c, s, width, height) => {
     c.fillStyle = colour("muted");
     c.textAlign = "center";
@@ -144,14 +159,14 @@ xoff.rankPainter = (view, place, canvas, box, { at, network }) => {
     const width = canvas.clientWidth;
     if (!width) return;
     [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
-    const c = canvas.getContext("2d");
+    const c = xoff.context(canvas);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, height);
     c.font = `${Math.round(rem() * 0.74)}px system-ui, sans-serif`;
     c.textBaseline = "middle";
     const bar = bars(c, s, width);
     ranks(c, s, bar, ratio);
-    if (network) strip(c, s, bar, place.rowTop(view.rows.length, s) + 3);
+    if (network) strip(c, s, bar, place.rowTop(view.rows.length, s) + 3, network);
     axis(c, s, width, height);
   };
 };
@@ -159,6 +174,7 @@ xoff.rankPainter = (view, place, canvas, box, { at, network }) => {
 // A hint below the pointer; a click moves the report, dragging zooms.
 xoff.rankPointer = (view, place, canvas, tip, { later, go }) => {
   const { time } = xoff;
+  /** @param {Under} under */
   const words = ({ t, row }) => {
     const { job } = view;
     if (row === -1 && view.hasPath()) {
@@ -172,6 +188,7 @@ xoff.rankPointer = (view, place, canvas, tip, { later, go }) => {
     const state = low < behind && job.from[low] <= t ? `${xoff.rankStates[job.state[low]][0]}, ${time(job.to[low] - job.from[low], 4)}` : "idle";
     return `rank ${r} on ${view.host(r)} at ${time(t, 5)}: ${state}`;
   };
+  /** @type {Under | null} */
   let pressed = null;
   canvas.addEventListener("pointermove", (e) => {
     const p = place.under(e);
@@ -208,11 +225,14 @@ xoff.rankFacts = (view, data, { choose, portName }) => {
   }
   const w = i.straggler;
   if (!w) return lines;
-  const lost = [["pause", w.pause_ps], ["rate limit", w.rate_limit_ps], ["queueing", w.queueing_ps]].filter((l) => l[1]);
+  /** @type {[word: string, ps: number][]} */
+  const causes = [["pause", w.pause_ps], ["rate limit", w.rate_limit_ps], ["queueing", w.queueing_ps]];
+  const lost = causes.filter((l) => l[1]);
+  const { port } = w;
   const which = job.total > 1 || data.jobs.length > 1 ? `=${job.name}:${job.begin + iteration}` : "";
   lines.push(el("p", { id: "straggler" }, `Slowest message: flow ${w.flow}, rank ${w.from_rank} on ${view.host(w.from_rank)} to rank ${w.to_rank} on ${view.host(w.to_rank)}, ${time(w.start_ps, 5)} to ${time(w.end_ps, 5)}. `,
     lost.length ? `It lost ${lost.map(([word, ps]) => `${time(ps, 4)} to ${word}`).join(", ")}. ` : "Nothing delayed it. ",
-    w.port ? ["Port of its path that was paused longest: ", el("button.port", { type: "button", onclick: () => choose(w.port[0], (w.start_ps + w.end_ps) / 2) }, portName(w.port[0])), `, ${time(w.port[1], 4)}. `] : "",
+    port ? ["Port of its path that was paused longest: ", el("button.port", { type: "button", onclick: () => choose(port[0], (w.start_ps + w.end_ps) / 2) }, portName(port[0])), `, ${time(port[1], 4)}. `] : "",
     data.real ? "" : el("code.command", {}, `xoff explain ${quoted(data.folder)} ${quoted(`--straggler${which}`)}`)));
   return lines;
 };
@@ -229,7 +249,7 @@ xoff.rankField = (view, show, most) => {
     }
     return parts.map(([a, b]) => (a === b ? a : `${a}-${b}`)).join(", ");
   };
-  field.addEventListener("change", () => show(field.value.split(",").flatMap((part) => {
+  field.addEventListener("change", () => show(field.value.split(",").flatMap((/** @type {string} */ part) => {
     const [a, b] = part.split("-").map((t) => parseInt(t, 10));
     return Number.isNaN(a) ? [] : Array.from({ length: Math.min(most, Math.max(1, (b ?? a) - a + 1)) }, (_, i) => a + i);
   })));
@@ -238,8 +258,10 @@ xoff.rankField = (view, show, most) => {
 
 xoff.rankTable = (view, show) => {
   const { time, table } = xoff;
+  /** @param {(sums: number[]) => number} f @returns {(rank: number) => number} */
   const sum = (f) => (r) => f(view.sums(r));
-  const column = (name, csv, value) => ({ name, csv, value, show: (r) => time(value(r), 4), right: true });
+  /** @param {string} name @param {string} csv @param {(rank: number) => number} value */
+  const column = (name, csv, value) => ({ name, csv, value, show: (/** @type {number} */ r) => time(value(r), 4), right: true });
   return table([
     { name: "Rank", csv: "rank", value: (r) => r, right: true },
     { name: "Host", csv: "host", value: (r) => view.host(r) },
@@ -266,6 +288,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     requestAnimationFrame(() => ((due = false), draw()));
   };
   xoff.rankPointer(view, place, canvas, tip, { later, go });
+  /** @param {number[]} list */
   const show = (list) => {
     view.rows = [...new Set(list)].filter((r) => view.places.has(r)).sort((a, b) => a - b).slice(0, ROWS_MAX);
     ranks.update();
@@ -277,6 +300,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
   const facts = el("div", { id: "iteration" });
   const many = el("span");
   const picker = el("input", { type: "number", min: 0, value: 0, "aria-label": "Iteration" });
+  /** @param {number} to */
   const turn = (to) => {
     const { job } = view;
     view.iteration = Math.max(0, Math.min(job.iterations.length - 1, to));
@@ -287,6 +311,7 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     later();
   };
   picker.addEventListener("change", () => turn(Number(picker.value) - view.job.begin));
+  /** @param {Job} job */
   const start = (job) => {
     view.choose(job);
     [picker.min, picker.max] = [job.begin, job.begin + job.iterations.length - 1];
@@ -304,14 +329,17 @@ xoff.jobs = (data, { at, go, choose, portName, network }) => {
     for (const b of choices.children) b.setAttribute("aria-checked", String(b === button));
     start(data.jobs[k]);
   }));
-  const image = () => canvas.toBlob((blob) => save("ranks.png", "image/png", blob));
+  /**  */
+  const image = () => canvas.toBlob((/** @type {Blob | null} */ blob) => save("ranks.png", "image/png", blob));
   const stretches = () => save("rank-stretches.csv", "text/csv", csv(["rank", "start_ps", "end_ps", "state"],
     view.rows.flatMap((r) => {
       const [low, behind] = view.within(r, view.seen);
       return Array.from({ length: behind - low }, (_, i) => [r, view.job.from[low + i], view.job.to[low + i], xoff.rankStates[view.job.state[low + i]][0]]);
     })));
+  /** @param {Xoff["rankStates"][number]} state */
   const look = ([, name, hatched]) => (hatched ? `background:repeating-linear-gradient(135deg,var(--${name}) 0 2px,transparent 2px 4px);border:1px solid var(--${name})` : `background:var(--${name})`);
   const legend = el("div.legend", {}, xoff.rankStates.map((state) => el("span", {}, el("i.box", { style: look(state) }), ` ${state[0]}`)), el("span", {}, "empty: idle"));
+  /** @type {Tool[]} */
   const moves = [["◀", () => turn(view.iteration - 1), "Previous iteration"], ["▶", () => turn(view.iteration + 1), "Next iteration"], ["longest", () => turn(view.job.longest ?? 0), "Longest iteration"], ["all", all, "All iterations"]];
   const element = el("div", {},
     el("div.bar", {}, choices, el("label", {}, "Iteration ", picker, many), tools(moves), el("label", {}, "Ranks ", ranks.field), tools([["PNG", image], ["CSV", stretches]])),

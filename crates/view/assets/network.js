@@ -1,13 +1,16 @@
+// @ts-check
 // The network as a drawing on a canvas: one line for each direction of a link, coloured by the chosen quantity. Zoom, pan, hover, click, keys.
 "use strict";
 // For each node the distance to the next one at the same height, which limits the length of its name.
 xoff.networkRoom = (xs, ys) => {
   const room = new Float64Array(xs.length).fill(Infinity);
+  /** @type {Map<number, number[]>} */
   const rows = new Map();
   for (let i = 0; i < xs.length; i++) {
     const key = Math.round(ys[i] * 50);
-    if (!rows.has(key)) rows.set(key, []);
-    rows.get(key).push(i);
+    const row = rows.get(key);
+    if (row) row.push(i);
+    else rows.set(key, [i]);
   }
   for (const row of rows.values()) {
     row.sort((a, b) => xs[a] - xs[b]);
@@ -27,7 +30,7 @@ xoff.networkPlace = (net) => {
   const n = ports.node.length;
   const MARGIN = 34;
   const bounds = { x0: smallest(xs), x1: largest(xs), y0: smallest(ys), y1: largest(ys) };
-  const place = { view: { scale: 1, x: 0, y: 0 }, size: { width: 0, height: 0 }, unit: [1, 1], letter: 12, room: xoff.networkRoom(xs, ys) };
+  const place = /** @type {Place} */ ({ view: { scale: 1, x: 0, y: 0 }, size: { width: 0, height: 0 }, unit: [1, 1], letter: 12, room: xoff.networkRoom(xs, ys) });
   place.resize = (width, height) => {
     place.size = { width, height };
     place.letter = Math.max(12, rem() * 0.75);
@@ -101,7 +104,9 @@ xoff.networkNames = (net, place, selected) => {
   const letter = place.letter;
   const r = place.hostSize();
   const names = new Array(nodes.x.length);
+  /** @type {Map<number, Point[]>} */
   const bands = new Map();
+  /** @param {number} x0 @param {number} x1 @param {number} y0 @param {number} y1 @param {boolean} [take] */
   const free = (x0, x1, y0, y1, take) => {
     for (let b = Math.floor(y0 / 16); b <= Math.floor(y1 / 16); b++) {
       const band = bands.get(b);
@@ -111,6 +116,7 @@ xoff.networkNames = (net, place, selected) => {
     return true;
   };
   // The start and the end of a long name stay: neighbours differ in their ends.
+  /** @param {string} text @param {number} letters */
   const shortened = (text, letters) => {
     const most = Math.max(letters, 9);
     const head = Math.floor((most - 1) / 2) - 1;
@@ -125,6 +131,7 @@ xoff.networkNames = (net, place, selected) => {
     const middle = nodes.host[i] ? y + xoff.networkBeside(net, place, y, r) : y;
     const [half, high] = [xoff.networkWidth(text, letter) / 2, letter * (nodes.host[i] ? 0.5 : 0.8)];
     const centre = nodes.host[i] ? xoff.networkInside(place, x, half) : x;
+    /** @type {Segment} */
     const box = [centre - half, centre + half, middle - high, middle + high];
     if (!free(...box)) continue;
     free(...box, true);
@@ -184,7 +191,9 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
   const { nodes, ports } = net;
   const n = ports.node.length;
   const LEVELS = 24;
-  const painter = { scheme: [], labels: [] };
+  /** @type {Partial<Painter>} */
+  const start = { scheme: [], labels: [] };
+  const painter = /** @type {Painter} */ (start);
   painter.recolour = () => {
     const [low, high] = [colour("edge-low"), colour(ink())];
     painter.scheme = Array.from({ length: LEVELS + 1 }, (_, i) => mix(low, high, i / LEVELS));
@@ -194,7 +203,9 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
     const v = value(p);
     return painter.scheme[v > 0 ? Math.max(1, Math.min(LEVELS, Math.ceil(v * LEVELS))) : 0];
   };
+  /** @param {CanvasRenderingContext2D} c @param {number} width */
   const links = (c, width) => {
+    /** @type {Map<string, Path2D | null>} */
     const paths = new Map(painter.scheme.map((s) => [s, null]));
     for (let p = 0; p < n; p++) {
       const key = painter.colourOf(p);
@@ -215,6 +226,7 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
     }
     c.globalAlpha = 1;
   };
+  /** @param {CanvasRenderingContext2D} c @param {number} p @param {number} width @param {string} stroke @param {number} wide */
   const strong = (c, p, width, stroke, wide) => {
     const s = place.segment(p, width);
     c.strokeStyle = c.fillStyle = stroke;
@@ -227,7 +239,7 @@ xoff.networkPainter = (net, place, { value, cycles, ink }) => {
   };
   painter.paint = (canvas, selected, hovered) => {
     const ratio = window.devicePixelRatio || 1;
-    const c = canvas.getContext("2d");
+    const c = xoff.context(canvas);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, place.size.width, place.size.height);
     const width = place.lineWidth();
@@ -279,6 +291,7 @@ xoff.networkSvg = (net, place, painter, tooltip) => {
 xoff.networkPointer = (canvas, place, { zoom, hover, click, draw }) => {
   const pointers = new Map();
   let [moved, spread] = [0, 0];
+  /** @param {MouseEvent} e @returns {Point} */
   const local = (e) => {
     const rect = canvas.getBoundingClientRect();
     return [e.clientX - rect.left, e.clientY - rect.top];
@@ -309,6 +322,7 @@ xoff.networkPointer = (canvas, place, { zoom, hover, click, draw }) => {
     }
     return undefined;
   });
+  /** @param {PointerEvent} e */
   const release = (e) => {
     pointers.delete(e.pointerId);
     spread = 0;
@@ -326,12 +340,34 @@ xoff.networkPointer = (canvas, place, { zoom, hover, click, draw }) => {
 };
 
 // Words next to a point of the drawing; none hide them.
-xoff.networkTip = (tip, size, text, x, y) => {
+xoff.networkTip = (tip, size, text, x = 0, y = 0) => {
   tip.hidden = !text;
   if (!text) return;
   tip.textContent = text;
   tip.style.left = `${Math.max(4, Math.min(x + 14, size.width - tip.offsetWidth - 6))}px`;
   tip.style.top = `${y + 18 + tip.offsetHeight > size.height ? y - tip.offsetHeight - 10 : y + 18}px`;
+};
+
+// Zooms about a point, the middle of the drawing without one.
+xoff.networkZoom = (place, factor, x = place.size.width / 2, y = place.size.height / 2) => {
+  const { view } = place;
+  const before = view.scale;
+  view.scale = Math.max(0.5, Math.min(60, view.scale * factor));
+  const [cx, cy] = [x - place.size.width / 2, y - place.size.height / 2];
+  view.x += cx / view.scale - cx / before;
+  view.y += cy / view.scale - cy / before;
+};
+
+// Keys of the drawing: those of `keys`, and arrows, which move into a direction.
+xoff.networkKeys = (canvas, keys, move) => {
+  /** @type {Record<string, Point>} */
+  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  canvas.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || !(e.key in ARROWS || e.key in keys)) return;
+    e.preventDefault();
+    if (e.key in keys) keys[e.key]();
+    else move(...ARROWS[e.key]);
+  });
 };
 
 xoff.network = (net, { value, ink, tooltip, pick, cycles, name }) => {
@@ -358,22 +394,18 @@ xoff.network = (net, { value, ink, tooltip, pick, cycles, name }) => {
     painter.paint(canvas, selected, hovered);
   }).observe(box);
   onTheme(draw);
-  const zoom = (factor, x = place.size.width / 2, y = place.size.height / 2) => {
-    const { view } = place;
-    const before = view.scale;
-    view.scale = Math.max(0.5, Math.min(60, view.scale * factor));
-    const [cx, cy] = [x - place.size.width / 2, y - place.size.height / 2];
-    view.x += cx / view.scale - cx / before;
-    view.y += cy / view.scale - cy / before;
-    draw();
-  };
+  /** @param {number} factor @param {number} [x] @param {number} [y] */
+  const zoom = (factor, x, y) => (xoff.networkZoom(place, factor, x, y), draw());
   const reset = () => ((place.view.scale = 1), (place.view.x = place.view.y = 0), draw());
+  /** @param {string} text @param {number} [x] @param {number} [y] */
   const show = (text, x, y) => xoff.networkTip(tip, place.size, text, x, y);
+  /** @param {number} port */
   const aim = (port) => {
     if (port === hovered) return;
     hovered = port;
     draw();
   };
+  /** @param {number} x @param {number} y */
   const hover = (x, y) => {
     const { port, node } = place.hit(x, y);
     const text = port >= 0 ? tooltip(port) : node >= 0 ? nodes.name[node] : "";
@@ -381,11 +413,13 @@ xoff.network = (net, { value, ink, tooltip, pick, cycles, name }) => {
     show(text, x, y);
     aim(port);
   };
+  /** @param {number} node */
   const busiest = (node) => {
     let best = -1;
     for (let p = 0; p < ports.node.length; p++) if (ports.node[p] === node && (best < 0 || value(p) > value(best))) best = p;
     return best;
   };
+  /** @param {number} x @param {number} y */
   const click = (x, y) => {
     const { port, node } = place.hit(x, y);
     if (port >= 0) pick(port);
@@ -395,18 +429,14 @@ xoff.network = (net, { value, ink, tooltip, pick, cycles, name }) => {
   const leave = () => (show(""), aim(-1));
   canvas.addEventListener("pointerleave", leave);
   canvas.addEventListener("blur", leave);
-  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-  const KEYS = { "+": () => zoom(1.6), "-": () => zoom(1 / 1.6), 0: reset, Escape: leave, Enter: () => hovered >= 0 && pick(hovered) };
-  canvas.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || !(e.key in ARROWS || e.key in KEYS)) return;
-    e.preventDefault();
-    if (e.key in KEYS) return void KEYS[e.key]();
-    const port = hovered >= 0 ? place.towards(hovered, ...ARROWS[e.key]) : Math.max(0, selected);
+  xoff.networkKeys(canvas, { "+": () => zoom(1.6), "-": () => zoom(1 / 1.6), 0: reset, Escape: leave, Enter: () => hovered >= 0 && pick(hovered) }, (dx, dy) => {
+    const port = hovered >= 0 ? place.towards(hovered, dx, dy) : Math.max(0, selected);
     aim(port);
     show(tooltip(port), ...place.middle(port));
   });
+  /** @type {Tool[]} */
   const buttons = [["+", () => zoom(1.6), "Zoom in"], ["−", () => zoom(1 / 1.6), "Zoom out"], ["Fit", reset, "Show all"],
-    ["SVG", () => save(`${name}.svg`, "image/svg+xml", xoff.networkSvg(net, place, painter, tooltip))], ["PNG", () => canvas.toBlob((b) => save(`${name}.png`, "image/png", b))]];
+    ["SVG", () => save(`${name}.svg`, "image/svg+xml", xoff.networkSvg(net, place, painter, tooltip))], ["PNG", () => canvas.toBlob((/** @type {Blob | null} */ b) => save(`${name}.png`, "image/png", b))]];
   return {
     element: box, tools: tools(buttons), draw, recolour: () => (painter.recolour(), draw()), view: place.view, middle: place.middle, at: place.at,
     select: (port) => ((selected = port), draw()), scheme: () => painter.scheme, labels: () => painter.labels, hovered: () => hovered,

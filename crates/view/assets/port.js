@@ -1,12 +1,17 @@
+// @ts-check
 // The chosen port: why it waits, its counters, its course over time; and the table of all ports.
 "use strict";
 xoff.runPort = (run) => {
   const { el, byId, time, bytes, rate, percent, count, times, several } = xoff;
   const { data, state } = run;
+  /** @param {number} p */
   const facts = (p) => {
     const t = run.totals;
+    /** @param {number} n @param {number} ps */
     const sum = (n, ps) => (n ? `${times(n)}, ${time(ps, 3)} in total${ps > run.data.end_ps ? " over all priorities" : ""}` : "never");
-    const marks = [[t.marked[p], "CE"], [t.marked_ue[p], "UE"]].filter(([n]) => n).map(([n, code]) => `${count(n)} ${code}`);
+    /** @type {[frames: number, code: string][]} */
+    const codes = [[t.marked[p], "CE"], [t.marked_ue[p], "UE"]];
+    const marks = codes.filter(([n]) => n).map(([n, code]) => `${count(n)} ${code}`);
     const rows = [
       ["Link rate", rate(data.ports.rate[p])],
       ["Sent", `${bytes(t.tx[p])}, utilisation ${percent(run.usedOfAll(p))}`],
@@ -23,8 +28,10 @@ xoff.runPort = (run) => {
     name: "port", title: "Over time", x: run.timeAxis, y: [{ title: "Rate [b/s]" }, { title: "Buffers [B]" }, { title: "Paused [%]", range: [0, 105] }], height: 430,
     click: (point) => run.go(run.sampleAt(point.x * run.unitPs)),
   });
+  /** @param {number} p */
   const lines = (p) => {
-    const { course, xs } = run;
+    const { xs } = run;
+    const course = run.over();
     const line = data.ports.rate[p];
     const queue = { name: "egress queue", axis: 1, x: xs, y: run.seriesOf(course.egress, p, (b) => b), shape: "vh", colour: "green", hover: "%{y:.3s}B" };
     return [
@@ -35,8 +42,9 @@ xoff.runPort = (run) => {
       { name: "paused", axis: 2, x: xs, y: run.seriesOf(course.stopped, p, (s) => s / 100), shape: "vh", colour: "orange", fill: true, hover: "%{y:.3r} %" },
     ];
   };
+  /** @param {number} p */
   const note = (p) => {
-    const marked = run.seriesOf(run.course.marked, p, (m) => m).reduce((a, b) => a + b, 0);
+    const marked = run.seriesOf(run.over().marked, p, (m) => m).reduce((a, b) => a + b, 0);
     return `Rates and pauses are means between two samples, buffers are values at a sample. A frame counts when it starts, so a short interval can exceed the link rate.${marked ? ` ECN-marked, CE and UE: ${several(marked, "frame")}.` : ""}`;
   };
   const chain = el("div.chain", { id: "chain" });
@@ -85,7 +93,8 @@ xoff.runRecorded = (run, chart) => {
     const answer = await fetch(question);
     if (!answer.ok || question !== asked) return;
     const own = chart.series.filter((s) => !s.recorded);
-    const lines = (await answer.json()).map((l) => ({
+    /**  */
+    const lines = (await answer.json()).map((/** @type {{ name: string, kind: string, t: number[], v: number[] }} */ l) => ({
       name: `recorded: ${l.name}`, recorded: true, axis: l.kind === "rate" ? 0 : 1, x: l.t.map((t) => t / run.unitPs), y: l.v, width: 1, hover: l.kind === "rate" ? "%{y:.4s}b/s" : "%{y:.4s}B",
     }));
     chart.set({ series: [...own, ...lines] });
@@ -96,8 +105,10 @@ xoff.runRecorded = (run, chart) => {
 xoff.runPorts = (run) => {
   const { byId, bytes, percent, count, largest, table } = xoff;
   const all = Array.from({ length: run.count }, (_, p) => p);
+  /** @type {(key: Total) => (port: number) => number} */
   const total = (key) => (p) => run.totals[key][p];
-  const column = (name, csv, value, show, order) => ({ name, csv, value, order, show: (p) => show(value(p)), right: true });
+  /** @param {string} name @param {string} csv @param {(port: number) => number} value @param {(value: number) => string} show @param {(port: number) => number} [order] */
+  const column = (name, csv, value, show, order) => ({ name, csv, value, order, show: (/** @type {number} */ p) => show(value(p)), right: true });
   const ports = table([
     { name: "Port", csv: "port", value: (p) => run.names[p], show: run.portName },
     column("Utilisation", "utilisation_share", run.usedOfAll, percent),

@@ -1,10 +1,14 @@
+// @ts-check
 // The report of a run: the network over time, the chosen port, deadlocks, pause trees, flows and ports. The other scripts draw its parts.
 "use strict";
 // Data and state that all parts share. Columns lie port by port: the value of port p at sample i is column[p * samples + i].
 xoff.runState = (data) => {
   const { quoted, largest, time } = xoff;
-  const run = { data, state: { sample: 0, metric: "rate", port: -1 }, changed: [] };
+  /** @type {Partial<Run>} */
+  const start = { data, state: { sample: 0, metric: "rate", port: -1 }, changed: [] };
+  const run = /** @type {Run} */ (start);
   const n = data.ports.node.length;
+  run.over = () => /** @type {Course} */ (run.course);
   run.load = (next) => {
     run.data = next;
     run.totals = next.totals;
@@ -22,13 +26,14 @@ xoff.runState = (data) => {
   run.typed = (p) => quoted(run.names[p].includes("#") ? run.names[p] : run.names[p].replace("->", ":"));
   run.portName = (p) => xoff.el("button.port", { type: "button", onclick: () => run.choose(p) }, run.names[p]);
   // Without an action of flow control the links show their load.
-  run.acted = largest(run.totals.pauses, 0) + largest(run.totals.blocks, 0) > 0 || (data.course && data.course.limit.some((l) => l < 10000));
+  run.acted = largest(run.totals.pauses, 0) + largest(run.totals.blocks, 0) > 0 || !!data.course?.limit.some((l) => l < 10000);
   if (run.acted || data.live) run.state.metric = "stopped";
 
   run.of = (column, p, i) => column[p * run.samples + i];
   run.seriesOf = (column, p, f) => Array.from({ length: run.samples }, (_, i) => f(run.of(column, p, i), i));
   // Mean rate of a port since the previous sample, and its share of the line rate.
-  run.rateAt = (p, i) => (i > 0 ? (run.of(run.course.sent, p, i) * 8e12) / (run.course.times[i] - run.course.times[i - 1]) : 0);
+  run.rateAt = (p, i) => (i > 0 ? (run.of(run.over().sent, p, i) * 8e12) / (run.over().times[i] - run.over().times[i - 1]) : 0);
+  /** @param {number} part @param {number} whole */
   const share = (part, whole) => (whole > 0 ? part / whole : 0);
   run.used = (p, i) => Math.min(1, run.rateAt(p, i) / data.ports.rate[p]);
   // Times of several priorities are added up and may exceed the run.
@@ -40,7 +45,7 @@ xoff.runState = (data) => {
     let [low, high] = [0, run.samples - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (run.course.times[middle] < ps) low = middle + 1;
+      if (run.over().times[middle] < ps) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -48,7 +53,7 @@ xoff.runState = (data) => {
   run.cursor = () => (run.course ? [{ type: "line", xref: "x", yref: "paper", x0: run.xs[run.state.sample], x1: run.xs[run.state.sample], y0: 0, y1: 1, line: { width: 1.2, dash: "dot" }, colour: "accent" }] : []);
   run.interval = () => {
     const i = run.state.sample;
-    return i > 0 ? `mean of ${time(run.course.times[i] - run.course.times[i - 1], 3)}` : "start";
+    return i > 0 ? `mean of ${time(run.over().times[i] - run.over().times[i - 1], 3)}` : "start";
   };
   return run;
 };
@@ -57,7 +62,9 @@ xoff.runState = (data) => {
 xoff.runMetrics = (run) => {
   const { bytes, rate, percent, time } = xoff;
   const { state, of } = run;
-  const held = (p, i) => Math.max(of(run.course.stopped, p, i), 10000 - of(run.course.limit, p, i)) / 1e4;
+  /** @param {number} p @param {number} i */
+  const held = (p, i) => Math.max(of(run.over().stopped, p, i), 10000 - of(run.over().limit, p, i)) / 1e4;
+  /** @param {number} p */
   const queue = (p) => (run.course ? Math.max(of(run.course.egress, p, state.sample), of(run.course.ingress, p, state.sample)) : Math.max(run.totals.egress_max[p], run.totals.ingress_max[p]));
   run.metrics = {
     stopped: {
@@ -107,7 +114,7 @@ xoff.runNetwork = (run) => {
   const still = run.samples < 2 && !data.live;
   const now = el("output", { id: "now" });
   const slider = el("input", { type: "range", id: "time", min: 0, max: 1000, value: 0, "aria-label": "Time in the run", disabled: still });
-  const end = () => run.course.times[run.samples - 1];
+  const end = () => run.over().times[run.samples - 1];
   run.fromSlider = () => run.sampleAt((slider.value / 1000) * end());
   run.go = (sample, fromSlider) => {
     if (!run.course) return;
@@ -148,6 +155,7 @@ xoff.runPlay = (run, still) => {
   const start = () => {
     const [from, began] = [run.state.sample >= run.samples - 1 ? 0 : run.state.sample, performance.now()];
     const seconds = Math.min(20, Math.max(5, run.samples / 20));
+    /** @param {number} t */
     const step = (t) => {
       const sample = from + Math.floor(((t - began) / 1000 / seconds) * run.samples);
       run.go(sample);
@@ -171,6 +179,7 @@ xoff.runOverview = (run) => {
   const { byId } = xoff;
   const { nodes, ports } = run.data;
   const series = () => {
+    /** @param {(port: number, sample: number) => number} f */
     const total = (f) => Array.from({ length: run.samples }, (_, i) => {
       let sum = 0;
       for (let p = 0; p < run.count; p++) sum += f(p, i);
@@ -178,12 +187,13 @@ xoff.runOverview = (run) => {
     });
     const fromHost = Array.from({ length: run.count }, (_, p) => nodes.host[ports.node[p]]);
     const toHost = Array.from({ length: run.count }, (_, p) => nodes.host[ports.node[ports.peer[p]]]);
+    /** @param {number[]} which */
     const sent = (which) => total((p, i) => (which[p] ? run.rateAt(p, i) : 0));
     return [
       { name: "sent by hosts", x: run.xs, y: sent(fromHost), shape: "vh", hover: "%{y:.4s}b/s" },
       { name: "sent to hosts", x: run.xs, y: sent(toHost), shape: "vh", dash: "dash", hover: "%{y:.4s}b/s" },
-      { name: "paused ports", axis: 1, x: run.xs, y: total((p, i) => run.of(run.course.stopped, p, i) > 0), shape: "vh", colour: "orange", fill: true, hover: "%{y}" },
-      { name: "all ingress buffers", axis: 2, x: run.xs, y: total((p, i) => run.of(run.course.ingress, p, i)), shape: "vh", colour: "purple", hover: "%{y:.4s}B" },
+      { name: "paused ports", axis: 1, x: run.xs, y: total((p, i) => Number(run.of(run.over().stopped, p, i) > 0)), shape: "vh", colour: "orange", fill: true, hover: "%{y}" },
+      { name: "all ingress buffers", axis: 2, x: run.xs, y: total((p, i) => run.of(run.over().ingress, p, i)), shape: "vh", colour: "purple", hover: "%{y:.4s}B" },
     ];
   };
   if (!run.course && !run.data.live) {
@@ -208,10 +218,11 @@ xoff.runRanks = (run) => {
   const { course, acted } = run;
   const { nodes, ports } = run.data;
   // Ports that flow control holds back, or without any the rate of all hosts.
+  /** @param {number} i */
   const together = (i) => {
     let sum = 0;
     for (let p = 0; p < run.count; p++) {
-      if (acted) sum += Math.max(run.of(course.stopped, p, i), 10000 - run.of(course.limit, p, i)) / 1e4;
+      if (acted) sum += Math.max(run.of(run.over().stopped, p, i), 10000 - run.of(run.over().limit, p, i)) / 1e4;
       else if (nodes.host[ports.node[p]]) sum += run.rateAt(p, i);
     }
     return sum;
@@ -233,7 +244,7 @@ xoff.runStart = (run) => {
     let [best, where] = [-1, run.samples - 1];
     for (let i = 0; i < run.samples; i++) {
       let sum = 0;
-      for (let p = 0; p < run.count; p++) sum += run.acted ? run.of(course.stopped, p, i) + (10000 - run.of(course.limit, p, i)) : run.rateAt(p, i);
+      for (let p = 0; p < run.count; p++) sum += run.acted ? run.of(run.over().stopped, p, i) + (10000 - run.of(run.over().limit, p, i)) : run.rateAt(p, i);
       if (sum > best) [best, where] = [sum, i];
     }
     return where;
@@ -243,6 +254,7 @@ xoff.runStart = (run) => {
   else run.drawTree();
   if (!run.count) return;
   const all = Array.from({ length: run.count }, (_, p) => p);
+  /** @param {(port: number) => number} of */
   const worst = (of) => all.reduce((a, b) => (of(b) > of(a) ? b : a), 0);
   run.choose(deadlock ? deadlock.ports[0].port : all.some(run.pausedPs) ? worst(run.pausedPs) : worst((p) => totals.tx[p] / run.data.ports.rate[p]));
 };
@@ -254,7 +266,7 @@ xoff.runLive = (run, redraw) => {
     try {
       answer = await fetch("api/data");
     } catch {
-      const verdict = document.querySelector("h1");
+      const verdict = /** @type {HTMLElement} */ (document.querySelector("h1"));
       verdict.textContent = "the run has ended; these are its last data";
       verdict.className = "verdict neutral";
       return;
@@ -291,15 +303,15 @@ xoff.run = async () => {
   requestAnimationFrame(() => setTimeout(charts, 0));
   if (data.live) {
     xoff.runLive(run, (follows) => {
-      xoff.cards(document.querySelector(".cards"), run.data.facts);
+      xoff.cards(/** @type {Element} */ (document.querySelector(".cards")), run.data.facts);
       if (run.course) {
-        overview.refresh();
+        overview?.refresh();
         run.go(follows ? run.samples - 1 : run.fromSlider());
         if (run.state.port >= 0) run.choose(run.state.port);
       }
       run.drawLegend();
       run.drawDeadlocks();
-      run.portTable.draw();
+      run.portTable?.draw();
       flows.table.draw();
     });
   }

@@ -1,9 +1,13 @@
+// @ts-check
 // Why ports wait: the chain from the chosen port to its root, and the pause trees of the network.
 "use strict";
 // Waiters are rows [port, priority, since (null: rate-limited), [[port waited for, flow, bytes], ...]].
 xoff.waiters = (run) => {
   // The last sample at or before the present one that recorded them.
-  for (let i = run.state.sample; run.course && i >= 0; i--) if (run.course.waiters[i]) return { at: run.course.times[i], sample: i, list: run.course.waiters[i] };
+  for (let i = run.state.sample; run.course && i >= 0; i--) {
+    const list = run.course.waiters[i];
+    if (list) return { at: run.course.times[i], sample: i, list };
+  }
   return { at: 0, sample: 0, list: [] };
 };
 // Bytes behind a port by one column of the rows, largest first.
@@ -19,11 +23,16 @@ xoff.runSteps = (run, list, first) => {
   const { el, time, bytes, several, waitSums } = xoff;
   const { nodes, flows } = run.data;
   const STEPS_MAX = 14;
+  /** @param {Waiter} w */
   const since = (w) => (w[2] === null ? "is rate-limited" : `has been paused since ${time(w[2], 4)}`);
+  /** @param {number} f */
   const flowName = (f) => (flows.ends[f] ? `flow ${f} (${nodes.name[flows.ends[f][0]]} to ${nodes.name[flows.ends[f][1]]})` : `flow ${f}`);
   const steps = [];
+  /** @type {number[]} */
   const seen = [];
-  let [w, here, slowed] = [first, first[0], false];
+  /** @type {Waiter | undefined} */
+  let w = first;
+  let [here, slowed] = [first[0], false];
   while (w && w[3].length && !seen.includes(here)) {
     seen.push(here);
     slowed ||= w[2] === null;
@@ -70,12 +79,19 @@ xoff.runChain = (run, p) => {
 
 // Trees of the waiting ports: below each port those whose frames wait for it. A place is a port and a priority.
 xoff.pauseTrees = (list, hasQueue) => {
+  /** @param {number} port @param {number} priority */
   const place = (port, priority) => port * 8 + priority;
   const waits = new Map(list.map((w) => [place(w[0], w[1]), w]));
   const parent = new Map(list.filter((w) => w[3].length).map((w) => [place(w[0], w[1]), place(xoff.waitSums(w[3], 0)[0][0], w[1])]));
+  /** @type {Map<number, number[]>} */
   const children = new Map();
   for (const [child, p] of parent) children.set(p, [...(children.get(p) || []), child]);
-  const size = (p, seen = new Set()) => (seen.has(p) ? 0 : (seen.add(p), (children.get(p) || []).reduce((a, c) => a + size(c, seen), 1)));
+  /** @type {(place: number, seen?: Set<number>) => number} */
+  const size = (p, seen = new Set()) => {
+    if (seen.has(p)) return 0;
+    seen.add(p);
+    return (children.get(p) || []).reduce((sum, child) => sum + size(child, seen), 1);
+  };
   // Roots: ports that others wait for, and paused ports with frames to send.
   const alone = list.filter((w) => !w[3].length && !children.has(place(w[0], w[1])) && hasQueue(w[0]));
   const roots = [...new Set([...parent.values()].filter((p) => !parent.has(p)))].sort((a, b) => size(b) - size(a));
@@ -87,16 +103,20 @@ xoff.runTrees = (run) => {
   const { el, byId, time, bytes, several } = xoff;
   const LINES = 32;
   const tree = el("div.tree", { id: "tree" });
+  /** @param {Waiter | undefined} w */
   const stateOf = (w) => {
     if (!w) return "free to send";
     const held = xoff.held(w);
     if (!held) return `paused since ${time(w[2], 4)} by ${run.peer(w[0])}, which buffers none of its frames`;
     return w[2] === null ? `rate-limited, ${bytes(held)} in ${run.peer(w[0])}` : `paused since ${time(w[2], 4)}, ${bytes(held)} in ${run.peer(w[0])}`;
   };
+  /** @param {Trees} t */
   const branches = (t) => {
     const shown = new Set();
+    /** @type {(place: number) => HTMLElement} */
     const draw = (k) => {
       shown.add(k);
+      /**  */
       const below = (t.children.get(k) || []).filter((c) => !shown.has(c));
       const room = Math.max(0, LINES - shown.size);
       return el("li", {}, run.portName(t.port(k)), t.several ? ` priority ${t.priority(k)}` : "", " ", el("span.note", {}, stateOf(t.waits.get(k))),
@@ -106,7 +126,9 @@ xoff.runTrees = (run) => {
     let cycles = 0;
     for (const p of t.parent.keys()) {
       if (shown.has(p) || cycles > 4) continue;
+      /** @type {number | undefined} */
       let at = p;
+      /** @type {number[]} */
       const way = [];
       while (at !== undefined && !way.includes(at)) (way.push(at), (at = t.parent.get(at)));
       if (at === undefined || shown.has(at)) continue;
@@ -118,7 +140,7 @@ xoff.runTrees = (run) => {
   run.drawTree = () => {
     const { at, sample, list } = xoff.waiters(run);
     if (!run.course) return tree.replaceChildren(el("p", {}, "This run recorded no waiting ports over time."));
-    const t = xoff.pauseTrees(list, (p) => run.of(run.course.egress, p, sample) > 0);
+    const t = xoff.pauseTrees(list, (p) => run.of(run.over().egress, p, sample) > 0);
     const all = branches(t);
     if (!all.length) return tree.replaceChildren(el("p", {}, `At ${time(run.course.times[run.state.sample], 4)} no frame waits for a port that flow control pauses or limits.`));
     return tree.replaceChildren(el("p.note", {}, `At ${time(at, 4)}. Frames of the ports below a port wait for it.`), ...all,
