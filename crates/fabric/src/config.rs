@@ -514,7 +514,8 @@ impl Config {
             Pattern::Hotspots { outputs, .. } | Pattern::HotspotsBeside { outputs, .. } => outputs.iter().find(|&&o| o >= ports),
             Pattern::Streams(streams) => streams.iter().flat_map(|s| [&s.input, &s.output]).find(|&&p| p >= ports),
             Pattern::Incast { inputs, output } => inputs.iter().chain([output]).find(|&&p| p >= ports),
-            _ => None,
+            Pattern::Listed { packets, hot } => packets.iter().flat_map(|p| [&p.input, &p.output]).chain(hot).find(|&&p| p >= ports),
+            Pattern::Uniform | Pattern::Unbalanced { .. } => None,
         };
         if let Some(port) = beyond {
             require(false, "outputs", format!("port < ports: {port} >= {ports}"), format!("ports are 0 to {}", ports - 1));

@@ -59,7 +59,10 @@ mod core_module {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::theory::{gfc_onset, gfc_overshoot, gfc_smallest_gap};
+    use crate::theory::{
+        gfc_onset, gfc_overshoot, gfc_smallest_gap, granters_in_slots, lemma_1_figures, lemma_1_random, lemma_1_sharing, theorem_1_example,
+        theorem_1_trial,
+    };
     #[pymodule_export]
     const VERSION: &str = xoff_run::VERSION;
 

@@ -1,7 +1,15 @@
 //! Closed forms and solvers of `xoff-analysis`, for the metrics of a paper's claims.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use xoff_analysis::scheduled::admission::{Admission, Arbitrated, Limit};
+use xoff_analysis::scheduled::clos::Clos;
+use xoff_analysis::scheduled::network::Network;
+use xoff_analysis::scheduled::rational::Q;
+use xoff_analysis::scheduled::theorem_1::{Report, Trial};
+use xoff_analysis::scheduled::{examples, lemma_1, slots};
 use xoff_analysis::theorems::theorem_4_1;
+use xoff_units::Span;
 
 /// Conceptual GFC: smallest gap `B_m - q` in the worst case, in units of `C tau`; `l` is `(B_m - B_0) / (C tau)`, `drain` is `R_d / C`.
 #[pyfunction]
@@ -19,4 +27,99 @@ pub fn gfc_overshoot(py: Python<'_>, l: f64, drain: f64) -> f64 {
 #[pyfunction]
 pub fn gfc_onset(py: Python<'_>) -> f64 {
     py.detach(theorem_4_1::onset)
+}
+
+/// Request-grant, Lemma 1: a random output and grants for it. Its longest backlog, the bound, and the backlog if the longest round trip is
+/// granted just before the shortest [ps of the link]; the most whole segments in the buffer, and how many the bound is, rounded up.
+#[pyfunction]
+pub fn lemma_1_random(py: Python<'_>, seed: u64) -> (u64, u64, u64, u64, u64) {
+    py.detach(|| {
+        let (output, grants) = lemma_1::random(seed);
+        let (run, bound) = (output.run(&grants), output.bound());
+        let reached = output.run(&output.longest_first(50)).peak.backlog;
+        (run.peak.backlog.0, bound.0, reached.0, run.whole_segments_max, bound.0.div_ceil(output.segment_time.0))
+    })
+}
+
+/// The same for four outputs that share their inputs: the longest backlog and the bound of each [ps of the link].
+#[pyfunction]
+pub fn lemma_1_sharing(py: Python<'_>, seed: u64) -> Vec<(u64, u64)> {
+    py.detach(|| {
+        let (fabric, outputs) = lemma_1::random_sharing(seed);
+        outputs.iter().map(|(_, grants)| (fabric.run(grants).peak.backlog.0, fabric.bound().0)).collect()
+    })
+}
+
+/// The longest backlog of Fig. 3 and of Fig. 2(b) with grants of so many segments [segments].
+#[pyfunction]
+pub fn lemma_1_figures(segments: u64) -> (u64, u64) {
+    let of = |(output, grants): (lemma_1::Regulated, Vec<lemma_1::Grant>)| output.run(&grants).peak.backlog.0;
+    (of(lemma_1::fig_3(Span(1), segments)), of(lemma_1::fig_2b(Span(1), segments)))
+}
+
+/// Request-grant, Figs. 2 and 3: outputs that regulate rates implicitly, in slots of a segment. `rtts`: by input; `requests`: slot, input,
+/// output, segments. Returns grants (slot, output, input, segments), arrivals (slot, input, output), and the backlog by output and slot.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "plain lists for Python")]
+pub fn granters_in_slots(
+    rtts: Vec<u64>,
+    outputs: usize,
+    requests: Vec<(u64, usize, usize, u32)>,
+    slots: u64,
+) -> (Vec<(u64, usize, usize, u32)>, Vec<(u64, usize, usize)>, Vec<Vec<u64>>) {
+    let seen = slots::run(&rtts, outputs, &requests, slots);
+    (seen.grants, seen.arrivals, seen.backlog)
+}
+
+/// Request-grant, Theorem 1: a random admission to a network of `m` x `m` elements, with at most `b` outstanding for an output or, if not
+/// `limited`, without a limit. Returns the highest level of the routing half and of the distribution half over `b`, and whether no buffer
+/// exceeds `b`, nothing queues in the distribution half, and flow control is never active.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+pub fn theorem_1_trial(
+    py: Python<'_>,
+    m: usize,
+    stages: usize,
+    b: i64,
+    hot_eighths: u64,
+    seed: u64,
+    epochs: u64,
+    limited: bool,
+) -> PyResult<(f64, f64, bool, bool, bool)> {
+    let b = Q::int(b.into());
+    let limit = if limited { Limit::Outstanding(b) } else { Limit::None };
+    let admission = Admission::Arbitrated(Arbitrated { limit, seed, hot_eighths, epoch: Q::ONE, epochs });
+    let trial = Trial { network: Network::of_the_theorem(clos(m, stages)?), b, buffer: b, admission, stopped: Vec::new() };
+    let r = play(py, &trial)?;
+    let distribution = r.distribution().map_or(0.0, |p| (p.level / r.b).to_f64());
+    Ok((level(&r), distribution, r.routing_holds(), r.distribution_never_queues(), r.first_full.is_none()))
+}
+
+/// Request-grant, Theorem 1: highest level of the routing half over `b` in an example: `tight` (fills a stage to `b`), `single-route`, or,
+/// in a network of its own, `unlike-service`, `unequal-links`, `envelope-only`. `None`: `tight` for a stage of the distribution half.
+#[pyfunction]
+#[pyo3(signature = (name, b, m = 2, stages = 3, stage = 1))]
+pub fn theorem_1_example(py: Python<'_>, name: &str, b: i64, m: usize, stages: usize, stage: usize) -> PyResult<Option<f64>> {
+    let b = Q::int(b.into());
+    let trial = match name {
+        "tight" => examples::tight(clos(m, stages)?, stage, b),
+        "single-route" => Some(examples::single_route(clos(m, stages)?, b)),
+        "unlike-service" => examples::unlike_service(b),
+        "unequal-links" => examples::unequal_links(b, b),
+        "envelope-only" => examples::envelope_only(b),
+        _ => return Err(PyValueError::new_err(format!("there is no example '{name}'"))),
+    };
+    trial.map(|t| play(py, &t).map(|r| level(&r))).transpose()
+}
+
+fn clos(m: usize, stages: usize) -> PyResult<Clos> {
+    Clos::new(m, stages).ok_or_else(|| PyValueError::new_err(format!("there is no Clos network of {stages} stages of {m} x {m}")))
+}
+
+fn play(py: Python<'_>, trial: &Trial) -> PyResult<Report> {
+    py.detach(|| trial.run()).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+fn level(r: &Report) -> f64 {
+    (r.routing().level / r.b).to_f64()
 }

@@ -35,7 +35,7 @@ impl Scenario {
 
     fn of(doc: Document, folder: &Path) -> Result<Scenario, Problems> {
         if doc.has(&fabric::sections::fabric()) {
-            return fabric::read(doc).map(|s| Scenario::Fabric(Box::new(s)));
+            return fabric::read(doc, folder).map(|s| Scenario::Fabric(Box::new(s)));
         }
         network::read(doc, folder).map(|s| Scenario::Network(Box::new(s)))
     }

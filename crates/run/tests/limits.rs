@@ -41,7 +41,8 @@ fn numbers_of_a_fabric_that_do_not_fit_are_refused() {
     };
     let uniform = "kind = \"uniform\"\n";
     let clos = "kind = \"clos\"\nradix = 4\nstages = 3\n";
-    let stated = |text: String| FabricScenario::from_text("limits.toml", &text, &[]).err().map(|p| p.to_string()).unwrap_or_default();
+    let stated =
+        |text: String| FabricScenario::from_text("limits.toml", &text, &[], Path::new("")).err().map(|p| p.to_string()).unwrap_or_default();
     assert_eq!(stated(text(uniform, clos)), "");
     // 2^32 was port 0.
     let incast = stated(text("kind = \"incast\"\ninputs = [\"1\", \"2\"]\noutput = 4294967296\n", clos));

@@ -100,6 +100,12 @@ impl Regulated {
         grants.iter().map(issue).collect()
     }
 
+    /// Two grants of `segments`: the longest round trip just before the shortest, which reaches the bound if they are long enough.
+    pub fn longest_first(&self, segments: u64) -> [Grant; 2] {
+        let place = |longest: bool| (0..self.rtts.len()).max_by_key(|&i| if longest { self.rtts[i].0 } else { u64::MAX - self.rtts[i].0 });
+        [place(true), place(false)].map(|i| Grant::now(i.unwrap_or(0), segments))
+    }
+
     /// Plays the grants in their order and records the buffer. Exact.
     pub fn run(&self, grants: &[Grant]) -> Run {
         let issued = self.issue(Time::ZERO, grants);
@@ -227,6 +233,20 @@ pub fn random(seed: u64) -> (Regulated, Vec<Grant>) {
     (Regulated { segment_time, rtts }, (0..count).map(grant).collect())
 }
 
+/// Four outputs with random grants that share the inputs of one: their round trips, and each output's first time and grants, with the
+/// delays of [`one_at_a_time`].
+pub fn random_sharing(seed: u64) -> (Regulated, Vec<(Time, Vec<Grant>)>) {
+    let fabric = random(4 * seed).0;
+    let grants = |o| {
+        let mut grants = random(4 * seed + o).1;
+        grants.iter_mut().for_each(|g| g.input %= fabric.rtts.len());
+        (Time::ZERO, grants)
+    };
+    let mut outputs: Vec<_> = (0..4).map(grants).collect();
+    one_at_a_time(&fabric, &mut outputs);
+    (fabric, outputs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,6 +298,20 @@ mod tests {
         let (o, grants) = fig_2b(Span(1), 8);
         assert_eq!(grants, [Grant { late: Span(8), ..Grant::now(0, 8) }, Grant::now(1, 8)]);
         assert_eq!((o.bound(), o.run(&grants).peak.backlog, o.effective_bound(&grants)), (Span::ZERO, Span(8), Span(8)));
+    }
+
+    #[test]
+    fn grants_that_share_inputs_pass_the_bound_and_the_longest_first_reaches_it() {
+        for seed in 0..100 {
+            let (o, _) = random(seed);
+            assert_eq!(o.run(&o.longest_first(50)).peak.backlog, o.bound(), "seed {seed}");
+        }
+        let passes = |seed: &u64| {
+            let (fabric, outputs) = random_sharing(*seed);
+            outputs.iter().all(|(_, grants)| fabric.run(grants).peak.backlog <= fabric.effective_bound(grants))
+                && outputs.iter().any(|(_, grants)| fabric.run(grants).peak.backlog > fabric.bound())
+        };
+        assert!((0..20).all(|seed| passes(&seed)));
     }
 
     #[test]

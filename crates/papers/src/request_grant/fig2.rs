@@ -1,8 +1,8 @@
 //! Figs. 2 and 3: what implicit rate regulation schedules, and what contention and round trips make of it.
 
+use xoff_analysis::scheduled::slots::{self, Seen};
 use xoff_report::{Align, Axis, Cell, Figure, LaneGroup, Mark, Panel, Table, Unit};
 
-use super::slots::{self, Seen};
 use crate::{Check, Context, Findings, ReproduceError};
 
 /// Round trip where all have the same [segment times].

@@ -16,7 +16,6 @@ mod reassembly;
 mod run;
 mod section_4;
 mod setups;
-mod slots;
 mod speedups;
 mod spray;
 mod sweep;

@@ -7,7 +7,7 @@ use xoff_analysis::scheduled::rational::Q;
 use xoff_analysis::scheduled::theorem_1::{Report, Trial};
 use xoff_analysis::scheduled::{examples, lemma_1};
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{Rate, Span};
 
 use crate::{Check, Context, Findings, ReproduceError};
 
@@ -25,11 +25,7 @@ pub fn run_lemma_1(cx: &Context) -> Result<Findings, ReproduceError> {
         above += u64::from(run.peak.backlog > bound);
         whole += u64::from(run.whole_segments_max > bound.0.div_ceil(output.segment_time.0) + 1);
         ratios.push(run.peak.backlog.0 as f64 / bound.0.max(1) as f64);
-        // The longest round trip just before the shortest.
-        let place =
-            |longest: bool| (0..output.rtts.len()).max_by_key(|&i| if longest { output.rtts[i].0 } else { u64::MAX - output.rtts[i].0 });
-        let order = [place(true), place(false)].map(|i| lemma_1::Grant::now(i.unwrap_or(0), 50));
-        reached += u64::from(output.run(&order).peak.backlog == bound);
+        reached += u64::from(output.run(&output.longest_first(50)).peak.backlog == bound);
     }
     let count = |n: u64| (Unit::Other("outputs".into()), n as f64);
     let (fig_3, grants) = lemma_1::fig_3(Span(1), 4);
@@ -38,14 +34,7 @@ pub fn run_lemma_1(cx: &Context) -> Result<Findings, ReproduceError> {
     let backlog_2b = fig_2b.run(&late).peak.backlog.0 as f64;
     let (mut passed, mut of_four) = (0u64, 0u64);
     for seed in 0..500 {
-        let fabric = lemma_1::random(4 * seed).0;
-        let of = |o: u64| {
-            let mut grants = lemma_1::random(4 * seed + o).1;
-            grants.iter_mut().for_each(|g| g.input %= fabric.rtts.len());
-            (Time::ZERO, grants)
-        };
-        let mut four: Vec<_> = (0..4).map(of).collect();
-        lemma_1::one_at_a_time(&fabric, &mut four);
+        let (fabric, four) = lemma_1::random_sharing(seed);
         of_four += four.len() as u64;
         passed += four.iter().filter(|(_, g)| fabric.run(g).peak.backlog > fabric.bound()).count() as u64;
     }

@@ -7,6 +7,7 @@
 mod execute;
 mod read;
 pub(crate) mod sections;
+mod workload;
 
 use std::path::Path;
 
@@ -38,14 +39,14 @@ impl FabricScenario {
     /// # Errors
     /// Everything wrong with it, each with its place.
     pub fn load(path: &Path, settings: &[Override]) -> Result<FabricScenario, Problems> {
-        read(Document::load(path, settings)?)
+        read(Document::load(path, settings)?, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// From a text; `name` appears in messages.
+    /// From a text; `name` appears in messages, files are looked up in `folder`.
     ///
     /// # Errors
     /// Everything wrong with it, each with its place.
-    pub fn from_text(name: &str, text: &str, settings: &[Override]) -> Result<FabricScenario, Problems> {
-        read(Document::from_text(name, text, settings)?)
+    pub fn from_text(name: &str, text: &str, settings: &[Override], folder: &Path) -> Result<FabricScenario, Problems> {
+        read(Document::from_text(name, text, settings)?, folder)
     }
 }

@@ -1,5 +1,7 @@
 //! From a scenario file to the configuration of a fabric.
 
+use std::path::Path;
+
 use xoff_fabric::{Blocked, Config, CongestionPoints, Control, ControlPath, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic};
 use xoff_mech::detection::{af_qcn, qcn};
 use xoff_mech::rate_control::qcn as reaction;
@@ -9,12 +11,12 @@ use xoff_scenario::{Problem, Problems};
 use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::{FabricScenario, sections};
+use super::{FabricScenario, sections, workload};
 use crate::idle;
 use crate::manifest::parameters;
 
-/// Reads a document that has a section `[scheduled_fabric]`.
-pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
+/// Reads a document that has a section `[scheduled_fabric]`; files that it names are looked up in `folder`.
+pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, Problems> {
     let all = sections::sections();
     doc.spread_kinds(&all);
     let doc = &doc;
@@ -25,7 +27,7 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     let core = fabric.take(read_core);
     let line = fabric.take(|s| s.rate("line"));
     let mut traffic_section = doc.open(&sections::traffic());
-    let traffic = traffic_section.take(read_traffic);
+    let traffic = workload::read(doc, &mut traffic_section, times.as_ref().map(|t| (t.1, t.2)), folder);
     let traffic_stop = traffic_section.take(|s| s.span_opt("stop")).flatten();
     let mut hosts_section = doc.open_if_present(&sections::hosts());
     let mut points_section = doc.open(&sections::congestion_points());
@@ -62,7 +64,8 @@ pub(crate) fn read(mut doc: Document) -> Result<FabricScenario, Problems> {
     };
     let (title, duration, seed, warm_up, window) = times;
     idle::warn_of_measurement(&run, duration, (warm_up, window));
-    if traffic.as_ref().is_some_and(|t| t.load == 0.0) && hosts_section.is_none() {
+    let idle = |t: &Traffic| t.load == 0.0 && !matches!(t.pattern, Pattern::Streams(_) | Pattern::Listed { .. });
+    if traffic.as_ref().is_some_and(idle) && hosts_section.is_none() {
         traffic_section.warn(&ParamError::new("load", "0: no packet arrives", "a load above 0"));
     }
     let (flows, line_changes) = (flows.into_iter().flatten().collect(), changes.into_iter().flatten().collect());
@@ -158,7 +161,7 @@ fn read_core(s: &mut Section) -> Result<Core, ParamError> {
     })
 }
 
-fn count(s: &mut Section, key: &'static str, least: u64, most: u64) -> Result<u32, ParamError> {
+pub(super) fn count(s: &mut Section, key: &'static str, least: u64, most: u64) -> Result<u32, ParamError> {
     in_range(key, s.count(key)?, least, most)
 }
 
@@ -170,10 +173,10 @@ fn in_range(key: &'static str, n: u64, least: u64, most: u64) -> Result<u32, Par
 }
 
 /// Ports of the largest fabric; lists of them are no longer.
-const PORTS_MAX: u32 = 4_096;
+pub(super) const PORTS_MAX: u32 = 4_096;
 
 /// Port numbers: `["3", "8-15"]`.
-fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
+pub(super) fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
     let mut ports = Vec::new();
     for text in s.texts(key)? {
         let (from, to) = text.split_once('-').unwrap_or((&text, &text));
@@ -193,36 +196,6 @@ fn ports(s: &mut Section, key: &'static str) -> Result<Vec<u32>, ParamError> {
         return Err(ParamError::new(key, "the list of ports is empty", "expected [\"3\", \"8-15\"]"));
     }
     Ok(ports)
-}
-
-fn read_traffic(s: &mut Section) -> Result<Option<Traffic>, ParamError> {
-    let (load, size, large, share, burst_packets) =
-        (s.float("load")?, s.bytes("size")?, s.bytes_opt("large")?, s.float("large_share")?, s.float("burst")?);
-    for (key, value, most) in [("load", load, 1.0), ("large_share", share, 1.0), ("burst", burst_packets, 1e6)] {
-        if !(0.0..=most).contains(&value) {
-            return Err(ParamError::new(key, format!("{value} is out of range"), format!("expected 0 to {most}")));
-        }
-    }
-    for (key, size) in [("size", Some(size)), ("large", large)] {
-        if size.is_some_and(|b| b.0 == 0 || b.0 > 1 << 24) {
-            return Err(ParamError::new(key, "out of range", "expected a size above zero, up to 16 MiB"));
-        }
-    }
-    let pattern = match s.kind().unwrap_or("none") {
-        "uniform" => Pattern::Uniform,
-        "hotspots" => Pattern::Hotspots { outputs: ports(s, "outputs")?, factor: s.float("factor")? },
-        "unbalanced" => {
-            let w = s.float("w")?;
-            if !(0.0..=1.0).contains(&w) {
-                return Err(ParamError::new("w", format!("{w} is out of range"), "expected 0 (uniform) to 1 (one to one)"));
-            }
-            Pattern::Unbalanced { w }
-        }
-        "incast" => Pattern::Incast { inputs: ports(s, "inputs")?, output: count(s, "output", 0, u64::from(PORTS_MAX) - 1)? },
-        _ => return Ok(None),
-    };
-    let sizes = large.map_or(Sizes::Fixed(size), |large| Sizes::Bimodal { small: size, large, small_share: 1.0 - share });
-    Ok(Some(Traffic { pattern, load, sizes, burst_packets }))
 }
 
 fn read_points(s: &mut Section) -> Result<Option<CongestionPoints>, ParamError> {
@@ -261,6 +234,11 @@ fn read_common(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     c.link_delay = s.span_opt("link_delay")?.unwrap_or(c.link_delay);
     c.credit_delay = s.span_opt("credit_delay")?.unwrap_or(c.credit_delay);
     c.adapter_delay = s.span_opt("adapter_delay")?.unwrap_or(c.adapter_delay);
+    c.port_delays = s
+        .texts("port_delays")?
+        .iter()
+        .map(|text| text.parse().map_err(|e| ParamError::unit("port_delays", &e)))
+        .collect::<Result<_, _>>()?;
     c.segment_min = s.bytes_opt("segment_min")?.unwrap_or(c.segment_min);
     c.segment_max = s.bytes_opt("segment_max")?.unwrap_or(c.segment_max);
     c.pack = flag(s, "pack")?.unwrap_or(c.pack);
@@ -291,6 +269,7 @@ fn read_element(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     c.element.output = s.bytes_opt("output")?.unwrap_or(c.element.output);
     c.element.speedup = count(s, "speedup", 0, 1_000)?;
     c.element.crosspoint = s.bytes_opt("crosspoint")?;
+    c.element.holds = s.flag("holds")?;
     c.element.arbitration = match s.text("arbitration")?.as_str() {
         "oldest-first" => xoff_fabric::Arbitration::OldestFirst,
         "islip" => xoff_fabric::Arbitration::Islip,

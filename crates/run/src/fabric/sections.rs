@@ -24,6 +24,12 @@ const COMMON: &[ParamSpec] = &[
     ParamSpec::optional("link_delay", Kind::Span, "from the start of a segment on a link to its head behind it; default: by kind", RG),
     ParamSpec::optional("credit_delay", Kind::Span, "from freed room to the sender that may use it; default: by kind", RG),
     ParamSpec::optional("adapter_delay", Kind::Span, "additional delay into an output adapter; default: by kind", RG),
+    ParamSpec::optional(
+        "port_delays",
+        Kind::Texts,
+        "additional delay from the adapter of each port into the fabric, [\"0ns\", \"5ns\"]; ports beyond the list: none",
+        "request-grant section 2.3: round trips differ",
+    ),
     ParamSpec::optional("segment_min", Kind::Bytes, "smallest segment; default: by kind", "request-grant section 4: 40 B"),
     ParamSpec::optional("segment_max", Kind::Bytes, "largest segment; default: by kind", "request-grant section 4: 256 B"),
     ParamSpec::optional("pack", Kind::Flag, "segments may carry parts of several packets; default: by kind", "request-grant section 2.1"),
@@ -79,6 +85,13 @@ const ELEMENT: &[ParamSpec] = &[
         Kind::Choice(&["round-robin", "oldest-first", "islip"]),
         "round-robin",
         "choice of an output among inputs; islip has a queue per output at each input",
+        "not stated in the paper",
+    ),
+    ParamSpec::new(
+        "holds",
+        Kind::Flag,
+        "false",
+        "a segment that is forwarded during its arrival holds the crossbar until its last bit, at the rate of the link",
         "not stated in the paper",
     ),
 ];
@@ -138,6 +151,16 @@ const HOTSPOTS: &[ParamSpec] = &[
         renamed_from: &[],
     },
     ParamSpec::new("factor", Kind::Float, "2.5", "their load, in multiples of a line", "request-grant section 4"),
+    ParamSpec::new("beside", Kind::Flag, "false", "in addition to the rest: an input may receive more than its line carries", ""),
+];
+const NETWORK: &[ParamSpec] = &[
+    ParamSpec::required(
+        "scenario",
+        Kind::Text,
+        "file of the network, in the folder of this file; its seed and duration are those of this run",
+    ),
+    ParamSpec::optional("settings", Kind::Texts, "settings of it, [\"workload[0].load=0.5\"]", ""),
+    ParamSpec::optional("outputs", Kind::Texts, "outputs that count as hotspots, [\"3\", \"8-15\"]", ""),
 ];
 const UNBALANCED: &[ParamSpec] = &[ParamSpec::required("w", Kind::Float, "share of an input's load for the output of its number, 0 to 1")];
 const INCAST: &[ParamSpec] = &[
@@ -151,6 +174,27 @@ const INCAST: &[ParamSpec] = &[
         renamed_from: &[],
     },
     ParamSpec::required("output", Kind::Count, "output that they send to"),
+];
+
+const STREAM: &[ParamSpec] = &[
+    ParamSpec {
+        key: "inputs",
+        kind: Kind::Texts,
+        default: None,
+        optional: false,
+        doc: "inputs that send, [\"3\", \"8-15\"]",
+        source: "",
+        renamed_from: &[],
+    },
+    ParamSpec::required("output", Kind::Count, "output that they send to"),
+    ParamSpec::required("load", Kind::Float, "load of each of them, as a share of its line"),
+    ParamSpec::required("size", Kind::Bytes, "size of a packet"),
+];
+const PACKET: &[ParamSpec] = &[
+    ParamSpec::required("at", Kind::Span, "arrival of its last bit"),
+    ParamSpec::required("input", Kind::Count, "number of the input"),
+    ParamSpec::required("output", Kind::Count, "number of the output"),
+    ParamSpec::required("size", Kind::Bytes, "its size"),
 ];
 
 const BLOCKED: &[ParamSpec] = &[
@@ -255,8 +299,17 @@ pub(super) fn traffic() -> SectionSpec {
             kind("hotspots", "some outputs overloaded by all inputs", HOTSPOTS),
             kind("unbalanced", "from uniform (w = 0) to one input per output (w = 1)", UNBALANCED),
             kind("incast", "some inputs to one output", INCAST),
+            kind("streams", "each input sends to one output, by [[stream]]", &[]),
+            kind("packets", "the packets of [[packet]]", &[]),
+            kind("network", "the flows of a network's scenario: port n is its host n, a flow becomes packets of `size`", NETWORK),
         ],
     )
+}
+pub(super) fn stream() -> SectionSpec {
+    SectionSpec::many("stream", "Inputs that send to one output.", vec![STREAM])
+}
+pub(super) fn packet() -> SectionSpec {
+    SectionSpec::many("packet", "A packet.", vec![PACKET])
 }
 pub(super) fn blocked() -> SectionSpec {
     SectionSpec::once("blocked", "Outputs whose receiver accepts no packets for a time.", vec![BLOCKED])
@@ -296,6 +349,8 @@ pub(crate) fn sections() -> Vec<SectionSpec> {
         element(),
         admission(),
         traffic(),
+        stream(),
+        packet(),
         blocked(),
         hosts(),
         host_flow(),
