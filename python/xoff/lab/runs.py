@@ -173,7 +173,8 @@ class Calls:
         return len(self.keys)
 
     def claim(self, folder: Path, _force: bool) -> None:
-        self.folder = folder / "functions"
+        # Beside the runs: a folder of runs contains nothing else.
+        self.folder = folder.with_name("functions")
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def release(self) -> None:
