@@ -14,6 +14,7 @@ mod run;
 mod sweep;
 mod table;
 mod theory;
+mod theory_qcn;
 
 use std::ffi::OsString;
 
@@ -63,6 +64,19 @@ mod core_module {
         gfc_onset, gfc_overshoot, gfc_smallest_gap, granters_in_slots, lemma_1_figures, lemma_1_random, lemma_1_sharing, theorem_1_example,
         theorem_1_trial,
     };
+    #[pymodule_export]
+    use crate::theory::{pffc_meets_another, pffc_share_a_slot, pffc_slot};
+    #[pymodule_export]
+    use crate::theory_qcn::{
+        QcnLimiter, culprit_counters, culprit_reads, culprit_units, qcn_feedback, qcn_feedback_range, qcn_interval, qcn_notified,
+        qcn_sampled,
+    };
+    #[pymodule_export]
+    const CULPRIT_ROW: usize = xoff_mech::detection::culprit::ROW;
+    #[pymodule_export]
+    const CULPRIT_TRIES: u32 = xoff_mech::detection::culprit::TRIES;
+    #[pymodule_export]
+    const CULPRIT_UNIT: u64 = xoff_mech::detection::culprit::UNIT;
     #[pymodule_export]
     const VERSION: &str = xoff_run::VERSION;
 

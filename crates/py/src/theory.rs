@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use xoff_analysis::plan::pffc;
 use xoff_analysis::scheduled::admission::{Admission, Arbitrated, Limit};
 use xoff_analysis::scheduled::clos::Clos;
 use xoff_analysis::scheduled::network::Network;
@@ -9,6 +10,7 @@ use xoff_analysis::scheduled::rational::Q;
 use xoff_analysis::scheduled::theorem_1::{Report, Trial};
 use xoff_analysis::scheduled::{examples, lemma_1, slots};
 use xoff_analysis::theorems::theorem_4_1;
+use xoff_mech::flow_control::pffc::slot;
 use xoff_units::Span;
 
 /// Conceptual GFC: smallest gap `B_m - q` in the worst case, in units of `C tau`; `l` is `(B_m - B_0) / (C tau)`, `drain` is `R_d / C`.
@@ -122,4 +124,30 @@ fn play(py: Python<'_>, trial: &Trial) -> PyResult<Report> {
 
 fn level(r: &Report) -> f64 {
     (r.routing().level / r.b).to_f64()
+}
+
+/// PFFC: slot of a flow in a table of so many slots.
+#[pyfunction]
+pub fn pffc_slot(flow: u32, slots: u32) -> u16 {
+    slot(flow, slots)
+}
+
+/// PFFC: probability that a flow among `flows` meets another one in its slot, if each is equally likely.
+#[pyfunction]
+pub fn pffc_meets_another(flows: u64, slots: u64) -> f64 {
+    pffc::meets_another(flows, slots)
+}
+
+/// PFFC: share of flows that meet another one in their slot, of `drawn` flows in blocks of `flows` that are concurrent.
+#[pyfunction]
+pub fn pffc_share_a_slot(py: Python<'_>, flows: u32, slots: u32, drawn: u32) -> f64 {
+    py.detach(|| {
+        let blocks = drawn / flows;
+        let met = |block: u32| {
+            let mut all: Vec<u16> = (0..flows).map(|f| slot(block * flows + f, slots)).collect();
+            all.sort_unstable();
+            all.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).map(|same| same.len() as u64).sum::<u64>()
+        };
+        (0..blocks).map(met).sum::<u64>() as f64 / f64::from(blocks * flows)
+    })
 }

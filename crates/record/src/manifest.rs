@@ -142,6 +142,12 @@ pub struct Manifest {
     /// All frames that did not arrive: dropped by nodes, lost between them, or refused.
     #[serde(default)]
     pub lost_frames: u64,
+    /// Frames of flows that arrived at their destination.
+    #[serde(default)]
+    pub delivered_frames: u64,
+    /// Frames that flow control treated as those of another flow, because it tells flows apart by a hash.
+    #[serde(default)]
+    pub flow_collisions: u64,
     /// Flows that are complete.
     pub flows_completed: u64,
     /// Flows that started.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import io
 import itertools
 import json
 import os
+import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +115,8 @@ class Runner:
 
     def run(self, spec: Mapping[str, Any], module: str, todo: Sequence[tuple[str, Settings]]) -> Runs:
         """Executes these; equal ones once."""
-        unique = list({json.dumps(s, sort_keys=True): s for _, s in todo}.values())
+        real = self._settings(spec, module, [s for _, s in todo])
+        unique = list({json.dumps(s, sort_keys=True): s for s in real}.values())
         if not unique:
             return Runs([])
         measure = Function(self.folder, module, spec["measure"]) if "measure" in spec else None
@@ -125,25 +129,35 @@ class Runner:
             lost = _sweep.drive(core, self.executor, measure, spec.get("workers", self.workers), self.report)
             if lost:
                 raise _sweep.not_returned(core, lost, f" (finished runs are kept in {self.out}; the same call continues)")
-            found = [self._row(core, i, s) for i, s in enumerate(unique)]
+            found = [self._row(core, i) for i in range(len(unique))]
         finally:
             core.release()
         at = {json.dumps(s, sort_keys=True): row for s, row in zip(unique, found, strict=True)}
-        rows = [(name, at[json.dumps(s, sort_keys=True)]) for name, s in todo]
-        return Runs([Row({"case": name, **r.values_, "keys": ["case", *r.values_["keys"]]}, r.frames) for name, r in rows])
+        rows = []
+        for (name, given), own in zip(todo, real, strict=True):
+            values, frames = at[json.dumps(own, sort_keys=True)]
+            shown = {"case": name} | {k: v for k, v in given.items() if k != "run.seed"} | {"seed": given["run.seed"]}
+            rows.append(Row({"case": name, **values, **shown, "keys": list(shown)}, frames))
+        return Runs(rows)
 
-    def _row(self, core: Any, index: int, settings: Settings) -> Row:
+    def _settings(self, spec: Mapping[str, Any], module: str, given: Sequence[Settings]) -> Sequence[Settings]:
+        """The settings of each run. A function of the claim may compute them from those that its file gives, and from the scenario."""
+        if "settings" not in spec:
+            return given
+        function = Function(self.folder, module, spec["settings"])
+        scenario = tomllib.loads((self.folder / spec["scenario"]).read_text(encoding="utf-8"))
+        return [function(dict(s), scenario) for s in given]
+
+    def _row(self, core: Any, index: int) -> tuple[dict[str, Any], dict[str, Callable[[], pl.DataFrame]]]:
+        """What was measured of a run: values and frames."""
         kept = core.kept(index)
         if kept is None:
             raise RuntimeError(f"a run has no result: {core.words(index)}")
         shard = json.loads(kept)
         if shard["status"] != "done":
             raise RuntimeError(f"a run failed ({core.words(index)}): {shard['error']}")
-        own = {k: v for k, v in settings.items() if k != "run.seed"}
-        values = {**dict(shard["values"]), **own, "seed": settings["run.seed"]}
         files = {name: core.kept_table(index, name) for name, _ in shard.get("tables", [])}
-        frames = {name: (lambda data=data: _frame(data)) for name, data in files.items()}
-        return Row({**values, "keys": [*own, "seed"]}, frames)
+        return dict(shard["values"]), {name: functools.partial(_frame, data) for name, data in files.items()}
 
 
 def _frame(parquet: bytes) -> pl.DataFrame:
@@ -154,7 +168,8 @@ def _frame(parquet: bytes) -> pl.DataFrame:
 
 
 def _plan(scenario: Path, todo: Sequence[Settings]) -> str:
-    points = [dict(sorted(s.items())) for s in todo]
+    # flow[10] after flow[9]: settings may append flows.
+    points = [{k: s[k] for k in sorted(s, key=lambda k: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", k)])} for s in todo]
     return _sweep._given({"scenario": str(scenario), "point": points})[1] or ""
 
 

@@ -358,6 +358,8 @@ impl<'s> Running<'s> {
             data_frame_hops: outcome.data_frame_hops,
             flows_completed: outcome.all_flows().filter(|f| f.received.is_some()).count() as u64,
             flows_total: outcome.flows_total(),
+            delivered_frames: outcome.delivered_frames,
+            flow_collisions: outcome.flow_collisions,
             ended_because: summary.ended.clone(),
             active: summary.active.clone(),
             inactive: summary.inactive.clone(),
