@@ -57,7 +57,7 @@ def printed_high(r: Results) -> dict[str, float]:
 
 def frames(r: Results) -> dict[str, dict[int, int]]:
     """Control frames from S2 to S1, by scheme and distance."""
-    return {s: {gap: port(r.runs[f"{s} {gap}"], "S1->S2", "messages") for gap in GAPS} for s in NAMES}
+    return {s: {gap: port(r.runs[f"{s} {gap}"], "S1->S2", "messages_sent") for gap in GAPS} for s in NAMES}
 
 
 def part(r: Results) -> dict[str, dict[int, float]]:

@@ -42,7 +42,7 @@ def explored(r: Results) -> list[dict[str, Any]]:
             "xon": int(row["case"].split()[1]),
             "share": row["total"] / link,
             "fill": port(row, "S1->S2", "ingress_bytes_max"),
-            "frames": port(row, "S1->S2", "messages") / row["simulated_seconds"],
+            "frames": port(row, "S1->S2", "messages_sent") / row["simulated_seconds"],
         }
         for scene, link in LINKS.items()
         for kind, source in SOURCES.items()

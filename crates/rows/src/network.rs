@@ -183,6 +183,9 @@ table! {
         /// Frames that it sent and its link lost, control frames included: through errors, through a failure of the link, or given up by
         /// its retry.
         lost: Beside,
+        /// Flow control messages that its far end sent to govern it. At the end of a run some are still on the way; they are not among
+        /// `messages`.
+        messages_sent: Beside,
     }
 }
 table! {

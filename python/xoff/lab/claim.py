@@ -142,9 +142,12 @@ class _Sentences(string.Formatter):
         found = self.results.value(first)
         for key in re.findall(r"\[([^]]*)\]", rest):
             try:
+                if isinstance(found, (Mean, Share)):
+                    found = getattr(found, key)
+                    continue
                 # A number is the place in a list, or a key.
                 found = found[int(key) if key.isdigit() and (not isinstance(found, Mapping) or int(key) in found) else key]
-            except (KeyError, IndexError, TypeError) as e:
+            except (KeyError, IndexError, TypeError, AttributeError) as e:
                 raise ClaimError(f"'{field_name}': there is no '{key}' ({type(e).__name__}: {e})") from None
         return found, first
 
@@ -156,6 +159,8 @@ class _Sentences(string.Formatter):
             if isinstance(value, (list, tuple)):
                 return ", ".join(units.words(v, unit) for v in value)
             return units.words(None if value is None else float(value), unit)
+        if spec and isinstance(value, Mean):
+            return value.words(lambda v: format(v, spec))
         return str(format(value, spec))
 
     def path(self, path: str) -> Any:

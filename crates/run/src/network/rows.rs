@@ -113,6 +113,7 @@ pub(super) fn write_rows(
                 tail_dropped: Beside { usual: 0, value: t.tail_dropped },
                 // The hash has the frames that came.
                 lost: Beside { usual: far.lost, value: far.lost },
+                messages_sent: Beside { usual: far.messages_sent, value: far.messages_sent },
             })?;
         }
     }
