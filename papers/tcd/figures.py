@@ -6,11 +6,12 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from xoff.lab import Results, Row, draw
+from xoff.lab import Mean, Results, Row, draw
 from xoff.lab.observe import MS
 
-from . import theory
+from . import theory, victims
 from .fairness import windows
+from .groups import mean
 
 STATES = {"non_congestion": "#009e73", "undetermined": "#e69f00", "congestion": "#d55e00"}
 """Colours of the states of a port."""
@@ -252,4 +253,37 @@ def fairness(r: Results) -> Figure:
         draw.label(control, "", "Rate of rate control [Gb/s]")
         _states(states, row, ports=["P2", "P3"])
         states.set_xlim(0, until / MS)
+    return figure
+
+
+def _bars(axes: Axes, labels: list[str], groups: dict[str, list[Mean]], paper: list[float | None] | None = None) -> None:
+    """Bars with their intervals, a group of bars a label; the paper's numbers as marks."""
+    width = 0.8 / len(groups)
+    for n, (name, means) in enumerate(groups.items()):
+        x = [i + (n - (len(groups) - 1) / 2) * width for i in range(len(labels))]
+        middle = [m.mean for m in means]
+        ends = [[max(m.mean - max(m.low, 0.0), 0.0) for m in means], [max(m.high - m.mean, 0.0) for m in means]]
+        axes.bar(x, middle, width, yerr=ends, label=name, error_kw={"linewidth": 0.8, "capsize": 2})
+    for i, value in enumerate(paper or []):
+        if value is not None:
+            axes.hlines(value, i - 0.45, i + 0.45, color="0.2", linestyle=":", label="paper" if value == next(v for v in paper or [] if v is not None) else None)
+    axes.set(xticks=range(len(labels)), xticklabels=labels)
+
+
+def tab3(r: Results) -> Figure:
+    """Shares at the loads of the scenarios, and over the load of the bursts."""
+    senders, bursts = r.value("loads")
+    detectors = [*r.value("ETHERNET"), *r.value("INFINIBAND")]
+    figure, axes = draw.panels(1 + len(senders), 1)
+    first, *others = axes.flat
+    percent = lambda m: Mean(100 * m.mean, 100 * m.low, 100 * m.high, m.n)
+    paper = [None if (v := r.value("PAPER").get(name)) is None else 100 * v for name in detectors]
+    _bars(first, [name.replace(" (", "\n(") for name in detectors], {"here": [percent(r.value("ce")[name]) for name in detectors]}, paper)
+    draw.label(first, "", "Victims marked CE [%]")
+    for one, sender in zip(others, senders, strict=True):
+        for name in detectors:
+            one.plot([100 * b for b in bursts], [100 * mean(victims.at_loads(r, name, sender, b), "victims ce").mean for b in bursts], label=name)
+        draw.level(one, 26.6, "paper, ECN: 26.6 %")
+        draw.level(one, 13.5, "paper, FECN: 13.5 %")
+        draw.label(one, "Load of P3 by bursts [%]", "Victims marked CE [%]", f"S0 and S1 at {100 * sender:g} %")
     return figure

@@ -119,3 +119,8 @@ def total(run: Run, column: str) -> int:
 def lost(run: Run) -> int:
     """Frames that did not arrive, of all causes."""
     return int(run.manifest["lost_frames"])
+
+
+def violations(run: Run) -> int:
+    """Promises that the run broke: order, conservation, accounting."""
+    return int(run.manifest["verdict"]["promises"].get("violations", 0))
