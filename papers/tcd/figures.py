@@ -1,17 +1,19 @@
 """Figures of TCD's claims."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from xoff.lab import Mean, Results, Row, draw
+from xoff.lab import Mean, Results, Row, Runs, draw
 from xoff.lab.observe import MS
 
 from . import theory, victims
 from .fairness import windows
 from .groups import mean
+from .matrix import group_gain
 
 STATES = {"non_congestion": "#009e73", "undetermined": "#e69f00", "congestion": "#d55e00"}
 """Colours of the states of a port."""
@@ -286,4 +288,57 @@ def tab3(r: Results) -> Figure:
         draw.level(one, 26.6, "paper, ECN: 26.6 %")
         draw.level(one, 13.5, "paper, FECN: 13.5 %")
         draw.label(one, "Load of P3 by bursts [%]", "Victims marked CE [%]", f"S0 and S1 at {100 * sender:g} %")
+    return figure
+
+
+def by_size(r: Results) -> Figure:
+    """Completion times without and with TCD by size, and their ratio."""
+    return _times(r.value("bins"), r.value("by_case"), r.value("gain"))
+
+
+def _times(bins: list[str], cases: Mapping[str, Runs], gain: Mapping[str, Mean], paper: list[float | None] | None = None) -> Figure:
+    figure, (above, below) = draw.panels(2, 1)
+    in_us = lambda m: Mean(m.mean / 1e6, m.low / 1e6, m.high / 1e6, m.n)
+    _bars(above[0], bins, {name: [in_us(mean(runs, f"{b} fct")) for b in bins] for name, runs in list(cases.items())[:2]})
+    above[0].set_yscale("log")
+    draw.label(above[0], "", "Completion time [us]")
+    _bars(below[0], bins, {"here": [gain[b] for b in bins]}, paper)
+    draw.level(below[0], 1)
+    draw.label(below[0], "", "Time without over with TCD")
+    return figure
+
+
+def bursts(r: Results) -> Figure:
+    """Completion time and marks of victims over the size of the bursts."""
+    figure, axes = draw.panels(2, 1)
+    times, shares = axes.flat
+    sizes = r.value("sizes")
+    of = lambda case, column: [mean(r.runs.where({"case": case, "workload[2].size": f"{s}KB"}), column).mean for s in sizes]
+    without, with_ = dict.fromkeys(r.runs.column("case"))
+    for case in (without, with_):
+        times.plot(sizes, [t / 1e6 for t in of(case, "victims fct")], label=case)
+    times.set_yscale("log")
+    for case, mark, style in ((without, "ce", "-"), (with_, "ue", "-"), (with_, "ce", "--")):
+        shares.plot(sizes, [100 * s for s in of(case, f"victims {mark}")], style, label=f"marked {mark.upper()}, {case}")
+    draw.label(times, "", "Mean completion time [us]", "All victims")
+    draw.label(shares, "Burst of each sender [KB]", "Share of the victims [%]")
+    return figure
+
+
+def matrix(r: Results) -> Figure:
+    """Ratios of completion times by flow control, rate control and size."""
+    figure, axes = draw.panels(height=3.2)
+    rows, groups = [c["name"] for c in r.value("CONTROLS")], {"all": "victims", "< 10 KB": "< 10 KB", "> 1 MB": "> 1 MB"}
+    columns = [(rate, name) for rate in r.value("RATES") for name in groups]
+    for y, control in enumerate(rows):
+        for x, (rate, name) in enumerate(columns):
+            ratio, shares = group_gain(r, control, rate, groups[name]).mean, [100 * r.value("ce")[f"{rate}{tcd} on {control}"].mean for tcd in ("", " + TCD")]
+            colour = TONES["not in a tree"] if ratio >= 1.05 else TONES["root"] if ratio <= 0.95 else TONES["changing"]
+            axes.add_patch(Rectangle((x, y), 0.97, 0.94, color=colour))
+            detail = f"\nCE {shares[0]:.1f} to {shares[1]:.1f} %" if name == "all" else ""
+            axes.text(x + 0.48, y + 0.47, f"{ratio:.2f}x{detail}", ha="center", va="center", fontsize=5)
+    labels = [f"{rate},\n{name}" for rate, name in columns]
+    axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0), xticks=[x + 0.5 for x in range(len(columns))], yticks=[y + 0.5 for y in range(len(rows))], yticklabels=rows)
+    axes.set_xticklabels(labels, fontsize=6)
+    axes.grid(visible=False)
     return figure
