@@ -1,6 +1,7 @@
 """Figures of TCD's claims."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from . import theory, victims
 from .fairness import windows
 from .groups import mean
 from .matrix import group_gain
+from .workloads import BINS, EDGES, WHICH, Pair
 
 STATES = {"non_congestion": "#009e73", "undetermined": "#e69f00", "congestion": "#d55e00"}
 """Colours of the states of a port."""
@@ -341,4 +343,36 @@ def matrix(r: Results) -> Figure:
     axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0), xticks=[x + 0.5 for x in range(len(columns))], yticks=[y + 0.5 for y in range(len(rows))], yticklabels=rows)
     axes.set_xticklabels(labels, fontsize=6)
     axes.grid(visible=False)
+    return figure
+
+
+def mpi_io(r: Results) -> Figure:
+    """As Fig. 17(a), of all messages."""
+    bins = list(r.value("BINS"))
+    return _times(bins, r.value("by_case"), r.value("gain"), [r.value("PAPER").get(b) for b in bins])
+
+
+def slowdown(r: Results) -> Figure:
+    return _slowdown(r.value("pair"), r["reading b"] if "reading b" in r.named else None)
+
+
+def hadoop_gfc(r: Results) -> Figure:
+    return _slowdown(r.value("pairs")["Hadoop on GFC"])
+
+
+def websearch_gfc(r: Results) -> Figure:
+    return _slowdown(r.value("pairs")["WebSearch on GFC"])
+
+
+def _slowdown(pair: Pair, other: Runs | None = None) -> Figure:
+    """Percentiles of the slowdown over the size, each bin at its geometric middle."""
+    figure, axes = draw.panels(1, 3)
+    edges = EDGES[pair.cdf]
+    middles = [(a * b) ** 0.5 / 1e3 for a, b in pairwise(edges)]
+    lines = [(pair.without, "-"), (pair.with_, "-"), *([(other, "--")] if other is not None else [])]
+    for one, (title, which) in zip(axes.flat, WHICH.items(), strict=True):
+        for runs, style in lines:
+            one.plot(middles, [mean(runs, f"{name} {which}").mean for name in BINS[pair.cdf]], style, label=runs[0]["case"])
+        one.set(xscale="log", yscale="log")
+        draw.label(one, "Flow size [KB]", "Slowdown", title)
     return figure

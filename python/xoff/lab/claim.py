@@ -112,10 +112,12 @@ class Results:
             raise KeyError(f"there is no run '{name}' (expected one of {', '.join(self.named)})")
         return self.named[name]
 
-    def checks(self, runs: str = "") -> list[Check]:
-        """The checks of the claim; with the name of a ``[[run]]``, on its runs in place of those of the first: the same under another reading."""
+    def checks(self, runs: str | Runs | None = None) -> list[Check]:
+        """The checks of the claim; with runs, or the name of a ``[[run]]``, on these in place of the first ones: the same under another reading."""
         other = Results(self.mode, self.seed, self._functions)
-        other.named = self.named | ({next(iter(self.named)): self[runs]} if runs else {})
+        other.named = dict(self.named)
+        if runs is not None:
+            other.named[next(iter(self.named))] = self[runs] if isinstance(runs, str) else runs
         return self.check(other) if self.check is not None else []
 
     def value(self, name: str) -> Any:
