@@ -533,7 +533,7 @@ bench: build-bench ## Measure speed and memory beside their targets (many minute
 	$(BENCH) run $(BENCH_ARGS)
 	$(call done,benchmark)
 
-bench-page: build-bench ## Render docs/performance.md from the last `make bench`
+bench-page: build-bench ## Write the tables of docs/performance.md from the last `make bench`
 	$(BENCH) page
 
 bench-accept: build-bench ## Accept today's instruction counts, and the last `make bench` as baseline

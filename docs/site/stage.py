@@ -6,6 +6,7 @@
   a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/wire/src/cbfc.rs, scenarios/tutorial/ring.toml
   a folder that a page names <folder>/index.md, a list of its files
   XOFF COMMAND --help        OUT/docs-source/cli.md
+  <!-- csv FILE -->           the table of this file of docs
   <!-- xoff ARGUMENTS -->     what XOFF prints with these arguments, in the place of this line
   XOFF schema                OUT/docs-source/*.schema.json, with a link below what `xoff schema --markdown` prints
   docs/site/mkdocs.yml       OUT/docs.yml, its `*` replaced by the pages of the folder
@@ -16,6 +17,7 @@ A link is written for the repository; on the site it leads to the same thing. On
 
 from __future__ import annotations
 
+import csv
 import os
 import posixpath
 import re
@@ -32,6 +34,7 @@ PROJECT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "S
 LINK = re.compile(r"(?<=\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
 FENCE = re.compile(r"^ *(```|~~~)")
 PRINTED = re.compile(r"^<!-- xoff (?P<arguments>.+) -->$", re.MULTILINE)
+CSV = re.compile(r"^<!-- csv (?P<file>.+) -->$", re.MULTILINE)
 LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".json": "json", ".lua": "lua", ".yml": "yaml"}
 
 
@@ -41,7 +44,7 @@ def main(out: Path, xoff: Path) -> None:
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.sh", "*.py", "*.txt", "mkdocs.yml", "__pycache__"))
     pages = {str(p.relative_to(ROOT)): p.read_text() for p in sorted((ROOT / "docs").rglob("*.md"))}
     pages |= {name: (ROOT / name).read_text() for name in PROJECT}
-    pages = {page: _printed(xoff, docs, text) for page, text in pages.items()}
+    pages = {page: CSV.sub(_table, _printed(xoff, docs, text)) for page, text in pages.items()}
     folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
     named = {path for page, text in pages.items() for path in _named(page, text)}
     for path in sorted(named | folders):
@@ -163,6 +166,15 @@ def _printed(xoff: Path, docs: Path, text: str) -> str:
         return f"For programs: [{name}]({name}).\n\n{output}"
 
     return PRINTED.sub(printed, text)
+
+
+def _table(match: re.Match[str]) -> str:
+    """The rows of a CSV file as a table; a column of numbers stands on the right."""
+    with (ROOT / "docs" / match["file"]).open(newline="") as file:
+        heads, *rows = csv.reader(file)
+    right = [all(re.match(r"[\d.]", cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = [heads, ["---:" if r else "---" for r in right], *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _commands(xoff: Path) -> str:

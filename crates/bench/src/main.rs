@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   run          -> runs `xoff` as a user does -> bench.json, a table next to targets and baseline
-//!   page         bench.json -> docs/performance.md and its figures
+//!   page         bench.json -> docs/performance/*.csv, out/bench/figures/*.svg
 //!   instructions -> callgrind counts per frame-hop against instructions.json; more than 3 % above: exit code 1
 //!   accept       -> new instructions.json, and bench.json becomes the baseline
 //! ```
@@ -77,14 +77,17 @@ enum Command {
     /// Child process of `forwarding`
     #[command(hide = true)]
     ForwardChild,
-    /// Render the page and its figures
+    /// Write the tables and the figures of docs/performance.md
     Page {
         /// What `run` wrote
         #[arg(long, value_name = "FILE", default_value = "out/bench/bench.json")]
         from: PathBuf,
-        /// The page; its figures go into a folder of its name, and its hand-written part is kept
-        #[arg(long, value_name = "FILE", default_value = "docs/performance.md")]
+        /// Folder for the tables
+        #[arg(long, value_name = "DIR", default_value = "docs/performance")]
         out: PathBuf,
+        /// Folder for the figures
+        #[arg(long, value_name = "DIR", default_value = "out/bench/figures")]
+        figures: PathBuf,
     },
     /// Compare instructions per frame-hop with the accepted ones
     Instructions {
@@ -136,7 +139,7 @@ fn execute(cli: &Cli) -> Result<ExitCode, Failed> {
             print!("{}", table::terminal(&bench.only(forwarding::rows), None));
         }
         Command::ForwardChild => forwarding::child()?,
-        Command::Page { from, out } => page::write(&Report::read(from)?, out)?,
+        Command::Page { from, out, figures } => page::write(&Report::read(from)?, out, figures)?,
         Command::Instructions { accepted } => return instructions::gate(&xoff()?, &cli.scenarios, accepted),
         Command::Accept { from, baseline, accepted } => {
             instructions::accept(&xoff()?, &cli.scenarios, accepted)?;

@@ -1,17 +1,12 @@
-//! docs/performance.md from bench.json: everything but the profile, which people write between two markers.
+//! The tables of docs/performance.md from bench.json, a CSV file for each, and the figures of its curves.
 
 use std::path::Path;
-
-use xoff_report::{Align, Cell, Table};
 
 use crate::Failed;
 use crate::growth::Curve;
 use crate::results::Report;
 use crate::table;
 use crate::targets::Unit;
-
-const BEGIN: &str = "<!-- profile:begin -->";
-const END: &str = "<!-- profile:end -->";
 
 /// A peer's run, measured by us on one core of a 2.6 GHz EPYC with optimized builds.
 struct Peer {
@@ -65,132 +60,70 @@ const PEERS: &[Peer] = &[
     peer("rustasim (TCP with losses, no PFC)", "k = 16", "8.5", 1.9, "1502 MiB", Ours::None),
 ];
 
-/// Writes the page and its figures.
-pub fn write(report: &Report, out: &Path) -> Result<(), Failed> {
-    let failed = |e: std::io::Error| format!("cannot write {}: {e}", out.display());
-    let name = out.file_stem().unwrap_or_default();
-    let figures = out.with_file_name(name);
-    std::fs::create_dir_all(&figures).map_err(failed)?;
+/// Writes the tables into `out`, and the figures of the curves into `figures`.
+pub fn write(report: &Report, out: &Path, figures: &Path) -> Result<(), Failed> {
+    for folder in [out, figures] {
+        std::fs::create_dir_all(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
+    }
     for curve in report.growth.iter().filter(|c| !c.points.is_empty()) {
-        curve.write_svg(&figures)?;
+        curve.write_svg(figures)?;
     }
-    let earlier = std::fs::read_to_string(out).unwrap_or_default();
-    xoff_output::write(out, render(report, profile(&earlier)?, &name.to_string_lossy()).as_bytes()).map_err(|e| e.what)
+    let curves = report.growth.iter().map(|c| (c.id.as_str(), curve(c)));
+    for (name, rows) in tables(report).into_iter().chain(curves) {
+        let path = out.join(name).with_extension("csv");
+        xoff_output::write(&path, csv(&rows).as_bytes()).map_err(|e| e.what)?;
+    }
+    Ok(())
 }
 
-/// Text between the markers of the existing page.
-fn profile(page: &str) -> Result<&str, Failed> {
-    match (page.find(BEGIN), page.find(END)) {
-        (None, None) => Ok("\n"),
-        (Some(from), Some(to)) if from + BEGIN.len() <= to => Ok(&page[from + BEGIN.len()..to]),
-        // Writing the page now would lose what was written by hand.
-        _ => Err(format!("the page has only one of the markers {BEGIN} and {END}, or in the wrong order")),
-    }
+/// A row for each line; the first has the headings.
+type Rows = Vec<Vec<String>>;
+
+/// Every cell in quotes.
+fn csv(rows: &Rows) -> String {
+    let line = |row: &Vec<String>| row.iter().map(|c| format!("\"{}\"", c.replace('"', "\"\""))).collect::<Vec<_>>().join(",") + "\n";
+    rows.iter().map(line).collect()
 }
 
-fn render(r: &Report, profile: &str, figures: &str) -> String {
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).into()
+}
+
+fn tables(r: &Report) -> [(&'static str, Rows); 4] {
     let m = &r.machine;
-    let rows = r.rows.iter().fold(Table::new(table::HEADINGS).align(TARGETS_ALIGN), |t, row| t.row(table::cells(row)));
-    let growth: String = r.growth.iter().map(|c| curve(c, figures)).collect();
-    let hashes = r.hashes.iter().fold(Table::new(["Threads", "Result hash"]).align([Align::Right]), |t, h| {
-        t.row([Cell::from(u64::from(h.threads)), Cell::code(&h.hash)])
-    });
-    format!(
-        "\
-# Performance
-
-`make bench` generates this page, except the sections after *Peers*. Measured {measured} with xoff {version} on
-{cpu}, {cores} cores, {rustc}.
-
-## Targets
-
-{rows}
-A *frame-hop* is one frame, data or ACK, over one link. CPU time covers the whole process, from the start of the simulation until all tables
-are closed, with default probes. *Set-up* is the remaining time from start to exit. Values are medians. `xoff-bench` generates the traffic of the first
-rows with the shape of the HPCC simulator's example. Their ratio compares frame-hops per CPU second: the HPCC simulator needed 104.7 CPU seconds
-for such a run, 0.42 million frame-hops per CPU second.
-
-## Growth
-
-Cost should grow in proportion to the work: the CPU time per frame-hop should stay flat.
-
-{growth}## Threads
-
-{same}.
-
-{hashes}
-## Peers
-
-CPU time of whole runs with optimized builds, one thread each. Every data packet has an ACK, so frame-hops are twice the packet-hops.
-
-Side by side: the same work, alternately on one machine (2 cores, EPYC 7003, 2026-11-26). Medians, and peak memory:
-
-| Simulator | Work | Its CPU time | xoff's CPU time | Ratio | Same answer? |
-| --- | --- | ---: | ---: | ---: | --- |
-| HPCC simulator (ns-3) | k = 8, 128 hosts, WebSearch 50 %, 5 ms of arrivals, one run | 272.65 s, 343 MiB | 13.17 s, 28 MiB (`xoff hpcc`) | 20.7x | yes, all 2,264 flows |
-| uet-htsim, RoCE, PFC, no rate control | k = 8, 128 hosts, 10 MB permutation, 3 runs | 4.13 s, 12 MiB | 0.88 s, 30 MiB | 4.7x | yes |
-| uet-htsim, RoCE, PFC, no rate control | k = 16, 1024 hosts, 2 MB permutation, 3 runs | 23.05 s, 94 MiB | 2.84 s, 50 MiB | 8.1x | other ECMP paths |
-
-The table below has more simulators, but each ratio divides figures of two machines, and xoff's runs have DCQCN in addition to PFC and ACKs. The other
-simulators were measured by us on one core of a 2.6 GHz EPYC, xoff on the machine at the top of this page. For htsim at 1024 hosts such a ratio is too high.
-
-{peers}
-## Where the time of a frame-hop goes
-
-{BEGIN}{profile}{END}
-",
-        measured = r.measured,
-        version = r.xoff_version,
-        cpu = m.cpu,
-        cores = m.cores,
-        rustc = m.rustc,
-        rows = rows.to_markdown(),
-        same = upper(&table::hashes(r)),
-        hashes = hashes.to_markdown(),
-        peers = peers(r).to_markdown(),
-    )
+    let machine = row([&r.measured, &r.xoff_version, &m.cpu, &m.cores.to_string(), &m.rustc]);
+    let targets = r.rows.iter().map(|row| table::cells(row).into());
+    let hashes = r.hashes.iter().map(|h| row([&h.threads.to_string(), &h.hash]));
+    [
+        ("machine", vec![row(["measured", "xoff", "processor", "cores", "compiler"]), machine]),
+        ("targets", std::iter::once(row(table::HEADINGS)).chain(targets).collect()),
+        ("hashes", std::iter::once(row(["Threads", "Result hash"])).chain(hashes).collect()),
+        ("peers", peers(r)),
+    ]
 }
 
-const TARGETS_ALIGN: [Align; 6] = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Left];
-
-fn curve(c: &Curve, figures: &str) -> String {
-    let ns = |s: f64| format!("{:.0} ns", s * 1e9);
-    let headings = [c.grows.as_str(), "CPU time per frame-hop", "Frame-hops of a run", "Peak memory"];
-    let points = c.points.iter().fold(Table::new(headings).align([Align::Right; 4]), |t, p| {
-        let memory = Unit::Bytes.show(p.peak_bytes as f64);
-        t.row([c.show_x(p.x), ns(p.per_hop.median), format!("{:.1} M", p.frame_hops as f64 / 1e6), memory])
+fn curve(c: &Curve) -> Rows {
+    let points = c.points.iter().map(|p| {
+        let (hop, hops) = (format!("{:.0} ns", p.per_hop.median * 1e9), format!("{:.1} M", p.frame_hops as f64 / 1e6));
+        row([&c.show_x(p.x), &hop, &hops, &Unit::Bytes.show(p.peak_bytes as f64)])
     });
-    let image = match c.points.is_empty() {
-        true => String::new(),
-        false => format!("![CPU time per frame-hop against {}]({figures}/{}.svg)\n\n", c.grows.to_lowercase(), c.id),
-    };
-    let missing: String = c.missing.iter().map(|m| format!("\nNot measured: {m}.\n")).collect();
-    format!("### {}\n\n{}\n\n{image}{}{missing}\n", c.grows, c.held, points.to_markdown())
+    let missing = c.missing.iter().map(|m| row(["not measured", m, "-", "-"]));
+    let headings = row([&c.grows, "CPU time per frame-hop", "Frame-hops of a run", "Peak memory"]);
+    std::iter::once(headings).chain(points).chain(missing).collect()
 }
 
-fn peers(r: &Report) -> Table {
-    let headings = ["Simulator", "Work", "CPU time", "Frame-hops per CPU second", "Peak memory", "xoff, same network", "Ratio"];
-    let align = [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right];
-    PEERS.iter().fold(Table::new(headings).align(align), |t, p| {
+fn peers(r: &Report) -> Rows {
+    let headings = row(["Simulator", "Work", "CPU time", "Frame-hops per CPU second", "Peak memory", "xoff, same network", "Ratio"]);
+    let rows = PEERS.iter().map(|p| {
         let ours = match p.ours {
             Ours::Row(id) => r.median(id).map(|v| v / 1e6),
             Ours::None => None,
         };
-        t.row([
-            p.name.to_owned(),
-            p.work.to_owned(),
-            format!("{} s", p.cpu_seconds),
-            format!("{} M", p.speed),
-            p.memory.to_owned(),
-            ours.map_or("-".into(), |v| format!("{v:.2} M")),
-            ours.map_or("-".into(), |v| format!("{:.1}x", v / p.speed)),
-        ])
-    })
-}
-
-fn upper(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
+        let speed = ours.map_or("-".into(), |v| format!("{v:.2} M"));
+        let ratio = ours.map_or("-".into(), |v| format!("{:.1}x", v / p.speed));
+        row([p.name, p.work, &format!("{} s", p.cpu_seconds), &format!("{} M", p.speed), p.memory, &speed, &ratio])
+    });
+    std::iter::once(headings).chain(rows).collect()
 }
 
 #[cfg(test)]
@@ -198,44 +131,23 @@ mod tests {
     use super::*;
     use crate::results::tests::sample;
 
-    fn report() -> Report {
-        Report { growth: vec![crate::growth::tests::sample()], ..sample(8.4e6) }
-    }
-
     #[test]
-    fn the_page_holds_targets_growth_threads_and_peers() {
-        let page = render(&report(), "\n", "performance");
-        for part in [
-            "| at least 16.00 M/s | 8.40 M/s |",
-            "![CPU time per frame-hop against simulated time](performance/time.svg)",
-            "| 1 ms | 125 ns | 1.0 M | 50 MiB |",
-            "Not measured: 10000 us simulated: left out by --quick.",
-            "The same result hash ab with 1, 2 threads.",
-            "| 104.7 s | 0.42 M | 353 MiB | 8.40 M | 20.0x |",
-            "measured by us",
-            "<!-- profile:begin -->\n<!-- profile:end -->",
-        ] {
-            assert!(page.to_lowercase().contains(&part.to_lowercase()), "{part} in\n{page}");
-        }
-    }
-
-    #[test]
-    fn what_people_wrote_stays_to_the_letter() {
+    fn the_files_hold_targets_growth_threads_and_peers() {
+        let report = Report { growth: vec![crate::growth::tests::sample()], ..sample(8.4e6) };
         let dir = tempfile::tempdir().unwrap();
-        let out = dir.path().join("performance.md");
-        write(&report(), &out).unwrap();
-        let page = std::fs::read_to_string(&out).unwrap();
-        let words = "\nHalf of it is *waiting* for memory.\n\n| a | b |\n";
-        std::fs::write(&out, page.replace("begin -->\n", &format!("begin -->{words}"))).unwrap();
-        write(&Report { measured: "later".into(), ..report() }, &out).unwrap();
-        let page = std::fs::read_to_string(&out).unwrap();
-        assert!(page.contains(&format!("{BEGIN}{words}{END}")) && page.contains("Measured later"), "{page}");
-        assert!(dir.path().join("performance/time.svg").exists());
-    }
-
-    #[test]
-    fn a_page_with_one_marker_is_not_overwritten() {
-        assert!(profile(&format!("text {BEGIN} words")).is_err());
-        assert!(profile(&format!("{END} {BEGIN}")).is_err());
+        write(&report, &dir.path().join("tables"), &dir.path().join("figures")).unwrap();
+        let rows = [
+            ("targets", "\"at least 16.00 M/s\",\"8.40 M/s\""),
+            ("time", "\"1 ms\",\"125 ns\",\"1.0 M\",\"50 MiB\""),
+            ("time", "\"not measured\",\"10000 us simulated: left out by --quick\",\"-\",\"-\""),
+            ("hashes", "\"1\",\"ab\"\n\"2\",\"ab\""),
+            ("peers", "\"104.7 s\",\"0.42 M\",\"353 MiB\",\"8.40 M\",\"20.0x\""),
+            ("machine", "\"A processor\",\"2\""),
+        ];
+        for (name, part) in rows {
+            let text = std::fs::read_to_string(dir.path().join("tables").join(name).with_extension("csv")).unwrap();
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(dir.path().join("figures/time.svg").exists());
     }
 }

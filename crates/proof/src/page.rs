@@ -1,4 +1,4 @@
-//! docs/proof.md from verdicts.
+//! The tables of docs/proof.md (docs/proof/*.csv), and the counter-examples, from verdicts.
 
 use std::fmt::Write as _;
 
@@ -6,29 +6,44 @@ use xoff_units::grouped;
 
 use crate::faults::Faults;
 use crate::link::Link;
-use crate::retry::{self, BITS, Hits, RetryLink};
+use crate::retry::{self, Hits, RetryLink};
 use crate::setups::{SETUPS, Setup};
 use crate::verdict::{System, Verdict};
 
-/// A row of a table: a word for each property.
-fn row<S: System>(name: &str, faults: &str, v: &Verdict) -> String {
+/// A line of cells, each in quotes. No cell contains one.
+fn line(cells: &[String]) -> String {
+    format!("\"{}\"", cells.join("\",\""))
+}
+
+/// Heading of a table of verdicts, by the name of its properties.
+pub fn headings(of: &str, properties: &[&str]) -> String {
+    let cells = [&[of, "faults", "states"], properties, &["counter-examples"]].concat();
+    line(&cells.into_iter().map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// A row of a table: a word for each property, and a hash of the counter-examples.
+fn row<S: System>(name: &str, faults: &str, every: usize, v: &Verdict) -> String {
     let word = |property| match (v.holds(property), v.complete) {
         (true, _) => "holds",
-        (false, _) if v.broken.iter().any(|b| b.0 == property) => "**broken**",
+        (false, _) if v.broken.iter().any(|b| b.0 == property) => "broken",
         (false, _) => "not known",
     };
-    let words: Vec<&str> = S::PROPERTIES.iter().map(|p| word(p)).collect();
-    format!("| {name} | {faults} | {} | {} |", grouped(v.states), words.join(" | "))
+    let examples = counter_examples(name, faults, every, v);
+    let hash = if examples.is_empty() { "-".to_owned() } else { format!("{:016x}", xoff_testing::hash(&examples)) };
+    let mut cells = vec![name.to_owned(), faults.to_owned(), grouped(v.states).to_string()];
+    cells.extend(S::PROPERTIES.iter().map(|p| word(p).to_owned()));
+    cells.push(hash);
+    line(&cells)
 }
 
 /// The row of a flow control under some faults.
 pub fn link_row(setup: &Setup, faults: Faults, v: &Verdict) -> String {
-    row::<Link>(setup.name, faults.describe(), v)
+    row::<Link>(setup.name, faults.describe(), setup.bounds.every.into(), v)
 }
 
 /// The row of a link that repeats.
 pub fn retry_row(setup: &retry::Setup, faults: Hits, v: &Verdict) -> String {
-    row::<RetryLink>(setup.name, faults.describe(), v)
+    row::<RetryLink>(setup.name, faults.describe(), 1, v)
 }
 
 /// The link of a setup in words.
@@ -49,30 +64,33 @@ fn link(setup: &Setup) -> String {
     bounds.push(b.ticks_max.map_or("runs of any length".into(), |n| format!("runs of {n} ticks")));
     bounds.extend(b.wraps.then(|| "counters are followed until they wrap".into()));
     let all = given.into_iter().chain(resolved).collect::<Vec<_>>().join(", ");
-    format!("| {} | {} frames | {} | {all} | {} |", setup.name, setup.frames, setup.spare, bounds.join("; "))
+    line(&[setup.name.to_owned(), format!("{} frames", setup.frames), setup.spare.to_string(), all, bounds.join("; ")])
 }
 
-/// Introduction of the page: the checked properties.
-pub fn introduction() -> String {
-    let mut text = String::from(INTRODUCTION);
-    for setup in SETUPS {
-        let _ = writeln!(text, "{}", link(setup));
-    }
-    text
+/// All links with a flow control.
+pub fn links() -> String {
+    let heading = ["flow control", "buffer", "to spare", "parameters", "bounds"].map(str::to_owned);
+    lines(std::iter::once(line(&heading)).chain(SETUPS.iter().map(link)))
 }
 
-/// Introduction for links that repeat.
-pub fn introduction_of_retry() -> String {
-    let mut text = RETRY.replace("BITS", &BITS.to_string());
-    for setup in retry::SETUPS {
+/// All links that repeat.
+pub fn retry_links() -> String {
+    let row = |setup: &retry::Setup| {
         let given: Vec<String> = setup.given.iter().map(|(key, value)| format!("`{key}={value}`")).collect();
-        let _ = writeln!(text, "| {} | {} |", setup.name, given.join(", "));
-    }
-    text
+        line(&[setup.name.to_owned(), given.join(", ")])
+    };
+    let heading = ["link", "parameters"].map(str::to_owned);
+    lines(std::iter::once(line(&heading)).chain(retry::SETUPS.iter().map(row)))
 }
 
-/// Counter-examples: of what, and of how many ticks each line is one.
-fn counter_examples(text: &mut String, name: &str, faults: &str, every: usize, v: &Verdict) {
+/// Rows as the text of a file.
+pub fn lines(rows: impl Iterator<Item = String>) -> String {
+    rows.map(|row| row + "\n").collect()
+}
+
+/// The shortest counter-example of each property that is broken; a line is `every` ticks.
+pub fn counter_examples(name: &str, faults: &str, every: usize, v: &Verdict) -> String {
+    let mut text = String::new();
     for (property, lines) in &v.broken {
         let _ = write!(text, "\n### {name}, {faults}: violates *{property}*\n\n```text\n");
         for (nth, line) in lines.iter().enumerate() {
@@ -80,118 +98,5 @@ fn counter_examples(text: &mut String, name: &str, faults: &str, every: usize, v
         }
         text.push_str("```\n");
     }
-}
-
-/// Everything: what was checked, and under which faults.
-pub fn render(links: &[(&Setup, Faults, Verdict)], retries: &[(&retry::Setup, Hits, Verdict)]) -> String {
-    let mut text = introduction();
-    text.push_str(TABLE);
-    for (setup, faults, v) in links {
-        let _ = writeln!(text, "{}", link_row(setup, *faults, v));
-    }
-    text.push_str(COUNTER_EXAMPLES);
-    for (setup, faults, v) in links {
-        counter_examples(&mut text, setup.name, faults.describe(), setup.bounds.every.into(), v);
-    }
-    text.push_str(&introduction_of_retry());
-    text.push_str(RETRY_TABLE);
-    for (setup, faults, v) in retries {
-        let _ = writeln!(text, "{}", retry_row(setup, *faults, v));
-    }
-    text.push_str(RETRY_COUNTER_EXAMPLES);
-    for (setup, faults, v) in retries {
-        counter_examples(&mut text, setup.name, faults.describe(), 1, v);
-    }
     text
 }
-
-const INTRODUCTION: &str = "\
-# Link protocols, checked in every state
-
-This page is generated by `cargo test --release -p xoff-proof -- --ignored` with `XOFF_TEST_BLESS=1`. `make test` checks the shorter rows, `make test-full` all of them.
-
-A simulation shows what happened in one run. A model checker ([stateright](https://www.stateright.rs)) shows what can happen: it visits *every*
-state that one link can reach. The state machines (`crates/mech`) are those of the simulator and the switch.
-
-- **Link**: 8 Gb/s, frames of 4096 B, a cable as long as a frame (4.096 us). The thresholds are those that `xoff plan` and `xoff run` derive.
-- **Adversary**: a tick is one frame time. In every tick the adversary decides whether the source sends, whether the drain takes a frame (with per-flow flow
-  control: from which of two flows), and whether a message has the shortest or the longest delay for which the link was dimensioned. Faults come on top.
-- **Order**: messages on a wire keep their order, so messages after a late message are late too. Rows with *overtaken* drop this rule. No wire reorders
-  messages, but a sender with several queues may.
-- **Equivalent states count once**: times are relative to now, counters relative to each other. A search without a limit on ticks therefore ends, and its
-  result holds for runs of any length.
-- **Three properties**, in every state: *no frame finds the buffer full*; *frames are delivered once and in order*; *the link recovers*. A link recovers if
-  96 ticks without traffic or faults restore its rate and credits with no frame blocked, and if 96 ticks of traffic carry at least half the line rate.
-- **Kinds of messages**: a decision of a per-flow flow control makes several messages: PAUSE of a queue and MIGRATE of a flow, or RESUME and MIGRATE-BACK.
-  The adversary decides about all of them together. In rows that say so, it decides about the first message separately.
-- **Limits**: one link, one priority, one frame length, decisions at whole ticks. States are distinguished by a hash of 64 bits: with a million states
-  the chance that two were confused is below 1 in 10 million. Mechanisms that slow down instead of stopping (GFC) lose frames if a drain is blocked
-  forever ([why](mechanisms/gfc-buffer.md)), so the time of blocking is bounded for them. Their states do not recur, so their runs are bounded
-  too. The rates of `gfc-conceptual` and `gfc-time` change with every message, so every state differs; there a decision holds for three ticks.
-  `bfc` is not checked: its thresholds depend on the frames queued for the next link, and no buffer size is guaranteed to be enough.
-- **Reports** of sent data (FCTBS, CC_Update) travel in order among the frames. Frames overtake late reports. The two ends of a `uec-cbfc` link send CC_Update
-  at the same times. Its counters are relative to each other, mod 2^20. A separate test shows that no result depends on their absolute value
-  (`crates/mech/tests/counters.rs`, every offset).
-
-*To spare* is the number of frames by which the buffer can shrink before the search finds a lost frame: the margin of the dimensioning.
-
-| flow control | buffer | to spare | parameters | bounds |
-| --- | --- | ---: | --- | --- |
-";
-
-const TABLE: &str = "
-## What holds
-
-| flow control | faults | states | lossless | in order | recovers |
-| --- | --- | ---: | --- | --- | --- |
-";
-
-const COUNTER_EXAMPLES: &str = "
-## What breaks, and how
-
-The shortest counter-example of each kind. A line is a state and the decisions in it: whether the source *sends*, whether the drain *drains* or
-*stands*, and the fate of messages sent in this tick.
-
-- PFC loses frames if a pause is late or lost: its headroom covers only the data that arrives until a pause takes effect *in time*. Repeating a pause at half
-  its duration helps only if the buffer has room for the additional data. The same holds for PFFC without repeated pauses.
-- With pauses without an end, a lost resume stops the link forever. Timed pauses expire.
-- If the current state is sent again at intervals (`repeat`), every link recovers from any loss. No frame is lost unless two messages are lost
-  within two intervals, because the derived thresholds include one interval.
-- PFFC needs two messages to stop a flow, PAUSE and MIGRATE, in either order. It tolerates the loss of one message of each kind if the next one arrives, and
-  it tolerates swapped messages. An earlier version ignored a MIGRATE ahead of its PAUSE, and the same search found a lost frame.
-  A pause with an end must last until the second copy arrives. Three intervals are enough (202,048 states). Two are too short by the largest difference
-  between the delays of two messages.
-- Credits are sent repeatedly, and each message contains the whole state. Loss, duplication or delay of messages therefore costs only time.
-- A frame lost to an error takes its credits along, unless the sender reports its sent data (FCTBS of InfiniBand, which xoff's real frames
-  carry; CC_Update of Ultra Ethernet). Then the next report restores them. `gfc-time` reads the same messages as room, so it stays slow instead of
-  stopping.
-- `gfc-buffer` and `gfc-conceptual` keep the last rate that they received. If the last message is lost and the queue no longer changes, they stay
-  slow, `gfc-buffer` only without `repeat`. `gfc-time` repeats its messages, as credits do.
-";
-
-const RETRY: &str = "
-## Link-level retry
-
-Both halves of [link-level retry](mechanisms/link-retry.md) run on the same link, without flow control: the receiver always has room. Sequence numbers have
-BITS bits instead of 20, so all of them recur often; half of them may be outstanding. A frame takes one tick to transmit and one tick on the
-cable. A signal (Ack, Nack, Init, its echo) takes one tick, or two behind a frame. In every tick the adversary decides whether the source has a frame,
-and whether the frame and the signals arrive. All searches end without a limit on ticks, so their results hold for runs of any length.
-
-| link | parameters |
-| --- | --- |
-";
-
-const RETRY_TABLE: &str = "
-Properties: *kept*: no frame leaves the replay buffer before its delivery; *none given up*; *in order*: frames are delivered once and in order, except those
-given up; *recovers*: after 96 ticks without traffic or faults every frame is delivered and the replay buffer is empty, and 96 ticks of traffic carry at least
-half the line rate.
-
-| link | faults | states | kept | none given up | in order | recovers |
-| --- | --- | ---: | --- | --- | --- | --- |
-";
-
-const RETRY_COUNTER_EXAMPLES: &str = "
-With a limit on replays, a link without progress gives frames up and reports it (FLUSH), as the standard requires. Without a limit no frame is lost. A Nack right
-before or after the timer counts as a separate replay, so two lost frames can use up two replays. Lost acknowledgements alone can use them up too, so
-a frame given up may have been delivered.
-";

@@ -7,45 +7,43 @@ use std::path::Path;
 
 use xoff_proof::faults::Faults;
 use xoff_proof::link::{Canary, IN_ORDER, LOSSLESS, Link, RECOVERS, State};
-use xoff_proof::page::{introduction, introduction_of_retry, link_row, render, retry_row};
+use xoff_proof::page::{counter_examples, headings, lines, link_row, links, retry_links, retry_row};
 use xoff_proof::retry::{self, Hits, RetryLink};
 use xoff_proof::setups::{SETUPS, Setup};
 use xoff_proof::verdict::{System, Verdict, check};
 
-const PAGE: &str = "docs/proof.md";
-
-fn page() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE)
+/// A file of docs/proof, whose tables are those of docs/proof.md.
+fn file(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/proof").join(name)
 }
 
 /// Rows that take seconds: states that `make test` goes through again, and of each link the row that has the fewest.
 const SHORT: usize = 25_000;
 
-/// The cells of a row of verdicts: link, faults, states. The tables of parameters have no verdict behind their number.
+/// Link, faults and states of a row of verdicts.
 fn cells(row: &str) -> Option<(&str, &str, usize)> {
-    let mut cells = row.split('|').map(str::trim).skip(1);
-    let (name, faults, states, verdict) = (cells.next()?, cells.next()?, cells.next()?, cells.next()?);
-    let states = states.replace(',', "").parse().ok()?;
-    ["holds", "**broken**", "not known"].contains(&verdict).then_some((name, faults, states))
+    let mut cells = row.trim_matches('"').split("\",\"");
+    let (name, faults, states) = (cells.next()?, cells.next()?, cells.next()?);
+    Some((name, faults, states.replace(',', "").parse().ok()?))
 }
 
-/// The row of the page that begins like this, and whether it is short.
-fn stated<'p>(page: &'p str, name: &str, faults: &str) -> (&'p str, bool) {
-    let of_link = || page.lines().filter_map(|row| Some((row, cells(row)?))).filter(|(_, c)| c.0 == name);
+/// The row that begins like this, and whether it is short.
+fn stated<'p>(rows: &'p str, name: &str, faults: &str) -> (&'p str, bool) {
+    let of_link = || rows.lines().filter_map(|row| Some((row, cells(row)?))).filter(|(_, c)| c.0 == name);
     let found = of_link().find(|(_, c)| c.1 == faults);
-    let (row, (.., states)) = found.unwrap_or_else(|| panic!("{PAGE} has no row of {name}, {faults}"));
+    let (row, (.., states)) = found.unwrap_or_else(|| panic!("docs/proof has no row of {name}, {faults}"));
     (row, states <= SHORT || of_link().all(|(_, c)| states <= c.2))
 }
 
 #[test]
 fn the_shorter_rows_of_the_page_are_computed_again() {
-    let page = std::fs::read_to_string(page()).unwrap();
-    assert!(page.starts_with(&introduction()), "{PAGE} does not begin with:\n{}", introduction());
+    xoff_testing::golden(&file("links.csv"), &links());
+    let verdicts = std::fs::read_to_string(file("verdicts.csv")).unwrap();
     let mut rows = 0;
     for setup in SETUPS {
         let mut again = 0;
         for faults in setup.faults() {
-            if let (row, true) = stated(&page, setup.name, faults.describe()) {
+            if let (row, true) = stated(&verdicts, setup.name, faults.describe()) {
                 assert_eq!(link_row(setup, faults, &check(&setup.link(faults))), row);
                 again += 1;
             }
@@ -58,13 +56,13 @@ fn the_shorter_rows_of_the_page_are_computed_again() {
 
 #[test]
 fn the_shorter_rows_of_links_that_repeat_are_computed_again() {
-    let page = std::fs::read_to_string(page()).unwrap();
-    assert!(page.contains(&introduction_of_retry()), "{PAGE} does not contain:\n{}", introduction_of_retry());
+    xoff_testing::golden(&file("retry-links.csv"), &retry_links());
+    let verdicts = std::fs::read_to_string(file("retry-verdicts.csv")).unwrap();
     let mut rows = 0;
     for setup in retry::SETUPS {
         let mut again = 0;
         for faults in Hits::ALL {
-            if let (row, true) = stated(&page, setup.name, faults.describe()) {
+            if let (row, true) = stated(&verdicts, setup.name, faults.describe()) {
                 assert_eq!(retry_row(setup, faults, &check(&setup.link(faults))), row);
                 again += 1;
             }
@@ -75,13 +73,25 @@ fn the_shorter_rows_of_links_that_repeat_are_computed_again() {
     assert!(rows >= 6, "only {rows} rows were computed");
 }
 
+/// All rows; `out/proof.md` has the counter-examples.
 #[test]
 #[ignore = "goes through millions of states, which takes minutes"]
 fn the_whole_page() {
-    let links: Vec<(&Setup, Faults, Verdict)> = SETUPS.iter().flat_map(|s| s.faults().map(move |f| (s, f, check(&s.link(f))))).collect();
+    let found: Vec<(&Setup, Faults, Verdict)> = SETUPS.iter().flat_map(|s| s.faults().map(move |f| (s, f, check(&s.link(f))))).collect();
     let retries: Vec<(&retry::Setup, Hits, Verdict)> =
         retry::SETUPS.iter().flat_map(|s| Hits::ALL.map(|f| (s, f, check(&s.link(f))))).collect();
-    xoff_testing::golden(&page(), &render(&links, &retries));
+    let mut examples = String::from("# Counter-examples of docs/proof.md\n");
+    examples.extend(found.iter().map(|(s, f, v)| counter_examples(s.name, f.describe(), s.bounds.every.into(), v)));
+    examples.extend(retries.iter().map(|(s, f, v)| counter_examples(s.name, f.describe(), 1, v)));
+    let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out");
+    std::fs::create_dir_all(&out).unwrap();
+    std::fs::write(out.join("proof.md"), examples).unwrap();
+    let heading = headings("flow control", &["lossless", "in order", "recovers"]);
+    let rows = found.iter().map(|(s, f, v)| link_row(s, *f, v));
+    xoff_testing::golden(&file("verdicts.csv"), &lines(std::iter::once(heading).chain(rows)));
+    let heading = headings("link", &["kept", "none given up", "in order", "recovers"]);
+    let rows = retries.iter().map(|(s, f, v)| retry_row(s, *f, v));
+    xoff_testing::golden(&file("retry-verdicts.csv"), &lines(std::iter::once(heading).chain(rows)));
 }
 
 /// Planted fault, and the property that has to find it.
