@@ -150,3 +150,12 @@ def test_the_package_and_a_users_program_pass_mypy_strict(tmp_path: Path) -> Non
     files = [str(ROOT / "python" / "xoff"), str(good), str(wrong)]
     done = subprocess.run([sys.executable, "-m", "mypy", *options, *files], capture_output=True, text=True, env=environ, cwd=ROOT)
     assert re.findall(r"(\w+)\.py:(\d+): error", done.stdout) == [("wrong", str(n)) for n in (4, 5, 6, 7)], done.stdout
+
+
+def test_every_file_that_contributing_names_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text().split("## To change X")[1].split("## Tests by tier")[0]
+    paths = [p for p in re.findall(r"`([\w./<>*-]+/[\w./<>*-]+)`", text) if " " not in p]
+    assert len(paths) > 25
+    patterns = [re.sub(r"<\w+>", "*", p) for p in paths]
+    lost = [p for p in patterns if not any(ROOT.glob(p)) and not any((ROOT / "crates").glob(p))]
+    assert not lost, f"CONTRIBUTING.md names {lost}"

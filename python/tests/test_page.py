@@ -17,6 +17,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 READY = "html[data-ready]"
+# Names of the ports of a drawn cycle, states of the charts, width of the whole page.
+CYCLE = "[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)"
+DRAWN = "[...document.querySelectorAll('.plot')].map((p) => p.dataset.drawn)"
+WIDTH = "document.documentElement.scrollWidth"
 
 
 def missing(what: str, why: str) -> NoReturn:
@@ -29,6 +33,16 @@ def missing(what: str, why: str) -> NoReturn:
 
 def xoff(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "xoff", *args], capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def report(folder: Path, scenario: str, *options: str, name: str = "out", code: int = 0) -> Path:
+    """The report of a run of a scenario, which is a file of the repository or a text."""
+    if "\n" in scenario:
+        (folder / "scenario.toml").write_text(scenario)
+        scenario = str(folder / "scenario.toml")
+    ran = xoff("run", scenario, "--out", str(folder / name), *options)
+    assert ran.returncode == code, ran.stderr + ran.stdout
+    return folder / name / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +60,13 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def ring_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("page") / "ring"
-    ran = xoff("run", "scenarios/tutorial/ring.toml", "--out", str(out))
-    assert ran.returncode == 1, ran.stderr
-    return out / "report.html"
+    return report(tmp_path_factory.mktemp("ring"), "scenarios/tutorial/ring.toml", code=1)
 
 
 @pytest.fixture(scope="module")
 def pods_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """128 hosts with flows of many sizes, some of them unfinished."""
-    folder = tmp_path_factory.mktemp("pods")
-    scenario = folder / "pods.toml"
-    scenario.write_text(PODS)
-    out = folder / "out"
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    return out / "report.html"
+    return report(tmp_path_factory.mktemp("pods"), PODS)
 
 
 PODS = """
@@ -93,7 +98,7 @@ size = "500KB"
 class Opened:
     """A page with its errors and its requests."""
 
-    def __init__(self, browser: Any, url: str, width: int = 1400, scheme: str = "light") -> None:
+    def __init__(self, browser: Any, page: Path | str, width: int = 1400, scheme: str = "light") -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
         self.page = self.context.new_page()
         self.requests: list[str] = []
@@ -101,7 +106,7 @@ class Opened:
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
-        self.page.goto(url)
+        self.page.goto(page.as_uri() if isinstance(page, Path) else page)
         self.page.wait_for_selector(READY, timeout=60_000)
 
     def __enter__(self) -> "Opened":
@@ -122,13 +127,13 @@ class Opened:
 @pytest.mark.parametrize("width", [400, 1400, 2560])
 def test_it_fits_and_asks_for_nothing(browser: Any, ring_page: Path, pods_page: Path, width: int, scheme: str) -> None:
     for page in (ring_page, pods_page):
-        with Opened(browser, page.as_uri(), width, scheme) as o:
+        with Opened(browser, page, width, scheme) as o:
             # The file itself, and no other.
             assert o.requests == [page.as_uri()]
-            assert o.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert o.page.evaluate(WIDTH) <= width
             clipped = "[...document.querySelectorAll('h1, h2, h3, .card .value, .note')].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline').map((e) => e.textContent)"
             assert o.page.evaluate(clipped) == []
-            drawn = o.page.evaluate("[...document.querySelectorAll('.plot')].map((p) => p.dataset.drawn)")
+            drawn = o.page.evaluate(DRAWN)
             assert len(drawn) >= 2 and set(drawn) == {"yes"}
             dark = o.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 27)"
             assert dark == (scheme == "dark")
@@ -137,7 +142,7 @@ def test_it_fits_and_asks_for_nothing(browser: Any, ring_page: Path, pods_page: 
 def test_the_verdict_is_the_heading(browser: Any, ring_page: Path) -> None:
     """The first thing to read is the verdict, in its colour; the scenario, its flow control and its seed come below."""
     verdict = json.loads((ring_page.parent / "manifest.json").read_text())["verdict"]["headline"]
-    with Opened(browser, ring_page.as_uri()) as o:
+    with Opened(browser, ring_page) as o:
         assert o.page.text_content("h1") == verdict
         assert o.page.get_attribute("h1", "class") == "verdict bad"
         assert o.page.inner_text("header .subject") == "Three-switch ring · PFC · seed 1"
@@ -149,7 +154,7 @@ def test_the_verdict_is_the_heading(browser: Any, ring_page: Path) -> None:
 
 def test_the_network_and_the_reason_are_seen_together(browser: Any, ring_page: Path, pods_page: Path) -> None:
     for page in (ring_page, pods_page):
-        with Opened(browser, page.as_uri(), 1400) as o:
+        with Opened(browser, page, 1400) as o:
             for selector in (".canvas", "#time", "#chain .root", "#chain ol li"):
                 box = o.page.locator(selector).first.bounding_box()
                 assert box["y"] >= 0 and box["y"] + box["height"] <= 900, (selector, box)
@@ -176,7 +181,7 @@ def test_the_chart_library_is_the_published_one() -> None:
 
 
 def test_keys_move_over_the_network(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri()) as o:
+    with Opened(browser, ring_page) as o:
         page = o.page
         page.focus(".canvas canvas")
         page.keyboard.press("ArrowDown")
@@ -199,16 +204,16 @@ def test_keys_move_over_the_network(browser: Any, ring_page: Path) -> None:
 
 
 def test_a_wide_table_says_that_it_scrolls(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri(), 400) as o:
+    with Opened(browser, ring_page, 400) as o:
         assert o.page.is_visible("#flows .hint")
         o.page.evaluate("document.querySelector('#flows .scroll').scrollLeft = 10000")
         o.page.wait_for_function("() => document.querySelector('#flows .hint').hidden")
-    with Opened(browser, ring_page.as_uri(), 1400) as o:
+    with Opened(browser, ring_page, 1400) as o:
         assert not o.page.is_visible("#flows .hint")
 
 
 def test_lines_are_labelled_at_their_ends(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri(), 1400) as o:
+    with Opened(browser, ring_page, 1400) as o:
         o.page.wait_for_selector("[data-chart=port] .annotation-text")
         boxes = o.page.evaluate("[...document.querySelectorAll('[data-chart=port] .annotation')].map((a) => { const b = a.getBoundingClientRect(); return [a.textContent, b.top, b.bottom]; })")
         assert {b[0].replace("\n", " ") for b in boxes} >= {"sent", "paused", "egress queue"}
@@ -218,7 +223,7 @@ def test_lines_are_labelled_at_their_ends(browser: Any, ring_page: Path) -> None
 
 
 def test_the_slider_moves_the_whole_page(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri()) as o:
+    with Opened(browser, ring_page) as o:
         page = o.page
         page.evaluate("page.go(0)")
         assert "neither pauses nor limits this port" in page.inner_text("#chain")
@@ -242,7 +247,7 @@ PIXELS = "(() => { const c = document.querySelector('.canvas canvas'); return [.
 
 
 def test_a_click_on_a_link_shows_its_port(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri()) as o:
+    with Opened(browser, ring_page) as o:
         page = o.page
         port = page.evaluate("page.names.indexOf('H2->S2')")
         box = page.locator(".canvas canvas").bounding_box()
@@ -281,9 +286,8 @@ def free_roots(page: Any) -> list[str]:
 
 
 def test_a_host_that_stops_its_switch_is_the_root(browser: Any, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    xoff("run", str(ROOT / "scenarios/operation/broken-nic.toml"), "--out", str(out))
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, "scenarios/operation/broken-nic.toml")
+    with Opened(browser, page) as o:
         assert free_roots(o.page) == []
         o.page.evaluate("page.go(page.sampleAt(733e6)); page.choose(page.names.indexOf('H0->L1'))")
         assert "L4->H7 has been paused since 101.1 us" in o.page.inner_text("#chain")
@@ -292,44 +296,39 @@ def test_a_host_that_stops_its_switch_is_the_root(browser: Any, tmp_path: Path) 
         assert "H7 itself is the cause" in o.page.inner_text("#chain")
         assert "L4->H7 paused since 101.1 us by H7, which buffers none of its frames" in o.page.inner_text("#tree")
     # The command has the same root at the same instant.
-    explained = xoff("explain", str(out), "H0:L1", "733us").stdout
+    explained = xoff("explain", str(page.parent), "H0:L1", "733us").stdout
     assert "L4->H7" in explained and "H7 then held no frame from it" in explained, explained
 
 
 def test_the_ranks_of_a_job_are_those_of_its_table(browser: Any, tmp_path: Path) -> None:
     import polars
 
-    out = tmp_path / "out"
-    ran = xoff("run", str(ROOT / "scenarios/training/all-reduce.toml"), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    table = polars.read_parquet(out / "ranks.parquet").filter(polars.col("iteration") == 2)
-    with Opened(browser, (out / "report.html").as_uri()) as o:
-        page = o.page
-        assert "--straggler=train:0" in page.inner_text("#straggler")
+    page = report(tmp_path, "scenarios/training/all-reduce.toml")
+    table = polars.read_parquet(page.parent / "ranks.parquet").filter(polars.col("iteration") == 2)
+    with Opened(browser, page) as o:
+        view = o.page
+        assert "--straggler=train:0" in view.inner_text("#straggler")
         # Rows are chosen by number; the slider follows a click on them.
-        page.evaluate("page.ranks.turn(2); page.ranks.show([5, 3, 99, 4])")
-        assert page.evaluate("page.ranks.rows()") == [3, 4, 5]
-        assert page.input_value("#rank-rows") == "3-5"
-        sums = page.evaluate("""(() => { const j = page.data.jobs[0]; const w = j.iterations.length + 1; return Object.fromEntries(j.ranks.map((r, k) => {
+        view.evaluate("page.ranks.turn(2); page.ranks.show([5, 3, 99, 4])")
+        assert view.evaluate("page.ranks.rows()") == [3, 4, 5]
+        assert view.input_value("#rank-rows") == "3-5"
+        sums = view.evaluate("""(() => { const j = page.data.jobs[0]; const w = j.iterations.length + 1; return Object.fromEntries(j.ranks.map((r, k) => {
           const s = [0, 0, 0]; for (let i = j.first[k * w + 2]; i < j.first[k * w + 3]; i++) s[j.state[i]] += j.to[i] - j.from[i];
           return [r, [s[0] + s[1], s[1] + s[2], s[2]]]; })); })()""")
         rows = table.select("rank", "compute_ps", "comm_ps", "exposed_ps").rows()
         assert {str(r): [c, m, e] for r, c, m, e in rows} == sums
         # The canvas lies below what the window shows at first; clicking by locator scrolls there.
-        canvas = page.locator(".canvas.ranks canvas")
+        canvas = view.locator(".canvas.ranks canvas")
         canvas.click(position={"x": canvas.bounding_box()["width"] / 2, "y": 20})
-        first, last = page.evaluate("[page.data.jobs[0].iterations[2].start_ps, page.data.jobs[0].iterations[2].end_ps]")
-        assert first < page.evaluate("page.data.course.times[page.state.sample]") < last
+        first, last = view.evaluate("[page.data.jobs[0].iterations[2].start_ps, page.data.jobs[0].iterations[2].end_ps]")
+        assert first < view.evaluate("page.data.course.times[page.state.sample]") < last
 
 
 def test_two_priorities_of_a_port_wait_in_two_trees(browser: Any, tmp_path: Path) -> None:
-    scenario, out = tmp_path / "s.toml", tmp_path / "out"
     flows = "".join(f"[[flow]]\nsrc = 'src'\ndst = '{d}'\npriority = {p}\n" for d, p in (("dA", 3), ("dB", 5)))
     links = "'src S1 100Gbps', 'S1 dA 10Gbps', 'S1 dB 1Gbps'"
-    scenario.write_text(f"[run]\nduration = '2ms'\n[topology]\nkind = 'custom'\nrate = '100Gbps'\nhosts = ['src', 'dA', 'dB']\nlinks = [{links}]\n[flow_control]\nkind = 'pfc'\n{flows}")
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, f"[run]\nduration = '2ms'\n[topology]\nkind = 'custom'\nrate = '100Gbps'\nhosts = ['src', 'dA', 'dB']\nlinks = [{links}]\n[flow_control]\nkind = 'pfc'\n{flows}")
+    with Opened(browser, page) as o:
         sample = o.page.evaluate("page.data.course.waiters.findIndex((w) => w && w.filter((x) => x[3].length).length === 2)")
         assert sample > 0
         o.page.evaluate(f"page.go({sample}); page.choose(page.names.indexOf('src->S1'))")
@@ -344,24 +343,19 @@ def test_two_priorities_of_a_port_wait_in_two_trees(browser: Any, tmp_path: Path
 def test_marks_are_those_of_the_table(browser: Any, tmp_path: Path) -> None:
     import polars
 
-    out = tmp_path / "out"
-    ran = xoff("run", str(ROOT / "scenarios/mechanisms/tcd.toml"), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    table = polars.read_parquet(out / "ports.parquet")
+    page = report(tmp_path, "scenarios/mechanisms/tcd.toml")
+    table = polars.read_parquet(page.parent / "ports.parquet")
     assert int(table["marked_ue"].sum()) > 0
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    with Opened(browser, page) as o:
         names, ce, ue = o.page.evaluate("[page.names, [...page.data.totals.marked], [...page.data.totals.marked_ue]]")
         of = {port: (c, u) for port, c, u in table.select(polars.col("port").cast(polars.String), "marked", "marked_ue").rows()}
         assert {name: (c, u) for name, c, u in zip(names, ce, ue, strict=True)} == of
 
 
 def test_a_deadlock_of_many_ports_is_readable(browser: Any, tmp_path: Path) -> None:
-    scenario, out = tmp_path / "s.toml", tmp_path / "out"
     flows = "".join(f"[[flow]]\nsrc = 'H{i + 1}'\ndst = 'H{(i + 2) % 23 + 1}'\n" for i in range(23))
-    scenario.write_text(f"[run]\nduration = '20ms'\n[topology]\nkind = 'ring'\nswitches = 23\nrate = '10Gbps'\n[flow_control]\nkind = 'pfc'\n[switch]\ndiscipline = 'fifo'\n{flows}")
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 1, ran.stderr + ran.stdout
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, f"[run]\nduration = '20ms'\n[topology]\nkind = 'ring'\nswitches = 23\nrate = '10Gbps'\n[flow_control]\nkind = 'pfc'\n[switch]\ndiscipline = 'fifo'\n{flows}", code=1)
+    with Opened(browser, page) as o:
         boxes = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg rect')].map((r) => ['x', 'y', 'width', 'height'].map((k) => Number(r.getAttribute(k))))")
         x0, y0, w, h = (float(v) for v in o.page.get_attribute("#deadlocks svg", "viewBox").split())
         assert len(boxes) == 23
@@ -372,7 +366,7 @@ def test_a_deadlock_of_many_ports_is_readable(browser: Any, tmp_path: Path) -> N
 
 
 def test_zooming_one_time_axis_zooms_all(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri()) as o:
+    with Opened(browser, ring_page) as o:
         page = o.page
         page.wait_for_selector("[data-chart=port] .plot[data-drawn]")
         page.evaluate("Plotly.relayout(document.querySelector('[data-chart=network-time] .plot'), {'xaxis.range': [1, 3]})")
@@ -382,7 +376,7 @@ def test_zooming_one_time_axis_zooms_all(browser: Any, ring_page: Path) -> None:
 
 
 def test_the_network_zooms(browser: Any, pods_page: Path) -> None:
-    with Opened(browser, pods_page.as_uri()) as o:
+    with Opened(browser, pods_page) as o:
         page = o.page
         before = page.evaluate(PIXELS)
         page.click("#network .tools button[title='Zoom in']")
@@ -407,7 +401,7 @@ def over_each_other(labels: list[Any]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("width", [400, 1400, 2560])
 def test_as_many_names_as_fit_stand_in_the_network(browser: Any, pods_page: Path, width: int) -> None:
-    with Opened(browser, pods_page.as_uri(), width) as o:
+    with Opened(browser, pods_page, width) as o:
         labels = o.page.evaluate(NAMED)
         hosts = [t for t, host, *_ in labels if host]
         # Of hosts in a row not only those whose names are short.
@@ -416,14 +410,11 @@ def test_as_many_names_as_fit_stand_in_the_network(browser: Any, pods_page: Path
 
 
 def test_long_names_are_shortened_where_there_is_no_room(browser: Any, tmp_path: Path) -> None:
-    scenario, out = tmp_path / "s.toml", tmp_path / "out"
     names = [f"rack{i:02}-gpu-node-of-the-cluster-{i:02}" for i in range(30)]
     links = "".join(f'"{n} leaf-switch-of-the-first-row", ' for n in names)
     hosts = ", ".join(f'"{n}"' for n in names)
-    scenario.write_text(f'[run]\nduration = "50us"\n[topology]\nkind = "custom"\nrate = "10Gbps"\nhosts = [{hosts}]\nlinks = [{links}]\n[[flow]]\nsrc = "{names[0]}"\ndst = "{names[1]}"\n')
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, f'[run]\nduration = "50us"\n[topology]\nkind = "custom"\nrate = "10Gbps"\nhosts = [{hosts}]\nlinks = [{links}]\n[[flow]]\nsrc = "{names[0]}"\ndst = "{names[1]}"\n')
+    with Opened(browser, page) as o:
         labels = o.page.evaluate(NAMED)
         hosts_shown = [t for t, host, *_ in labels if host]
         assert len(hosts_shown) >= 6 and all("…" in t and t[-2:].isdigit() for t in hosts_shown), hosts_shown
@@ -436,29 +427,26 @@ def test_long_names_are_shortened_where_there_is_no_room(browser: Any, tmp_path:
 def test_charts_follow_the_width_of_the_window(browser: Any, ring_page: Path) -> None:
     """A phone that is turned, a window made narrow: as high as if the page had been opened like that, and no wider than the page."""
     shape = "['network-time', 'port'].map((c) => { const l = document.querySelector(`[data-chart=${c}] .plot`)._fullLayout; return [l.width, l.height]; })"
-    with Opened(browser, ring_page.as_uri(), 400) as o:
+    with Opened(browser, ring_page, 400) as o:
         narrow = o.page.evaluate(shape)
-    with Opened(browser, ring_page.as_uri(), 1400) as o:
+    with Opened(browser, ring_page, 1400) as o:
         wide = o.page.evaluate(shape)
         for width, wanted in ((400, narrow), (1400, wide)):
             o.page.set_viewport_size({"width": width, "height": 900})
             o.page.wait_for_timeout(800)
             assert o.page.evaluate(shape) == wanted
-            assert o.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert o.page.evaluate(WIDTH) <= width
 
 
 def test_a_long_step_counts_all_that_was_sent(browser: Any, tmp_path: Path) -> None:
     """Fast-forward makes one step of 20 s, in which a port sends more than 32 bits hold; and the numbers at the top are readable."""
     import polars
 
-    scenario = tmp_path / "long.toml"
     flows = "".join(f"[[flow]]\nsrc = '{h}'\ndst = 'H1'\n" for h in ("H0", "H2"))
     control = "[flow_control]\nkind = 'pfc'\n[flow_control.pfc]\nxoff = '60KB'\nxon = '50KB'\n"
-    scenario.write_text(ONE.replace("1ms", "20s").replace("10Gbps", "100Gbps") + control + flows)
-    out = tmp_path / "out"
-    assert xoff("run", str(scenario), "--out", str(out)).returncode == 0
-    table = polars.read_parquet(out / "ports.parquet")
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, ONE.replace("1ms", "20s").replace("10Gbps", "100Gbps") + control + flows)
+    table = polars.read_parquet(page.parent / "ports.parquet")
+    with Opened(browser, page) as o:
         names, sums = o.page.evaluate("(() => { const c = page.data.course; const n = c.times.length; return [page.names, page.names.map((_, p) => c.sent.slice(p * n, p * n + n).reduce((a, b) => a + b, 0))]; })()")
         assert dict(zip(names, sums, strict=True)) == dict(zip(table["port"].to_list(), table["tx_bytes"].to_list(), strict=True))
         assert max(sums) > 2**32
@@ -467,7 +455,7 @@ def test_a_long_step_counts_all_that_was_sent(browser: Any, tmp_path: Path) -> N
 
 
 def test_downloads(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri()) as o:
+    with Opened(browser, ring_page) as o:
         name, svg = o.download("[data-chart=network-time] button:has-text('SVG')")
         assert name == "network-time.svg" and b"<svg" in svg[:300]
         name, png = o.download("[data-chart=network-time] button:has-text('PNG')")
@@ -483,8 +471,8 @@ def test_downloads(browser: Any, ring_page: Path) -> None:
 
 
 def test_a_deadlock_is_drawn(browser: Any, ring_page: Path) -> None:
-    with Opened(browser, ring_page.as_uri()) as o:
-        labels = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)")
+    with Opened(browser, ring_page) as o:
+        labels = o.page.evaluate(CYCLE)
         manifest = json.loads((ring_page.parent / "manifest.json").read_text())
         assert labels == manifest["deadlock"]
         assert o.page.locator("#deadlocks svg line").count() == 3
@@ -496,7 +484,7 @@ def test_flows_are_counted_and_unfinished_ones_named(browser: Any, pods_page: Pa
     flows = polars.read_parquet(pods_page.parent / "flows.parquet")
     unfinished = flows.filter(polars.col("fct_ps").is_null()).height
     assert unfinished > 0, "the scenario of this test is meant to leave some"
-    with Opened(browser, pods_page.as_uri()) as o:
+    with Opened(browser, pods_page) as o:
         view = o.page.evaluate("({ total: page.data.flows.total, unfinished: page.data.flows.unfinished, last: page.data.flows.fct.y.at(-1), sizes: page.data.flows.sizes })")
         assert (view["total"], view["unfinished"]) == (flows.height, unfinished)
         assert view["last"] == pytest.approx(1 - unfinished / flows.height)
@@ -507,13 +495,11 @@ def test_flows_are_counted_and_unfinished_ones_named(browser: Any, pods_page: Pa
 
 
 def test_the_page_of_a_scheduled_fabric(browser: Any, tmp_path: Path) -> None:
-    out = tmp_path / "fabric"
-    ran = xoff("run", "scenarios/fabric/hotspots.toml", "--out", str(out), "--set", "run.duration=60us", "--set", "run.warm_up=10us")
-    assert ran.returncode == 0, ran.stderr
-    with Opened(browser, (out / "report.html").as_uri(), 400) as o:
-        assert o.requests == [(out / "report.html").as_uri()]
+    page = report(tmp_path, "scenarios/fabric/hotspots.toml", "--set", "run.duration=60us", "--set", "run.warm_up=10us")
+    with Opened(browser, page, 400) as o:
+        assert o.requests == [page.as_uri()]
         assert o.page.locator(".plot[data-drawn]").count() >= 3
-        assert o.page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert o.page.evaluate(WIDTH) <= 400
 
 
 def test_view_serves_a_run_piece_by_piece(browser: Any, ring_page: Path) -> None:
@@ -540,13 +526,9 @@ def test_view_serves_a_run_piece_by_piece(browser: Any, ring_page: Path) -> None
 
 def test_a_thousand_hosts_stay_fluid(browser: Any, tmp_path: Path) -> None:
     """Moving the slider over 1,024 hosts costs a fraction of a second a picture, even where no graphics card helps."""
-    scenario = tmp_path / "large.toml"
-    scenario.write_text(PODS.replace("k = 8", "k = 16").replace("300us", "100us"))
-    out = tmp_path / "out"
-    assert xoff("run", str(scenario), "--out", str(out)).returncode == 0
-    report = out / "report.html"
-    assert report.stat().st_size < 8_000_000
-    with Opened(browser, report.as_uri()) as o:
+    page = report(tmp_path, PODS.replace("k = 8", "k = 16").replace("300us", "100us"))
+    assert page.stat().st_size < 8_000_000
+    with Opened(browser, page) as o:
         assert o.page.evaluate("page.data.nodes.host.reduce((a, b) => a + b, 0)") == 1024
         # A network of this size has 16 samples over time or more, or none at all (LOOKS_MIN in crates/run/src/network/course.rs): also on
         # several threads, whose stretches are longer.
@@ -584,7 +566,7 @@ def test_the_page_of_a_run_that_goes_on(browser: Any, tmp_path: Path) -> None:
             assert address.startswith("http://127.0.0.1:")
             with Opened(browser, address) as o:
                 o.page.wait_for_selector("#deadlocks figure", timeout=30_000)
-                labels = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)")
+                labels = o.page.evaluate(CYCLE)
                 assert sorted(labels) == ["S1->S2", "S2->S3", "S3->S1"]
                 first = o.page.inner_text("#now")
                 o.page.wait_for_timeout(2500)
@@ -606,7 +588,7 @@ def test_real_frames_leave_their_page(browser: Any, tmp_path: Path) -> None:
         assert o.page.evaluate("page.data.course.times.length") >= 6
         assert o.page.evaluate("page.data.real") is True
         assert o.page.locator("#chain .command").count() == 0
-        labels = o.page.evaluate("[...document.querySelectorAll('#deadlocks svg g text')].map((t) => t.textContent)")
+        labels = o.page.evaluate(CYCLE)
         assert sorted(labels) == ["S1->S2", "S2->S3", "S3->S1"]
     explained = xoff("explain", str(out), "H1:S1", "1s")
     assert explained.returncode == 2 and "cannot be repeated" in " ".join(explained.stderr.replace("│", " ").split()), explained.stderr
@@ -638,12 +620,8 @@ def test_a_run_that_was_interrupted(browser: Any, tmp_path: Path) -> None:
 
 def test_more_ports_than_a_course_holds(browser: Any, tmp_path: Path) -> None:
     """65,000 hosts: the page opens, says why it has no course of time, and shows totals."""
-    scenario = tmp_path / "many.toml"
-    scenario.write_text(MANY)
-    out = tmp_path / "out"
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, MANY)
+    with Opened(browser, page) as o:
         assert o.page.evaluate("page.names.length") == 130_000
         assert "130000 ports are too many for time series of all ports" in o.page.inner_text("#network")
         assert o.page.inner_text("#port-name") == "H0->S1"
@@ -671,15 +649,11 @@ ODD = ["<b>H1</b>", "Zürich-東京", "a'quoted'name", 'double"quoted"', "</scri
 def test_names_are_texts(browser: Any, tmp_path: Path) -> None:
     """Names of hosts are shown as they are written, whatever they hold, and a command on the page is one for a shell."""
     hosts = json.dumps(ODD, ensure_ascii=False)
-    scenario = tmp_path / "odd.toml"
     rows = ['a,b,rate,length\n', *(f'"{name.replace(chr(34), chr(34) * 2)}",s,10Gbps,5m\n' for name in ODD)]
     (tmp_path / "links.csv").write_text("".join(rows))
     flows = "".join(f"[[flow]]\nsrc = {json.dumps(a, ensure_ascii=False)}\ndst = {json.dumps(ODD[0], ensure_ascii=False)}\nsize = '2MB'\n" for a in ODD[1:])
-    scenario.write_text(f"[run]\ntitle = '<i>odd</i> & more'\nduration = '1ms'\n[topology]\nkind = 'custom'\nhosts = {hosts}\nlinks_file = 'links.csv'\n{flows}")
-    out = tmp_path / "out put"
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    with Opened(browser, (out / "report.html").as_uri()) as o:
+    page = report(tmp_path, f"[run]\ntitle = '<i>odd</i> & more'\nduration = '1ms'\n[topology]\nkind = 'custom'\nhosts = {hosts}\nlinks_file = 'links.csv'\n{flows}", name="out put")
+    with Opened(browser, page) as o:
         assert o.page.inner_text("header .subject").startswith("<i>odd</i> & more")
         assert set(ODD) < set(o.page.evaluate("page.data.nodes.name"))
         for name in ODD:
@@ -687,7 +661,7 @@ def test_names_are_texts(browser: Any, tmp_path: Path) -> None:
             assert o.page.inner_text("#port-name") == f"{name}->s"
             command = o.page.inner_text("#chain .command")
             words = shlex.split(command)
-            assert words[:3] == ["xoff", "explain", str(out)] and words[3] == f"{name}:s", command
+            assert words[:3] == ["xoff", "explain", str(page.parent)] and words[3] == f"{name}:s", command
             asked = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, cwd=ROOT)
             assert asked.returncode == 0, (command, asked.stderr)
 
@@ -702,23 +676,19 @@ ONE = "[topology]\nkind = 'star'\nhosts = 3\nrate = '10Gbps'\n[run]\nduration = 
     ("[[flow]]\nsrc = 'H0'\ndst = 'H1'\nsize = '1B'\n[[flow]]\nsrc = 'H2'\ndst = 'H1'\nsize = '1TB'\n", "1 of 2"),
 ], ids=["none", "one", "unfinished", "huge-range"])
 def test_few_flows(browser: Any, tmp_path: Path, flows: str, words: str) -> None:
-    scenario = tmp_path / "few.toml"
-    scenario.write_text(ONE + flows)
-    out = tmp_path / "out"
-    ran = xoff("run", str(scenario), "--out", str(out))
-    assert ran.returncode == 0, ran.stderr
-    with Opened(browser, (out / "report.html").as_uri(), 400) as o:
+    page = report(tmp_path, ONE + flows)
+    with Opened(browser, page, 400) as o:
         assert words in o.page.inner_text(".cards")
-        assert o.page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert o.page.evaluate(WIDTH) <= 400
         assert "NaN" not in o.page.inner_text("body") and "undefined" not in o.page.inner_text("body")
 
 
 def test_a_browser_without_webgl(browser: Any, ring_page: Path) -> None:
     """Nothing on the page needs WebGL or a graphics card."""
     plain = browser.browser_type.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-3d-apis"])
-    with Opened(plain, ring_page.as_uri()) as o:
+    with Opened(plain, ring_page) as o:
         assert o.page.evaluate("document.createElement('canvas').getContext('webgl')") is None
-        drawn = o.page.evaluate("[...document.querySelectorAll('.plot')].map((p) => p.dataset.drawn)")
+        drawn = o.page.evaluate(DRAWN)
         assert len(drawn) >= 2 and set(drawn) == {"yes"}
         assert o.page.evaluate(PIXELS) > 0
     plain.close()
