@@ -67,7 +67,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         # What its comments promise.
         run, fixed = names["run"], names["fixed"]
         assert isinstance(run, xoff.Run) and run.deadlock == ["S1->S2", "S2->S3", "S3->S1"]
-        assert run.verdict.headline == "deadlock closed at 2.795 ms, 0 frames lost"
+        assert run.verdict.headline == "deadlock at 2.795 ms, 0 frames lost"
         assert fixed.verdict.headline == "no deadlock, 0 frames lost" and fixed.flows.height == 3
 
 

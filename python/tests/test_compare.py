@@ -207,7 +207,7 @@ def test_a_run_without_probes_has_a_figure(ring: Path, websearch: list[xoff.Run]
 
 def test_notebooks_show_runs(pfc: xoff.Run, websearch: list[xoff.Run]) -> None:
     page = well_formed(pfc._repr_html_())
-    assert "Three-switch ring: deadlock closed at" in page and "S1->S2 S2->S3 S3->S1" in page and "Active:" in page
+    assert "Three-switch ring: deadlock at" in page and "S1->S2 S2->S3 S3->S1" in page and "Active:" in page
     assert "Slowdown" in well_formed(websearch[0]._repr_html_())
     blunt = xoff.run(ROOT / "scenarios/tutorial/ring.toml", run={"duration": "1ms", "title": "<b>&"})
     assert "&lt;b&gt;&amp;" in blunt._repr_html_()
@@ -221,7 +221,7 @@ def test_the_command_gives_the_same_numbers(websearch: list[xoff.Run], without: 
     done = subprocess.run([sys.executable, "-m", "xoff", "--json", "compare", "dcqcn", "none"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     answer, c = json.loads(done.stdout), xoff.compare(websearch, without)
-    opened = [f"{name} holds 3 runs, taken as one side" for name in ("dcqcn", "none")]
+    opened = [f"{name} contains 3 runs, taken as one side" for name in ("dcqcn", "none")]
     assert (answer["headline"], answer["notes"]) == (c.headline, opened + c.notes)
     assert [(m["measure"], m["side"], m["mean"], m["low"], m["high"]) for m in answer["measures"]] == c.measures.select("measure", "side", "mean", "low", "high").rows()
     assert [(b["size"], b["side"], b["p99"]["mean"], b["p99"]["low"]) for b in answer["slowdown"]] == c.slowdown.select("size", "side", "p99", "p99_low").rows()

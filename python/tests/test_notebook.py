@@ -17,7 +17,7 @@ CELLS = [
     "run.explain('S1->S2', '2.9ms')",
     "run.queues.head(2)",
 ]
-SHOWN = ["Three-switch ring: deadlock closed at", None, "Single failures: 0 of 32", "XOFF", "Parameters that differ", "deadlock: S1-&gt;S2", "time_ps"]
+SHOWN = ["Three-switch ring: deadlock at", None, "Single failures: 0 of 32", "XOFF", "Parameters that differ", "deadlock: S1-&gt;S2", "time_ps"]
 
 
 def test_a_notebook_shows_answers_as_tables_and_figures() -> None:

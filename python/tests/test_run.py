@@ -37,7 +37,7 @@ def test_the_ring_deadlocks_under_pfc(pfc: xoff.Run) -> None:
     assert pfc.deadlocks["port"].to_list() == pfc.deadlock
     assert (pfc.lost_frames, pfc.dropped_frames) == (0, 0)
     assert any(line.startswith("deadlock: S1->S2") for line in pfc.summary.active)
-    assert str(pfc.summary).startswith("Stopped at 20 ms (run.duration).\nResult: deadlock closed at ")
+    assert str(pfc.summary).startswith("Stopped at 20 ms (run.duration).\nResult: deadlock at ")
     assert "deadlock S1->S2 S2->S3 S3->S1" in repr(pfc)
 
 

@@ -69,7 +69,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     if let Some((file, draft)) = page {
         draft.finish_with(c.to_html().as_bytes()).map_err(|e| out::refused("--html", file, e))?;
     }
-    Ok(Answer::new(text(&c), &c.cut(JSON_MAX), Exit::Done))
+    let report = args.html.is_none().then(|| {
+        let sides: Vec<_> = args.runs.iter().map(|side| terminal::word(side)).collect();
+        format!("xoff compare {} --html compare.html", sides.join(" "))
+    });
+    Ok(Answer::new(text(&c), &c.cut(JSON_MAX), Exit::Done).next(report))
 }
 
 /// The runs of a side; into `opened`, in words, the folders that are none of a run but hold some.
@@ -88,8 +92,8 @@ fn side_of(argument: &str, opened: &mut Vec<String>) -> Result<Vec<Run>, Problem
         }
         let inner = if is_run(folder) { Vec::new() } else { inner(folder) };
         if !inner.is_empty() {
-            let runs = if inner.len() == 1 { "a run".into() } else { format!("{} runs", inner.len()) };
-            opened.push(format!("{name} holds {runs}"));
+            let runs = terminal::counted(inner.len() as u64, "run");
+            opened.push(format!("{name} contains {runs}"));
         }
         let folders = if inner.is_empty() { vec![folder.to_owned()] } else { inner };
         for folder in folders {
@@ -117,10 +121,10 @@ fn inner(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn text(c: &Comparison) -> String {
-    let mut out = console::style(&c.headline).bold().to_string();
+    let mut out = console::style(terminal::hanging(&c.headline, "").trim_end()).bold().to_string();
     out.push('\n');
     for note in &c.notes {
-        out += &terminal::caution(&format!("Note: {note}."));
+        out += &terminal::caution(terminal::hanging(&format!("Note: {note}."), "  ").trim_end());
         out.push('\n');
     }
     let mut section = |title: &str, table: Table| {
@@ -139,7 +143,7 @@ fn text(c: &Comparison) -> String {
     section("Pauses by port, the largest change first", c.pause_table(ROWS_MAX));
     section("Parameters that differ", c.parameter_table());
     if c.sides.iter().any(|s| s.seeds.len() > 1) {
-        out += &format!("\n{}", terminal::wrapped(xoff_compare::INTERVALS));
+        out += &terminal::wrapped(xoff_compare::INTERVALS);
     }
     out
 }

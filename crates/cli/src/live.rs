@@ -294,12 +294,14 @@ fn report((node, lasted): (String, Time), f: &Finished, real: RealReport, interf
 }
 
 fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowReport]) -> String {
-    let mut ports = terminal::table(["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No route", "Storms"]);
+    let mut ports = Vec::new();
     for (p, i) in real.ports.iter().zip(interfaces) {
         let n = xoff_units::grouped;
         let numbers = [p.received, p.sent, p.control_received, p.control_sent, p.refused, p.no_route, p.storms].map(n);
-        ports.add_row([p.port.clone(), i.clone()].into_iter().chain(numbers));
+        ports.push([p.port.clone(), i.clone()].into_iter().chain(numbers).collect());
     }
+    let heading = ["Port", "Interface", "In", "Out", "Control in", "Control out", "Refused", "No route", "Storms"];
+    let ports = terminal::stacked(&heading, &ports);
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
@@ -321,7 +323,7 @@ fn text(interfaces: &[String], f: &Finished, real: &RealReport, flows: &[FlowRep
     row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     row("Node's clock", format!("{:.3} of {:.3} seconds left out", real.left_out_seconds, real.wall_seconds));
     let advice: String = real.advice(interfaces).iter().map(|a| format!("\n{a}\n")).collect();
-    format!("{}\n{}{}{advice}", terminal::draw(&ports), terminal::draw(&t), flows_text(flows))
+    format!("{ports}\n{}{}{advice}", terminal::draw(&t), flows_text(flows))
 }
 
 /// Outages of a port, the first few: `from 2.000 s to 3.500 s`.
@@ -381,13 +383,12 @@ impl LiveTable {
         if !self.term.is_term() || since < Self::EVERY {
             return;
         }
-        let mut t =
-            terminal::table(["Port", "Interface", "In", "Out", "Rate in", "Rate out", "Queue", "Control", "Dropped", "Refused", "Storms"]);
+        let mut rows = Vec::new();
         for (i, a) in look.ports.iter().enumerate() {
             let (c, n) = (&a.counters, xoff_units::grouped);
             let rate = |now: u64, before: u64| Rate::of(Bytes(now - before), since).to_string();
             let (was_in, was_out) = std::mem::replace(&mut self.bytes[i], (c.received_bytes, a.kernel.sent_bytes));
-            t.add_row([
+            rows.push(vec![
                 a.link.name.clone(),
                 self.interfaces[i].clone(),
                 n(c.received),
@@ -402,7 +403,9 @@ impl LiveTable {
             ]);
         }
         let gaps = (look.gaps.quantile(0.99).as_micros(), look.gaps.longest.as_micros());
-        let text = format!("{}{}, loop gaps 99 % below {} us, longest {} us\n", terminal::draw(&t), look.time, gaps.0, gaps.1);
+        let heading = ["Port", "Interface", "In", "Out", "Rate in", "Rate out", "Queue", "Control", "Dropped", "Refused", "Storms"];
+        let table = terminal::stacked(&heading, &rows);
+        let text = format!("{table}{}, loop gaps 99 % below {} us, longest {} us\n", look.time, gaps.0, gaps.1);
         self.clear();
         self.lines = text.lines().count();
         self.drawn = look.time;

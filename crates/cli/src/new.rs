@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_scenario::Problems;
@@ -42,6 +43,18 @@ enum Kind {
     Testbed,
 }
 
+impl Kind {
+    /// As the command line has it.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |v| v.get_name().to_owned())
+    }
+
+    /// The command that runs it.
+    fn command(self) -> &'static str {
+        if matches!(self, Kind::Testbed) { "testbed" } else { "run" }
+    }
+}
+
 /// A scenario to begin with.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "New")]
@@ -61,12 +74,15 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         Kind::Ring => include_str!("new/ring.toml"),
         Kind::Testbed => include_str!("new/testbed.toml"),
     };
+    let file = args.out.clone().unwrap_or_else(|| PathBuf::from(args.kind.name()).with_extension("toml"));
+    let suffix = if args.kind.command() == "testbed" { "-testbed" } else { "" };
+    let (word, results) = (file.display().to_string(), crate::out::default(&file, suffix).display().to_string());
+    // The commands in the comments name this file, so that they can be copied.
+    let text = &text.replace("FILE", &terminal::word(&word)).replace("DIR", &terminal::word(&results));
     let json = Json { out: args.out.as_ref().map(|o| o.display().to_string()), scenario: text };
-    let Some(out) = &args.out else { return Ok(Answer::new(text.into(), &json, Exit::Done)) };
+    let Some(out) = &args.out else { return Ok(Answer::new(text.clone(), &json, Exit::Done)) };
     import::free(out, args.force)?;
     import::write(out, text)?;
-    let command = if matches!(args.kind, Kind::Testbed) { "testbed" } else { "run" };
-    let file = out.display().to_string();
-    let next = ["check", command].map(|command| format!("xoff {command} {}", terminal::word(&file)));
-    Ok(Answer::new(terminal::good(&format!("{file} is written.")), &json, Exit::Done).next(next))
+    let next = ["check", args.kind.command()].map(|command| format!("xoff {command} {}", terminal::word(&word)));
+    Ok(Answer::new(terminal::good(&format!("{word} is written.")), &json, Exit::Done).next(next))
 }

@@ -96,11 +96,19 @@ pub fn pairs() -> Table {
     table
 }
 
+/// Widest label of a table without a heading that stays on one line.
+const LABEL: usize = 24;
+
 /// No column gets narrower than its longest word: a broken name cannot be copied. If the terminal is too narrow for that,
-/// lines get longer than it.
+/// lines get longer than it. Labels, the first column of a table without a heading, stay whole.
 fn keep_words(table: &mut Table, padding: u16) {
-    let longest = |text: String| text.split([' ', '\n']).map(console::measure_text_width).max().unwrap_or(0);
+    let labels = table.header().is_none();
     for i in 0..table.column_count() {
+        let longest = |text: String| {
+            let whole = console::measure_text_width(&text);
+            let words = text.split([' ', '\n']).map(console::measure_text_width).max().unwrap_or(0);
+            if labels && i == 0 && whole <= LABEL { whole } else { words }
+        };
         let header = table.header().and_then(|h| h.cell_iter().nth(i)).map(|c| longest(c.content())).unwrap_or(0);
         let cells = table.row_iter().filter_map(|r| r.cell_iter().nth(i)).map(|c| longest(c.content())).max().unwrap_or(0);
         if let Some(column) = table.column_mut(i) {
@@ -123,6 +131,28 @@ pub fn draw(table: &Table) -> String {
     }
     table.column_iter_mut().skip(1).for_each(|c| _ = c.set_padding((0, 1)));
     drawn(&mut table, 1)
+}
+
+/// A table whose columns may be too wide for the terminal: those that do not fit follow in further tables, which repeat the first column.
+pub fn stacked(heading: &[&str], rows: &[Vec<String>]) -> String {
+    let cell = |text: &str| console::measure_text_width(text);
+    let width = |i: usize| rows.iter().map(|r| cell(&r[i])).chain([cell(heading[i])]).max().unwrap_or(0) + 2;
+    let mut parts: Vec<Vec<usize>> = vec![vec![0]];
+    let mut used = width(0);
+    for i in 1..heading.len() {
+        if used + width(i) > columns().into() && parts[parts.len() - 1].len() > 1 {
+            parts.push(vec![0]);
+            used = width(0);
+        }
+        used += width(i);
+        parts.last_mut().expect("one part at least").push(i);
+    }
+    let part = |shown: &Vec<usize>| {
+        let mut t = table(shown.iter().map(|&i| heading[i]));
+        rows.iter().for_each(|r| _ = t.add_row(shown.iter().map(|&i| &r[i])));
+        draw(&t)
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join("\n")
 }
 
 /// A line of a table; the rule below its heading ends with the terminal.

@@ -46,7 +46,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         let title = format!("Congestion tree at {at}: {}", scenario.title);
         draft.finish_with(draw(&tree, title).to_svg().as_bytes()).map_err(|e| out::refused("--svg", file, e))?;
     }
-    let next = tree.branches.iter().find(|b| matches!(b.role, Role::Host | Role::Paused | Role::Leaf)).map(|b| {
+    let held = || tree.branches.iter().find(|b| matches!(b.role, Role::Host | Role::Paused | Role::Leaf));
+    let in_cycle = tree.cycles().first().map(|cycle| &tree.branches[cycle[0]]);
+    let next = in_cycle.or_else(held).map(|b| {
         let (run, port) = (args.run.display().to_string(), b.port.replacen("->", ":", 1));
         format!("xoff explain {} {} {}", terminal::word(&run), terminal::word(&port), terminal::word(&args.time))
     });

@@ -99,10 +99,10 @@ fn seeds_give_intervals_and_the_same_flow_is_compared() {
     let answer = xoff(&["--json", "compare", &of("dcqcn"), &of("none")]).json();
     assert_eq!(answer["sides"][0]["seeds"], serde_json::json!([1, 2, 3]));
     assert_eq!(answer["sides"][1]["name"], "none");
-    assert!(answer["notes"].to_string().contains("dcqcn holds 3 runs, taken as one side"), "{}", answer["notes"]);
+    assert!(answer["notes"].to_string().contains("dcqcn contains 3 runs, taken as one side"), "{}", answer["notes"]);
     let twice = format!("{},{}", of("dcqcn"), path(&dir, "dcqcn/1"));
     xoff(&["compare", &twice, &of("none")])
-        .complains(&["runs of one side need different seeds", "holds 3 runs, taken as the seeds of one side"]);
+        .complains(&["runs of one side need different seeds", "contains 3 runs, taken as the seeds of one side"]);
     let of_measure = |name: &str| -> Vec<serde_json::Value> {
         answer["measures"].as_array().unwrap().iter().filter(|m| m["measure"] == name).cloned().collect()
     };

@@ -33,7 +33,11 @@ fn every_new_scenario_checks_and_runs() {
         let file = path(&dir, &format!("{kind}.toml"));
         let ran = xoff(&["new", kind, "--out", &file]);
         assert_eq!(ran.code, 0, "{kind}: {}", ran.err);
-        assert_eq!(xoff(&["new", kind]).out.trim_end(), std::fs::read_to_string(&file).unwrap().trim_end(), "{kind}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let commands: Vec<&str> = text.lines().filter(|l| l.contains(" xoff run ") || l.contains(" xoff testbed ")).collect();
+        let names_file = |l: &&str| l.contains(&file) && !l.contains("--out");
+        assert!(!commands.is_empty() && commands.iter().all(names_file) && text.contains(&format!("results in out/{kind}")), "{kind}: {text}");
+        assert_eq!(xoff(&["new", kind]).out.trim_end(), text.replace(&file, &format!("{kind}.toml")).trim_end(), "{kind}");
         xoff(&["new", kind, "--out", &file]).complains(&["already exists", "--force"]);
         let expected = i32::from(kind == "ring");
         let checked = xoff(&["check", &file]);

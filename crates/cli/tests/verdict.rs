@@ -122,7 +122,7 @@ fn a_deadlock_is_a_no_and_is_denied_only_where_something_looked() {
     let ring = scenario("tutorial/ring.toml");
     let found = run("deadlock", &ring, &[]);
     assert_eq!((found.code(), found.json["deadlock"].as_array().map(Vec::len)), (1, Some(3)));
-    assert!(found.headline().contains("deadlock closed at ") && found.headline().contains(", 0 frames lost"), "{}", found.headline());
+    assert!(found.headline().contains("deadlock at ") && found.headline().contains(", 0 frames lost"), "{}", found.headline());
     assert_eq!(run("deadlock-allowed", &ring, &["--allow", "deadlock"]).code(), 0);
 
     let unchecked = run("unchecked", &ring, &["--set", "run.deadlock_interval=0us"]);

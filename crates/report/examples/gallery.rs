@@ -84,7 +84,7 @@ fn deadlock() -> Figure {
         .panel(
             panel("(a) PFC", Axis::new("Input rate", Unit::BitsPerSecond))
                 .mark(Mark::steps("rate", rate(0)))
-                .mark(Mark::vline(2.9 * MS, "deadlock closed at 2.9 ms").colour(Colour::Vermilion)),
+                .mark(Mark::vline(2.9 * MS, "deadlock at 2.9 ms").colour(Colour::Vermilion)),
         )
         .panel(
             panel("(b) buffer-based GFC", Axis::new("Input rate", Unit::BitsPerSecond))
@@ -95,7 +95,7 @@ fn deadlock() -> Figure {
             panel("", Axis::new("Queue length", Unit::Bytes))
                 .mark(Mark::line("queue", queue(0)))
                 .mark(Mark::hline(800.0 * KB, "XOFF 800 KB"))
-                .mark(Mark::vline(2.9 * MS, "deadlock closed at 2.9 ms").colour(Colour::Vermilion)),
+                .mark(Mark::vline(2.9 * MS, "deadlock at 2.9 ms").colour(Colour::Vermilion)),
         )
         .panel(
             panel("", Axis::new("Queue length", Unit::Bytes))

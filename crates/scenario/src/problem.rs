@@ -15,8 +15,6 @@ use miette::{Diagnostic, LabeledSpan, MietteError, MietteSpanContents, SourceCod
 pub const SHOWN_MAX: usize = 10;
 /// Problems of one input that are kept; a file of garbage must not fill the memory.
 const KEPT_MAX: usize = 1_000;
-/// Characters of a label under a place.
-const LABEL_MAX: usize = 40;
 /// Longest line that is drawn [bytes].
 const LINE_MAX: usize = 400;
 
@@ -280,9 +278,8 @@ impl Diagnostic for Problem {
     }
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let span = self.place.as_ref()?.span.clone();
-        // The last clause of the message, if it is short: the whole message is above.
-        let clause = self.message.rsplit(": ").next().filter(|clause| clause.chars().count() <= LABEL_MAX).map(str::to_owned);
-        let label = LabeledSpan::new_primary_with_span(clause, (span.start, span.len()));
+        // No text: the message is above the place, the hint below it.
+        let label = LabeledSpan::new_primary_with_span(None, (span.start, span.len()));
         Some(Box::new(std::iter::once(label)))
     }
 }
@@ -401,6 +398,6 @@ mod tests {
             assert_eq!(shown, format!("{place}: wrong (right)\n"));
         }
         let drawn = |text: &str| Problem::new("wrong", "right").at(Source::file("f", text).place(0..1)).render(false);
-        assert!(drawn(&format!("x\ny\nz\n{long}")).contains("── wrong") && drawn("").contains("wrong"));
+        assert!(drawn(&format!("x\ny\nz\n{long}")).contains("1 │ x") && drawn("").contains("wrong"));
     }
 }

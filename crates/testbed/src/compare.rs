@@ -154,7 +154,7 @@ fn table(s: &NetworkScenario, c: &Comparison) -> Table {
         _ => "only one of them".to_owned(),
     };
     let [a, b] = closed;
-    t.push(["Deadlock closed at".to_owned(), a, b, apart]);
+    t.push(["Deadlock at".to_owned(), a, b, apart]);
     let mut count = |name: &str, v: [u64; 2], words: &dyn Fn(u64) -> String| {
         t.push([name.to_owned(), words(v[0]), words(v[1]), difference(v)]);
     };

@@ -22,7 +22,7 @@ pub enum Deadlock {
     None,
     /// A deadlock formed.
     Found {
-        /// In the headline: `deadlock closed at 4.2ms`.
+        /// In the headline: `deadlock at 4.2ms`.
         what: String,
         /// Ports, each waiting for the next.
         ports: Vec<String>,

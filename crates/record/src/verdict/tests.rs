@@ -15,7 +15,7 @@ fn well() -> Parts {
 }
 
 fn found() -> Deadlock {
-    Deadlock::Found { what: "deadlock closed at 4ms".into(), ports: vec!["S1->S2".into()] }
+    Deadlock::Found { what: "deadlock at 4ms".into(), ports: vec!["S1->S2".into()] }
 }
 
 fn violated(violations: u64, of_loss: u64) -> Promises {
@@ -53,7 +53,7 @@ fn what_was_not_looked_at_is_no_good_news() {
         ),
         (&|p| p.nothing_ran = Some("no flow began".into()), "nothing ran: no flow began", 0, Tone::Caution),
         (&|p| p.not_kept = Some("a page".into()), "a page, no deadlock, 0 frames lost", 0, Tone::Caution),
-        (&|p| p.deadlock = found(), "deadlock closed at 4ms, 0 frames lost", 1, Tone::Bad),
+        (&|p| p.deadlock = found(), "deadlock at 4ms, 0 frames lost", 1, Tone::Bad),
         (&|p| p.losses.add(Loss::Unsent, 2), "no deadlock, 2 frames lost (not sent by the kernel before the end)", 1, Tone::Bad),
         (&|p| p.promises = violated(1, 0), "1 check violated, no deadlock, 0 frames lost", 1, Tone::Bad),
         (&|p| p.failures.push("iperf3 at H1 failed".into()), "iperf3 at H1 failed, no deadlock, 0 frames lost", 1, Tone::Bad),
@@ -87,7 +87,7 @@ fn precedence() {
         p.promises = violated(3, 2);
     };
     let v = Verdict::from(well()).with(all);
-    assert_eq!(v.headline(), "3 checks violated, deadlock closed at 4ms, 1 frame lost (on links that failed)");
+    assert_eq!(v.headline(), "3 checks violated, deadlock at 4ms, 1 frame lost (on links that failed)");
     assert_eq!(v.conclusion(&[Allow::Deadlock, Allow::Loss]), Conclusion::No, "a check that is not about a lost frame");
     let lossy = v.with(|p| p.promises = violated(3, 3));
     assert_eq!(lossy.conclusion(&[Allow::Deadlock]), Conclusion::No);

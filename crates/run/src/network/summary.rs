@@ -90,7 +90,7 @@ impl Summary {
         sum.links(s, o);
         for d in &o.deadlocks {
             let names: Vec<String> = d.cycle.iter().map(|p| s.topology.port_name(p.node, p.port)).collect();
-            sum.active.push(format!("{DEADLOCK}{} closed at {}; {} ports are stuck", names.join(" waits for "), d.closed, d.stuck_ports));
+            sum.active.push(format!("{DEADLOCK}{}, at {}; {} ports are stuck", names.join(" waits for "), d.closed, d.stuck_ports));
         }
         if verdict.parts().deadlock == Deadlock::None {
             sum.inactive.push(sum_no_deadlock(s, o));

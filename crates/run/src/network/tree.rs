@@ -219,15 +219,23 @@ impl Tree {
         (0..self.branches.len()).filter(|&c| self.parent(c) == Some(i)).collect()
     }
 
-    /// The first branch of the circle to which a branch leads that has no base.
-    fn on_circle(&self, mut i: usize) -> usize {
-        let mut passed = Vec::new();
-        while !passed.contains(&i) {
-            passed.push(i);
-            let Some(next) = self.parent(i) else { break };
-            i = next;
+    /// Ports that wait for each other, each for the next and the last for the first: one list for each cycle.
+    pub fn cycles(&self) -> Vec<Vec<usize>> {
+        let mut cycles: Vec<Vec<usize>> = Vec::new();
+        let mut known = vec![false; self.branches.len()];
+        for start in 0..self.branches.len() {
+            let mut way = Vec::new();
+            let mut next = Some(start);
+            while let Some(i) = next.filter(|&i| !known[i]) {
+                known[i] = true;
+                way.push(i);
+                next = self.parent(i);
+            }
+            if let Some(at) = next.and_then(|i| way.iter().position(|&w| w == i)) {
+                cycles.push(way.split_off(at));
+            }
         }
-        i
+        cycles
     }
 
     /// State of a branch in words.
@@ -290,13 +298,12 @@ impl fmt::Display for Tree {
         for base in self.bases() {
             self.write(f, base, "", &mut seen)?;
         }
-        // Ports that wait for each other in a circle have no base.
-        for i in 0..self.branches.len() {
-            if !seen.contains(&i) {
-                let first = self.on_circle(i);
-                writeln!(f, "A circle: {} waits for the last port of its branch.", self.branches[first].port)?;
-                self.write(f, first, "", &mut seen)?;
-            }
+        // Ports that wait for each other have no base.
+        for cycle in self.cycles() {
+            let name = |&i: &usize| self.branches[i].port.as_str();
+            let names: Vec<&str> = cycle.iter().chain(cycle.first()).map(name).collect();
+            writeln!(f, "Cycle: {}", names.join(" waits for "))?;
+            self.write(f, cycle[0], "", &mut seen)?;
         }
         if let Some(detection) = &self.stateless {
             return writeln!(

@@ -44,7 +44,7 @@ pub fn losses(o: &Outcome) -> Losses {
 pub fn deadlock(topology: &Topology, o: &Outcome, unchecked: Option<String>) -> Deadlock {
     match (o.deadlocks.first(), unchecked) {
         (Some(d), _) => Deadlock::Found {
-            what: format!("deadlock closed at {}", d.closed),
+            what: format!("deadlock at {}", d.closed),
             ports: d.cycle.iter().map(|p| topology.port_name(p.node, p.port)).collect(),
         },
         (None, Some(why)) => Deadlock::NotChecked { why },
