@@ -9,6 +9,7 @@
 //! A reader accepts keys that it knows, rejects contradictions with file and place, and names its omissions
 //! ([`Network::left_out`]). Units are never guessed: a format without rates or lengths needs [`Options`].
 
+mod foreign;
 pub mod formats;
 mod json;
 mod network;
@@ -18,6 +19,7 @@ mod tree;
 mod write;
 mod yaml;
 
+pub use foreign::{foreign, unknown_format};
 pub use formats::{FORMATS, Format, find, read};
 pub use network::{Buffering, End, Flow, Link, Members, Network, Node, Pool, PortSettings, Profile, Start, Threshold, Wire};
 pub use options::{Options, StartUnit};

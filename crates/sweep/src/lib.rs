@@ -35,7 +35,7 @@ pub use error::SweepError;
 pub use folder::{COMMAND, Store};
 pub use frozen::Frozen;
 pub use local::{Ended, Progress, run_local};
-pub use plan::{Parameter, Plan};
+pub use plan::{Parameter, Plan, is_plan};
 pub use summary::{Combination, Interval, Summary};
 pub use value::{Setting, Value};
 pub use work::{Column, Done, Input, Kind, Measured, Ran, Sent, Study, Work};

@@ -75,6 +75,7 @@ impl FabricScenario {
             flows_completed: report.packets_out,
             flows_total: report.packets_in,
             ended_because: ended(interrupted, &report),
+            scenario_folder: self.folder.display().to_string(),
             active: self.active(&report),
             inactive: self.inactive(&report),
             ..manifest(&source, &clocks, &closed)

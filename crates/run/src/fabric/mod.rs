@@ -9,7 +9,7 @@ mod read;
 pub(crate) mod sections;
 mod workload;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use xoff_fabric::Config;
 use xoff_scenario::Problems;
@@ -23,6 +23,8 @@ pub(crate) use read::read;
 pub struct FabricScenario {
     /// Description in one line.
     pub title: String,
+    /// Folder of the scenario file; empty: a text without a folder.
+    pub folder: PathBuf,
     /// The fabric and its workload.
     pub config: Config,
     /// Everything resolved, as a document that gives the same run.

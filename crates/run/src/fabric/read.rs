@@ -90,7 +90,14 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
         section.warn(&ParamError::new(p.key, p.what, p.hint));
     }
     let resolved = doc.resolved();
-    Ok(FabricScenario { title, config, parameters: parameters(&resolved), resolved: resolved.to_toml(), warnings: doc.warnings() })
+    Ok(FabricScenario {
+        title,
+        folder: crate::network::absolute(folder),
+        config,
+        parameters: parameters(&resolved),
+        resolved: resolved.to_toml(),
+        warnings: doc.warnings(),
+    })
 }
 
 fn read_hosts(

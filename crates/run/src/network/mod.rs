@@ -60,7 +60,7 @@ pub use course::{Course, PortLook};
 pub use execute::{Finished, Page, Running};
 use host::Host;
 pub use jobs::{CAUSES, Iteration, JobSummary, RankState, Straggler, Stretch, rank_states};
-pub(crate) use read::read;
+pub(crate) use read::{absolute, read};
 pub use recorder::FrameTap;
 use switch::{Memory, SwitchParts};
 

@@ -70,7 +70,7 @@ fn read_run(s: &mut Section<'_>) -> Result<RunSettings, ParamError> {
 }
 
 /// The folder wherever the process is; as it was given where the system does not know.
-fn absolute(folder: &Path) -> PathBuf {
+pub(crate) fn absolute(folder: &Path) -> PathBuf {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     std::path::absolute(here).unwrap_or_else(|_| folder.to_owned())
 }

@@ -76,8 +76,11 @@ pub fn load(path: &Path) -> Result<HpccCase, Problems> {
     problems.or(HpccCase { config, topology, flows: flows.flows, warnings })
 }
 
-/// Path of the file with this name.
-fn locate(config: &Path, name: &str, place: &Option<Place>) -> Result<PathBuf, Problems> {
+/// Path of the file with this name: beside the configuration, in the working folder, or beside the configuration's folder.
+///
+/// # Errors
+/// A file that is in none of them.
+pub fn locate(config: &Path, name: &str, place: &Option<Place>) -> Result<PathBuf, Problems> {
     let folder = config.parent().unwrap_or(Path::new(""));
     let mut tried = vec![folder.join(name), PathBuf::from(name)];
     tried.extend(folder.parent().map(|f| f.join(name)));

@@ -10,7 +10,7 @@ mod read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use xoff_scenario::document::parse;
+use xoff_scenario::document::{Table, parse};
 use xoff_scenario::{Place, Problem, Problems, Source};
 use xoff_units::params::suggest;
 
@@ -21,6 +21,8 @@ use crate::{Cell, Kind, Setting, Study, Value, Work};
 
 /// Columns that every sweep has.
 pub(crate) const OWN_COLUMNS: [&str; 4] = ["run", "seed", "status", "error"];
+/// Sections that a scenario has, and no plan.
+const SCENARIO: [&str; 2] = ["topology", "scheduled_fabric"];
 /// Smallest content of a plan.
 const LEAST: &str = "a plan has at least scenario = \"FILE\" and [grid] or seeds; scenarios/sweeps/ring.toml is a small one";
 
@@ -55,6 +57,7 @@ pub struct Plan {
     /// The values of the parameters that follow.
     grid: Vec<Vec<Setting>>,
     work: Arc<dyn Work>,
+    scenario: Option<String>,
     basis: String,
 }
 
@@ -84,6 +87,9 @@ impl Plan {
         given: Option<(Arc<Source>, PathBuf, Vec<Input>)>,
     ) -> Result<Plan, Problems> {
         let root = parse(&source)?;
+        if let Some(problem) = scenario_as_plan(&root, &source) {
+            return Err(problem.into());
+        }
         if root.entries.is_empty() {
             return Err(Problem::new("the plan is empty", LEAST).at(source.place(0..0)).into());
         }
@@ -127,12 +133,18 @@ impl Plan {
             problems.push(Problem::new(what, hint).at(place.clone()));
         }
         problems.or(())?;
-        let Read { title, parameters, seeds, set, points, grid, show, .. } = read;
+        let Read { title, scenario, parameters, seeds, set, points, grid, show, .. } = read;
+        let scenario = scenario.map(|(file, _)| file);
         let show = show.into_iter().map(|(name, _)| name).collect();
         let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
         // Every run hashes it again; a scenario may be long.
         let basis = hash(basis.as_bytes());
-        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, basis })
+        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, scenario, basis })
+    }
+
+    /// The scenario file as the plan names it; `None`: the plan has a study.
+    pub fn scenario_file(&self) -> Option<&str> {
+        self.scenario.as_deref()
     }
 
     /// Work of the runs.
@@ -195,6 +207,21 @@ impl Plan {
     pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
         (0..self.len()).map(|i| self.cell(i))
     }
+}
+
+/// Whether a text is the plan of a sweep: it names a scenario or a study, and has no network of its own.
+pub fn is_plan(source: &Arc<Source>) -> bool {
+    let has = |root: &Table, key: &str| root.get(key).is_some();
+    parse(source).is_ok_and(|root| (has(&root, "scenario") || has(&root, "study")) && !SCENARIO.iter().any(|key| has(&root, key)))
+}
+
+/// The one error for a scenario where a plan is expected: each of its keys would be unknown.
+fn scenario_as_plan(root: &Table, source: &Source) -> Option<Problem> {
+    let is_scenario = SCENARIO.iter().any(|key| root.get(key).is_some()) && root.get("scenario").or(root.get("study")).is_none();
+    let name = source.name();
+    let base = Path::new(name).file_name().map_or(name.into(), |n| n.to_string_lossy());
+    let hint = format!("to run it: xoff run {name}; to sweep it, write a sweep file with scenario = \"{base}\" and [grid] or seeds");
+    is_scenario.then(|| Problem::new(format!("'{name}' is a scenario, not a sweep file"), hint))
 }
 
 /// The study of a name.
