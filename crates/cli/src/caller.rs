@@ -47,7 +47,7 @@ impl Caller {
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
-    /// Whether the work is to stop.
+    /// True if the work is to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -164,7 +164,7 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
         return Err(Problem::new(what, "expected the folder of a run (--out of xoff run), or a scenario file").into());
     }
     if !path.is_dir() {
-        return NetworkScenario::load(path, &[]);
+        return crate::import::or_foreign(NetworkScenario::load(path, &[]), path, "run");
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
     unchanged(path)?;

@@ -212,6 +212,22 @@ fn network(format: &Format, files: &[PathBuf], options: &Options) -> Result<Netw
     Ok(network)
 }
 
+/// The same result; if the scenario at `path` was refused because it is a file of another program or of a sweep, the one error that says so.
+pub fn or_foreign<T>(read: Result<T, Problems>, path: &Path, command: &str) -> Result<T, Problems> {
+    read.map_err(|problems| {
+        let other = xoff_import::foreign(path, command).or_else(|| sweep_file(path));
+        other.map_or(problems, Problems::from)
+    })
+}
+
+/// The error for a sweep file where a scenario is expected.
+fn sweep_file(path: &Path) -> Option<Problem> {
+    let source = Source::read_document(path).ok().filter(|_| path.is_file())?;
+    let name = path.display().to_string();
+    let hint = format!("use xoff sweep {}", terminal::word(&name));
+    xoff_sweep::is_plan(&source).then(|| Problem::new(format!("'{name}' is a sweep file, not a scenario"), hint))
+}
+
 /// Reads `FORMAT:FILE,FILE,...,key=value`; `None`: the text is not of this form.
 pub fn short(text: &str) -> Option<Result<Network, Problems>> {
     let (name, rest) = text.split_once(':')?;

@@ -29,7 +29,7 @@ pub fn end_at_once() {
     let _ = ctrlc::set_handler(|| std::process::exit(Exit::Interrupted as i32));
 }
 
-/// Whether the user asked to stop.
+/// True if the user asked to stop.
 pub fn asked() -> bool {
     match caller::present() {
         Some(caller) => caller.stopped(),

@@ -255,10 +255,14 @@ fn unparsed(e: &clap::Error) -> Problem {
     let usage = context(ContextKind::Usage).join(" ");
     let usage = usage.trim().trim_start_matches("Usage:").trim();
     let of: Vec<&str> = usage.split_whitespace().take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    let for_example = || of.get(1).and_then(|name| example(name)).map(|e| format!("for example: {e}"));
+    if e.kind() == ErrorKind::TooFewValues {
+        hints.extend(for_example());
+    }
     if e.kind() == ErrorKind::MissingRequiredArgument {
-        what = format!("{} is missing", argument.join(", "));
-        hints =
-            argument.iter().filter(|a| *a == "<SCENARIO>").map(|_| "xoff new ring --out ring.toml writes a scenario".to_owned()).collect();
+        what = format!("{} {} missing", argument.join(", "), if argument.len() == 1 { "is" } else { "are" });
+        hints = for_example().into_iter().collect();
+        hints.extend(argument.iter().filter(|a| *a == "<SCENARIO>").map(|_| "xoff new ring --out ring.toml writes a scenario".to_owned()));
         hints.push(format!("usage: {usage}"));
     }
     if hints.is_empty() && !usage.is_empty() {
@@ -278,6 +282,16 @@ fn unparsed(e: &clap::Error) -> Problem {
         }
         _ => problem,
     }
+}
+
+/// The first example of a subcommand's help that uses it.
+fn example(name: &str) -> Option<String> {
+    let command = Cli::command();
+    let help = command.find_subcommand(name)?.get_after_long_help()?.to_string();
+    let joined = help.replace("\\\n", " ");
+    let lines = joined.lines().map(|l| l.trim().split("  #").next().unwrap_or_default());
+    let words = |l: &str| l.split_whitespace().collect::<Vec<_>>().join(" ");
+    lines.map(words).find(|l| l.starts_with(&format!("xoff {name} ")))
 }
 
 impl Cli {

@@ -98,7 +98,8 @@ pub fn node_problem(e: NodeError) -> Problem {
 impl Options {
     /// The scenario, if real frames can follow it.
     pub fn load(&self) -> Result<NetworkScenario, Problems> {
-        let mut scenario = NetworkScenario::load(&self.scenario, &self.settings()?)?;
+        let scenario = NetworkScenario::load(&self.scenario, &self.settings()?);
+        let mut scenario = crate::import::or_foreign(scenario, &self.scenario, "run")?;
         wiring::refuse(&scenario).map_err(|e| refused(&e))?;
         terminal::problems(&scenario.warnings);
         wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));

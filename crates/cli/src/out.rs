@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use xoff_output::{Draft, Folder, Kind, OutputError};
+use xoff_record::Manifest;
 use xoff_scenario::{Problem, Problems, read};
 
 use crate::terminal;
@@ -30,12 +31,36 @@ impl Out {
     pub fn or(&self, default: PathBuf) -> PathBuf {
         self.folder.clone().unwrap_or(default)
     }
+
+    /// True if the default is used.
+    pub fn is_default(&self) -> bool {
+        self.folder.is_none()
+    }
 }
 
 /// Default folder for the results of a scenario: `out/ring` for `scenarios/ring.toml`, with a suffix `out/ring-testbed`.
 pub fn default(file: &Path, suffix: &str) -> PathBuf {
     let stem = file.file_stem().map_or_else(|| "run".into(), |s| s.to_string_lossy());
     Path::new("out").join(format!("{stem}{suffix}"))
+}
+
+/// Refuses a default folder that holds the results of another scenario file: two files may have one name, and nobody named the folder.
+pub fn of_this_file(folder: &Path, file: &Path, force: &Force) -> Result<(), Problem> {
+    let Some(manifest) = Manifest::read(folder).ok().filter(|_| !force.force) else { return Ok(()) };
+    let parent = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let before = Path::new(&manifest.scenario_folder);
+    let full = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_owned());
+    // Results of an earlier version do not name the folder.
+    if before.as_os_str().is_empty() || full(parent) == full(before) {
+        return Ok(());
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let other = full(before).join(file.file_name().unwrap_or_default());
+    let other = other.strip_prefix(full(&here)).unwrap_or(&other);
+    let free = (2u32..).map(|n| format!("{}-{n}", folder.display())).find(|name| !Path::new(name).exists()).unwrap_or_default();
+    let what = format!("{} contains the results of another scenario file, {}", folder.display(), other.display());
+    let hint = format!("choose another folder: --out {}; or replace the results: --force", terminal::word(&free));
+    Err(crate::caller::of_output(Problem::new(what, hint)))
 }
 
 /// Claims the folder of `option`.

@@ -96,7 +96,7 @@ fn load(args: &Args) -> Result<NetworkScenario, Problems> {
     let Some(file) = args.scenario() else {
         return Err(Problem::new("xoff can continue a run only in one process", "use xoff run").into());
     };
-    match Scenario::load(file, &args.settings()?)? {
+    match crate::import::or_foreign(Scenario::load(file, &args.settings()?), file, "run")? {
         Scenario::Fabric(_) => Err(Problem::new("a scheduled fabric needs one process", "use xoff run").into()),
         Scenario::Network(mut scenario) => {
             scenario.engine = args.engine.into();

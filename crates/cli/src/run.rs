@@ -16,6 +16,7 @@ use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Rate, Span, grouped};
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
+use crate::import;
 use crate::interrupt;
 use crate::out::{self, Force};
 use crate::progress::Bar;
@@ -131,6 +132,9 @@ impl Args {
 
     /// Claims it, before the work begins.
     pub fn claim(&self) -> Result<Folder, Problems> {
+        if let (Some(file), None) = (&self.scenario, &self.out) {
+            out::of_this_file(&self.folder(), file, &self.force)?;
+        }
         out::claim(if self.resume.is_some() { "--resume" } else { "--out" }, &self.folder(), COMMAND, &self.force)
     }
 
@@ -172,7 +176,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
 
 /// Runs a scenario from its start.
 fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
-    let mut scenario = match Scenario::load(file, &args.settings()?)? {
+    let mut scenario = match import::or_foreign(Scenario::load(file, &args.settings()?), file, "run")? {
         Scenario::Fabric(scenario) => return fabric::run(args, &scenario),
         Scenario::Network(scenario) => *scenario,
     };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_record::verdict::Conclusion;
-use xoff_scenario::{Problem, Problems};
-use xoff_sweep::{Collected, Ended, Plan, Status, Store, Study, SweepError, run_local};
+use xoff_scenario::{Problem, Problems, Source};
+use xoff_sweep::{Collected, Ended, Plan, Setting, Status, Store, Study, SweepError, Value, run_local};
 
 use crate::answer::{Answer, Exit};
 use crate::interrupt;
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         }
     }
     let collected = store.collect(&plan).map_err(|e| bad(e, None))?;
-    Ok(answer(args, &collected, out))
+    Ok(answer(args, &collected, out).next(next(args, &plan, &collected, out)))
 }
 
 /// Executes runs on the cores of this machine; an answer only if the user stopped it.
@@ -259,6 +259,32 @@ fn list(plan: &Plan, out: Option<&Path>) -> Result<Answer, Problems> {
     let index = ranges(&unfinished);
     let json = Listed { runs: plan.len(), combinations: plan.combinations(), seeds: &plan.seeds, unfinished, index };
     Ok(Answer::new(text, &json, Exit::Done))
+}
+
+/// Commands that lead on: a run that failed, the missing runs, or else the first run with its report.
+fn next(args: &Args, plan: &Plan, c: &Collected, out: &Path) -> Vec<String> {
+    let named = |path: &Path| terminal::word(&path.display().to_string()).into_owned();
+    if c.failed.is_empty() && !c.missing.is_empty() {
+        return vec![format!("xoff sweep {} --out {}", named(&args.plan), named(out))];
+    }
+    let (number, suffix) = c.failed.first().map_or((0, "run"), |(n, ..)| (*n, "failed"));
+    let Some(scenario) = plan.scenario_file() else { return Vec::new() };
+    let file = args.plan.parent().unwrap_or(Path::new("")).join(scenario);
+    let cell = plan.cell(number);
+    let set: String = cell.all().map(|(name, s)| format!(" --set {}", terminal::word(&format!("{name}={}", typed(s))))).collect();
+    let results = PathBuf::from(format!("{}-{suffix}-{number}", out.display().to_string().trim_end_matches('/')));
+    vec![format!("xoff run {} --seed {}{set} --out {}", named(&file), cell.seed, named(&results))]
+}
+
+/// Reads a text as a value of TOML.
+fn parse_value(text: &str) -> Result<(), Problems> {
+    xoff_scenario::document::parse(&Source::file("value", format!("x = {text}"))).map(drop)
+}
+
+/// A value as `--set` takes it: a plain word needs no quotes.
+fn typed(setting: &Setting) -> &str {
+    let plain = |t: &&String| t.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && parse_value(t).is_err();
+    if let Value::Text(text) = &setting.value { Some(text).filter(plain).unwrap_or(&setting.toml) } else { &setting.toml }
 }
 
 fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {

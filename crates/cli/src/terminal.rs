@@ -33,7 +33,7 @@ pub fn problems(problems: &Problems) {
     }
 }
 
-/// Whether the locale shows more than ASCII. As everywhere in POSIX, the first of these variables that is set decides, and none of
+/// True if the locale shows more than ASCII. As everywhere in POSIX, the first of these variables that is set decides, and none of
 /// them is the locale C.
 pub fn unicode() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
@@ -248,6 +248,36 @@ pub fn counted(n: u64, word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The table of a switch with long counters, at 80 columns: nothing is left out, and no line is longer than the terminal.
+    #[test]
+    fn a_wide_table_is_stacked() {
+        let heading = ["Port", "Interface", "In", "Out", "Rate in", "Rate out", "Queue", "Control", "Dropped", "Refused", "Storms"];
+        let row = |port: &str| {
+            let cells = ["x-s1-s2", "12,345,678", "12,345,679", "532.8 Mb/s", "532.9 Mb/s", "892.5 KB", "1,515 / 1,516", "17", "18", "19"];
+            [port].into_iter().chain(cells).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let rows = [row("S1->S2"), row("S1->H1")];
+        let text = stacked(&heading, &rows);
+        assert!(text.lines().all(|l| console::measure_text_width(l) <= columns().into()), "{text}");
+        for cell in heading.iter().copied().chain(rows[0].iter().map(String::as_str)) {
+            assert!(text.contains(&cell.replace(' ', BOUND)) || text.contains(cell), "{cell}:\n{text}");
+        }
+        assert!(text.matches("S1->H1").count() > 1, "each part repeats the port:\n{text}");
+        let narrow = stacked(&heading[..3], &rows.map(|r| r[..3].to_vec()));
+        assert_eq!(narrow.matches("S1->H1").count(), 1, "{narrow}");
+    }
+
+    /// Labels of pairs stay on one line; their values are wrapped.
+    #[test]
+    fn labels_stay_whole() {
+        let mut t = pairs();
+        t.add_row(["Not taken over", &"word ".repeat(60)]);
+        t.add_row(["Forwarding loops", "none"]);
+        let text = draw(&t);
+        assert!(text.contains("Not taken over  word word") && text.contains("Forwarding loops  none"), "{text}");
+        assert!(text.lines().all(|l| console::measure_text_width(l) <= columns().into()), "{text}");
+    }
 
     #[test]
     fn a_shell_reads_a_word_as_one() {

@@ -83,7 +83,8 @@ impl Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let mut scenario = NetworkScenario::load(&args.scenario, &settings(&args.set, args.seed)?)?;
+    let scenario = NetworkScenario::load(&args.scenario, &settings(&args.set, args.seed)?);
+    let mut scenario = crate::import::or_foreign(scenario, &args.scenario, "testbed")?;
     wiring::refuse(&scenario).map_err(|e| refused(&e))?;
     let runs = args.run.iter().map(|r| Run::parse(r, &args.ip)).collect::<Result<Vec<_>, _>>().map_err(|e| refused(&e))?;
     let (shims, left_out) = shims::insert(&mut scenario, &args.ip).map_err(|e| refused(&e))?;
@@ -103,6 +104,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     veth_network::isolate().map_err(missing)?;
     interrupt::ask_first();
     let (out, force) = (args.folder(), &args.out.force);
+    if args.out.is_default() {
+        out::of_this_file(&out, &args.scenario, force)?;
+    }
     let folder = out::claim("--out", &out, "testbed", force)?;
     if args.processes {
         return processes::run(&scenario, args, &folder);

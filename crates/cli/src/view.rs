@@ -86,6 +86,9 @@ pub fn open(address: &str) {
 fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
     let name = folder.display().to_string();
     let refuse = |what: String, hint: &str| Err(Problem::new(what, hint).at(terminal::option("RUN", &name)));
+    if !folder.exists() {
+        return refuse(format!("there is no folder '{name}'"), "expected the folder of a run (--out of xoff run), such as out/ring");
+    }
     if folder.is_file() {
         let hint = "expected the folder of a run; open report.html directly in a browser";
         return refuse(format!("'{name}' is a file, not the folder of a run"), hint);

@@ -225,8 +225,19 @@ fn failures_make_black_holes_of_installed_tables() {
     assert_eq!((&by_hand["unrouted"], &by_hand["tables"]["holes"][0]), (&1.into(), &study["sets"][0]["first"]), "{by_hand:#}");
     let text = xoff(&["check", &fabric, "--fail-any", "2"]).out;
     assert!(text.contains("Single failures: 4 of 4. Pairs: 4 of 6 make black holes, up to 2 pairs each."), "{text}");
+    // Ethernet has priorities; virtual lanes and service levels are InfiniBand's.
+    let ethernet = xoff(&["check", &format!("frr:{}", data("routing/ring3"))]).out;
+    assert!(ethernet.starts_with("A cycle of 3 buffers: a deadlock can form if all traffic uses one lossless priority."), "{ethernet}");
+    assert!(!ethernet.contains("irtual lane") && !ethernet.contains("Service level"), "{ethernet}");
     let ib = format!("ibnetdiscover:{},{}", data("ib/ring5-minhop/ibnetdiscover.topo"), data("ib/ring5-minhop/opensm-lfts.dump"));
     let ring = xoff(&["check", &ib, "--fail-any", "1", "--json"]).json();
+    let shown = xoff(&["check", &ib]).out;
+    assert!(
+        shown.contains("if all traffic uses one virtual lane.")
+            && shown.contains(" Service levels ")
+            && shown.contains("unknown: one virtual lane"),
+        "{shown}"
+    );
     assert_eq!((&ring["table_failures"]["by_size"][0]["sets_checked"], &ring["verdict"]), (&5.into(), &"cyclic".into()), "{ring:#}");
 }
 

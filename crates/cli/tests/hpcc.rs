@@ -51,6 +51,11 @@ fn ignored_keys_and_warnings_are_named() {
     assert_eq!(ran.code, 0);
     ran.complains(&["U_TARGET", "CC_MODE: given twice", "config.txt:10:1"]);
     assert!(ran.out.contains("2 of 2 flows completed: no deadlock, 0 frames lost"), "{}", ran.out);
+    // The command that leads on runs as it is.
+    let next = ran.out.lines().last().unwrap().strip_prefix("Next: xoff ").unwrap_or_else(|| panic!("{}", ran.out)).to_owned();
+    assert!(next.contains("topology.txt --flows ") && next.ends_with("flow.txt --routing hashed"), "{next}");
+    let checked = xoff(&next.split(' ').collect::<Vec<_>>());
+    assert!(checked.code == 0 && checked.out.starts_with("No cycle"), "{}{}", checked.out, checked.err);
 }
 
 #[test]

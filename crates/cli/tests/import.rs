@@ -36,7 +36,10 @@ fn every_new_scenario_checks_and_runs() {
         let text = std::fs::read_to_string(&file).unwrap();
         let commands: Vec<&str> = text.lines().filter(|l| l.contains(" xoff run ") || l.contains(" xoff testbed ")).collect();
         let names_file = |l: &&str| l.contains(&file) && !l.contains("--out");
-        assert!(!commands.is_empty() && commands.iter().all(names_file) && text.contains(&format!("results in out/{kind}")), "{kind}: {text}");
+        assert!(
+            !commands.is_empty() && commands.iter().all(names_file) && text.contains(&format!("results in out/{kind}")),
+            "{kind}: {text}"
+        );
         assert_eq!(xoff(&["new", kind]).out.trim_end(), text.replace(&file, &format!("{kind}.toml")).trim_end(), "{kind}");
         xoff(&["new", kind, "--out", &file]).complains(&["already exists", "--force"]);
         let expected = i32::from(kind == "ring");

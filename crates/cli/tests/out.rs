@@ -120,6 +120,39 @@ fn a_folder_has_one_owner() {
 }
 
 /// A folder of a version without records: read as it is, and replaced with --force.
+/// Two scenario files of one name have one default folder: the second run does not replace the results of the first, and says why.
+#[test]
+fn a_default_folder_belongs_to_one_scenario_file() {
+    let dir = folder("out-same-name");
+    for name in ["a", "b"] {
+        std::fs::create_dir(dir.join(name)).unwrap();
+        std::fs::copy(scenario("tutorial/ring.toml"), dir.join(name).join("ring.toml")).unwrap();
+    }
+    let run = |args: &[&str]| ran(command([&["run"], args, &["--set", "run.duration=100us"]].concat()).current_dir(&dir));
+    let manifest = || std::fs::read_to_string(dir.join("out/ring/manifest.json")).unwrap();
+    assert_eq!(run(&["a/ring.toml"]).code, 0);
+    assert_eq!(run(&["a/ring.toml", "--seed", "2"]).code, 0, "the same file again replaces its results");
+    let first = manifest();
+    let second = run(&["b/ring.toml"]);
+    assert_eq!((second.code, second.err.matches("help: ").count()), (2, 1), "{}", second.err);
+    second.complains(&["out/ring contains the results of another scenario file, a/ring.toml", "--out out/ring-2", "--force"]);
+    assert_eq!(manifest(), first);
+    // From its own folder it is the same file.
+    let inside = ran(command(["run", "ring.toml", "--out", "../out/ring", "--set", "run.duration=100us"]).current_dir(dir.join("a")));
+    assert_eq!(inside.code, 0, "{}", inside.err);
+    assert_eq!(run(&["b/ring.toml", "--out", "out/ring-2"]).code, 0);
+    run(&["b/ring.toml"]).complains(&["--out out/ring-3"]);
+    assert_eq!(run(&["b/ring.toml", "--force"]).code, 0);
+    assert_eq!(run(&["b/ring.toml"]).code, 0, "the folder is now its own");
+    // The scheduled fabric has a folder too.
+    for name in ["a", "b"] {
+        std::fs::copy(scenario("fabric/hotspots.toml"), dir.join(name).join("hotspots.toml")).unwrap();
+    }
+    let fabric = |file: &str| ran(command(["run", file, "--set", "run.duration=100us"]).current_dir(&dir));
+    assert_eq!((fabric("a/hotspots.toml").code, fabric("a/hotspots.toml").code), (0, 0));
+    fabric("b/hotspots.toml").complains(&["out/hotspots contains the results of another scenario file", "--out out/hotspots-2"]);
+}
+
 #[test]
 fn a_folder_of_an_older_version_is_read() {
     let dir = folder("out-older");

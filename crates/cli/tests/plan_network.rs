@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{folder, xoff};
+use support::{Ran, command, folder, xoff};
 
 fn sample(name: &str) -> String {
     format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -49,8 +49,47 @@ fn a_network_needs_no_option() {
     assert_eq!((ran.code, &ran.out), (0, &xoff(&["plan", "--network", &fabric]).out), "{}", ran.err);
     xoff(&["plan", &fabric, "--rate", "100Gbps"]).complains(&["conflicts with '--rate'"]);
     xoff(&["plan", &fabric, "--network", &fabric]).complains(&["cannot be used with '--network"]);
-    xoff(&["plan", "moon:x"]).complains(&["'moon:x' is not a network", "sonic"]);
+    xoff(&["plan", "moon:x"]).complains(&["there is no format 'moon'", "ibnetdiscover"]);
     xoff(&["plan", "moon"]).complains(&["'moon'", "pfc"]);
+}
+
+/// A folder needs its format; without one the error names it. A folder named like a mechanism is still the mechanism.
+#[test]
+fn a_folder_is_no_network_without_its_format() {
+    let dir = folder("plan-folder");
+    for name in ["configs", "pfc", "dcqcn"] {
+        std::fs::create_dir(dir.join(name)).unwrap();
+        std::fs::copy(sample("sonic/fabric/leaf1.config_db.json"), dir.join(name).join("leaf1.config_db.json")).unwrap();
+    }
+    let plan = |name: &str| {
+        let o = command(["plan", name]).current_dir(&dir).output().unwrap();
+        let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+        Ran { code: o.status.code().unwrap(), out: text(o.stdout), err: text(o.stderr) }
+    };
+    let configs = plan("configs");
+    configs.complains(&["'configs' is a folder with files of sonic, not a mechanism", "use xoff plan sonic:configs"]);
+    assert_eq!((configs.code, configs.err.matches('×').count() + configs.err.matches(" x ").count()), (2, 1), "{}", configs.err);
+    let pfc = plan("pfc");
+    assert!(pfc.code == 0 && pfc.out.starts_with("pfc: one lossless priority"), "{}{}", pfc.out, pfc.err);
+    plan("dcqcn").complains(&["dcqcn"]);
+    assert!(!plan("dcqcn").err.contains("sonic"), "a mechanism without a plan has its own reason");
+}
+
+/// Without any buffer profile there is no headroom that could be too small, and the headline says so.
+#[test]
+fn a_configuration_without_profiles_has_nothing_to_judge() {
+    let dir = folder("plan-no-profile");
+    for file in ["leaf1.config_db.json", "leaf2.config_db.json", "spine1.config_db.json"] {
+        let mut config: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(sample(&format!("sonic/fabric/{file}"))).unwrap()).unwrap();
+        ["BUFFER_PG", "BUFFER_PROFILE", "BUFFER_POOL"].iter().for_each(|table| _ = config.as_object_mut().unwrap().remove(*table));
+        std::fs::write(dir.join(file), config.to_string()).unwrap();
+    }
+    let ran = xoff(&["plan", &format!("sonic:{}", dir.display()), "--json"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    let headline = "8 lossless ports: the configuration has no buffer profile for them, so there is no lossless headroom to judge.";
+    assert_eq!(ran.json()["headline"], headline);
+    assert!(ran.json()["ports"].as_array().unwrap().iter().all(|p| p["verdict"] == "not-set"), "{}", ran.out);
 }
 
 /// Pools with static thresholds keep them, and where `size` is the reserve alone it stays: as on Broadcom. What is written is read again.

@@ -167,6 +167,10 @@ fn a_run_that_fails_is_named_and_the_others_are_done() {
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("3 of 4 runs done, 1 failed\nrun 3 (switch.buffer=100KB, flow_control=pfc, seed=1): "), "{}", ran.out);
     let json = xoff(&["sweep", &plan, "--out", &out, "--collect", "--json"]).json();
+    // The failed run is a command: alone, with its values.
+    let next = ran.out.lines().last().unwrap().to_owned();
+    assert!(next.starts_with("Next: xoff run ") && next.contains(" --seed 1 ") && next.contains("-failed-3"), "{}", ran.out);
+    assert!(next.contains(" --set switch.buffer=100KB --set flow_control=pfc "), "{next}");
     assert_eq!((json["answer"].as_str(), json["failed"][0]["run"].as_u64()), (Some("no"), Some(3)));
     let page = std::fs::read_to_string(dir.join("out/index.html")).unwrap();
     assert!(page.contains("Failed runs") && !page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"));

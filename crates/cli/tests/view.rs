@@ -29,7 +29,7 @@ fn what_holds_no_page_of_a_run_is_refused() {
         ("hpcc", ["replay of the HPCC simulator", "use xoff run for a report"]),
         ("empty", ["the folder does not contain a run", "expected a folder that a run wrote"]),
         ("file", ["is a file, not the folder of a run", "open report.html directly in a browser"]),
-        ("none", ["No such file", "no such folder"]),
+        ("none", ["there is no folder '", "expected the folder of a run"]),
     ] {
         let ran = xoff(&["view", &at(name), "--no-browser"]);
         assert_eq!(ran.code, 2, "{name}: {}", ran.err);

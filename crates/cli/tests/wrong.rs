@@ -137,8 +137,29 @@ fn wrong_command_lines() {
     let dir = folder("wrong/lines");
     std::fs::write(dir.join("s.toml"), format!("{RING}{FLOW}")).unwrap();
     std::fs::write(dir.join("text"), "0,0\n1000,100\n").unwrap();
+    std::fs::write(dir.join("sweep.toml"), "scenario = \"s.toml\"\nseeds = 2\n").unwrap();
+    std::fs::create_dir_all(dir.join("labs")).unwrap();
+    std::fs::write(dir.join("labs/lab.clab.yml"), "name: lab\ntopology:\n  nodes:\n    a:\n      kind: linux\n").unwrap();
+    std::fs::create_dir_all(dir.join("configs")).unwrap();
+    std::fs::write(dir.join("configs/leaf1.json"), "{\"DEVICE_METADATA\": {}}").unwrap();
     let rows: &[(&str, &[&str])] = &[
-        ("run", &["<SCENARIO> is missing", "xoff new ring"]),
+        ("run", &["<SCENARIO> is missing", "for example: xoff run ", "xoff new ring"]),
+        ("explain s.toml", &["<PORT>, <TIME> are missing", "for example: xoff explain out/ring H1:S1 15ms"]),
+        ("view", &["<RUN> is missing", "for example: xoff view out/ring"]),
+        ("hpcc", &["<CONFIG> is missing", "for example: xoff hpcc crates/"]),
+        ("sweep", &["<SWEEP> is missing", "for example: xoff sweep scenarios/sweeps/ring.toml"]),
+        ("view nope", &["there is no folder 'nope'", "expected the folder of a run"]),
+        ("sweep s.toml", &["'s.toml' is a scenario, not a sweep file", "xoff run s.toml", "scenario = \"s.toml\""]),
+        ("run sweep.toml", &["'sweep.toml' is a sweep file, not a scenario", "use xoff sweep sweep.toml"]),
+        ("run labs/lab.clab.yml", &["is a file of containerlab, not a scenario", "xoff import containerlab labs/lab.clab.yml --out lab.toml"]),
+        ("check labs/lab.clab.yml", &["is a file of containerlab, not a scenario", "use xoff check containerlab:labs/lab.clab.yml"]),
+        ("check configs", &["'configs' is a folder with files of sonic", "use xoff check sonic:configs"]),
+        ("check moon:configs", &["there is no format 'moon'", "use xoff check sonic:configs"]),
+        ("check rng:switches=3", &["neither a file nor a fabric", "did you mean 'ring'?"]),
+        ("check sonik:x", &["there is no format 'sonik'", "did you mean 'sonic'?", "ibnetdiscover"]),
+        ("testbed labs/lab.clab.yml", &["is a file of containerlab, not a scenario", "xoff import containerlab"]),
+        ("tree labs/lab.clab.yml 1us", &["is a file of containerlab, not a scenario"]),
+        ("host labs/lab.clab.yml --node H1 --port lo", &["is a file of containerlab, not a scenario"]),
         ("run x.toml", &["cannot read 'x.toml'", "no such file"]),
         ("run x.toml --out o", &["cannot read 'x.toml'", "no such file"]),
         ("run . --out o", &["cannot read '.'", "folder"]),
@@ -196,6 +217,8 @@ fn wrong_command_lines() {
         let args: Vec<&str> = line.split(' ').collect();
         let ran = refusal(line, &args, &dir);
         prints.iter().for_each(|text| assert!(ran.contains(text), "{line}: '{text}' is not in:\n{ran}"));
+        let foreign = [", not a scenario", ", not a sweep file", "files of", "no format"].iter().any(|w| prints[0].contains(w));
+        assert!(!foreign || ran.matches("help: ").count() == 1, "{line}: one error, not one for each line of the file:\n{ran}");
     }
 }
 

@@ -70,10 +70,10 @@ Exit codes: 0 no cycle; 1 a cycle, now or after some failure, or tables with a b
 /// Checks it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     interrupt::ask_first();
-    let Network { mut topology, routing, flows, tables, findings } = topology::load(&args.topology)?;
+    let Network { mut topology, routing, flows, tables, infiniband, findings } = topology::load(&args.topology)?;
     fail(&mut topology, &args.fail)?;
     if let Some(tables) = tables.filter(|_| args.routing.is_none()) {
-        return installed(args, &topology, &tables, &findings);
+        return installed(args, &topology, &tables, (&findings, infiniband));
     }
     let (routing, rule) = match (&args.routing, routing) {
         (None, Some(of_scenario)) => of_scenario,
@@ -116,7 +116,7 @@ fn next(args: &Args, report: &Report, study: Option<&FailureStudy>) -> Option<St
 }
 
 /// Checks installed routes, which a failure does not change.
-fn installed(args: &Args, topology: &Topology, tables: &Tables, findings: &Problems) -> Result<Answer, Problems> {
+fn installed(args: &Args, topology: &Topology, tables: &Tables, findings: (&Problems, bool)) -> Result<Answer, Problems> {
     if args.flows.is_some() {
         let problem = Problem::new(
             "--flows needs a routing rule, but these routes are installed tables",

@@ -14,7 +14,7 @@ use xoff_units::grouped;
 /// Sets of failures in the table; JSON has all.
 const ROWS_MAX: usize = 8;
 
-/// Whether these routes can deadlock.
+/// Answer to the question whether these routes can deadlock.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Check")]
 pub struct Checked<'a> {
@@ -61,8 +61,11 @@ pub struct Checked<'a> {
 /// Properties that only installed tables have.
 #[derive(JsonSchema, Serialize)]
 struct OfTables<'a> {
-    /// Whether service levels separated the virtual lanes.
+    /// True if service levels separated the virtual lanes.
     service_levels: bool,
+    /// The tables are those of InfiniBand; others have priorities and no virtual lanes.
+    #[serde(skip)]
+    infiniband: bool,
     /// Black holes and forwarding loops in the files, each with the place of its entry.
     findings: Vec<String>,
     /// Switches that drop the frames for a destination; only the first ones.
@@ -141,14 +144,14 @@ impl<'a> Checked<'a> {
     }
 
     /// Report about installed tables.
-    pub fn of_tables(mut self, found: &'a Installed, findings: &Problems) -> Self {
+    pub fn of_tables(mut self, found: &'a Installed, (findings, infiniband): (&Problems, bool)) -> Self {
         let Installed { virtual_lanes, ref holes, holes_total, ref loops, loops_total, ref remedies, .. } = *found;
         let findings: Vec<String> = findings.iter().map(Problem::line).collect();
         let broken = holes_total + loops_total > 0 || !findings.is_empty();
         if broken {
             self.answer = Conclusion::of(false, false);
         }
-        self.tables = Some(OfTables { service_levels: virtual_lanes, findings, holes, holes_total, loops, loops_total });
+        self.tables = Some(OfTables { service_levels: virtual_lanes, infiniband, findings, holes, holes_total, loops, loops_total });
         self.remedies.clone_from(remedies);
         (self.tone, self.headline) = self.line();
         if broken {
@@ -215,8 +218,11 @@ impl Checked<'_> {
     /// The answer to the question that was asked, in a line.
     fn line(&self) -> (Tone, String) {
         if let Some(cycle) = &self.report.cycle {
-            let shared = self.tables.as_ref().is_some_and(|t| !t.service_levels);
-            let note = if shared { " if all traffic uses one virtual lane" } else { "" };
+            let note = match &self.tables {
+                Some(t) if !t.infiniband => " if all traffic uses one lossless priority",
+                Some(t) if !t.service_levels => " if all traffic uses one virtual lane",
+                _ => "",
+            };
             return (Tone::Bad, format!("A cycle of {} buffers: a deadlock can form{note}.", cycle.links.len()));
         }
         let routed = self.flows.map_or(self.hosts * self.hosts.saturating_sub(1), |n| n) as u64 > self.report.unrouted;
@@ -261,7 +267,12 @@ pub fn text(c: &Checked<'_>) -> String {
         row("In cycles", format!("{} in {sets} of buffers that depend on each other", counted(r.cyclic_buffers as u64, "buffer")));
     }
     if let Some(t) = &c.tables {
-        row("Service levels", if t.service_levels { "as given, a virtual lane each buffer" } else { "unknown: one virtual lane" }.into());
+        let (name, value) = match (t.infiniband, t.service_levels) {
+            (false, _) => ("Priorities", "not in the files: one lossless priority"),
+            (_, true) => ("Service levels", "as given, a virtual lane each buffer"),
+            (_, false) => ("Service levels", "unknown: one virtual lane"),
+        };
+        row(name, value.into());
         for (i, finding) in t.findings.iter().take(ROWS_MAX).enumerate() {
             row(if i == 0 { "Findings" } else { "" }, finding.clone());
         }

@@ -32,13 +32,15 @@ pub struct Network {
     pub flows: Option<Given>,
     /// Routes as they are installed, where the files have them.
     pub tables: Option<Tables>,
+    /// The tables are those of InfiniBand, with virtual lanes.
+    pub infiniband: bool,
     /// Black holes and forwarding loops in the files, each at its entry.
     pub findings: Problems,
 }
 
 impl From<Topology> for Network {
     fn from(topology: Topology) -> Network {
-        Network { topology, routing: None, flows: None, tables: None, findings: Problems::default() }
+        Network { topology, routing: None, flows: None, tables: None, infiniband: false, findings: Problems::default() }
     }
 }
 
@@ -48,7 +50,8 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     if let Some(imported) = crate::import::short(text).filter(|_| !path.is_file()) {
         let imported = imported?;
         let graph = imported.graph()?;
-        return Ok(Network { tables: imported.tables, findings: imported.findings, ..graph.into() });
+        let infiniband = text.starts_with("ibnetdiscover:");
+        return Ok(Network { tables: imported.tables, infiniband, findings: imported.findings, ..graph.into() });
     }
     let (name, keys) = text.split_once(':').unwrap_or((text, ""));
     let builder = builders::find(name).filter(|_| !path.is_file());
@@ -57,12 +60,23 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     }
     // A text that looks like a path was meant as one.
     if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
-        let source = Source::read(path)?;
-        return if is_scenario(&source) { scenario(&source) } else { xoff_scenario::topology::read(source, &[]).map(Network::from) };
+        if let Some(unknown) = xoff_import::unknown_format(text, "check").filter(|_| !path.exists()) {
+            return Err(unknown.into());
+        }
+        let read = Source::read(path).and_then(|source| match is_scenario(&source) {
+            true => scenario(&source),
+            false => xoff_scenario::topology::read(source, &[]).map(Network::from),
+        });
+        return crate::import::or_foreign(read, path, "check");
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
     let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
     let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
+    let first = Path::new(keys.split(',').next().unwrap_or_default());
+    let is_format = near.is_empty() && (first.exists() || nearest(name, formats.iter().copied()).is_some());
+    if let Some(unknown) = xoff_import::unknown_format(text, "check").filter(|_| is_format) {
+        return Err(unknown.into());
+    }
     let hint = format!(
         "{near}fabrics: {}; with parameters as in fat-tree:k=4; formats, as in sonic:configs/: {}",
         known.join(", "),
@@ -71,7 +85,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     Err(Problem::new(format!("'{name}' is neither a file nor a fabric"), hint).into())
 }
 
-/// Whether this argument is a scenario that can run.
+/// True if this argument is a scenario that can run.
 pub fn is_scenario_file(text: &str) -> bool {
     let path = Path::new(text);
     path.is_file()
@@ -81,7 +95,7 @@ pub fn is_scenario_file(text: &str) -> bool {
         })
 }
 
-/// Whether more than `[topology]` affects the routes.
+/// True if more than `[topology]` affects the routes.
 fn is_scenario(source: &Arc<Source>) -> bool {
     let Ok(doc) = Document::parse(source.clone(), &[]) else { return false };
     xoff_run::sections().iter().any(|s| ["routing", "failures", "flow", "workload"].contains(&s.path) && doc.has(s))
@@ -99,7 +113,7 @@ fn scenario(source: &Source) -> Result<Network, Problems> {
     if flows.is_none() && !paths.is_empty() {
         crate::terminal::note("flows are drawn during the run, so all pairs count; explicit paths do not (name them with --flows)");
     }
-    Ok(Network { topology: s.topology, routing, flows, tables: None, findings: Problems::default() })
+    Ok(Network { topology: s.topology, routing, flows, tables: None, infiniband: false, findings: Problems::default() })
 }
 
 fn build(builder: &Builder, text: &str, start: usize, keys: &str) -> Result<Topology, Problems> {

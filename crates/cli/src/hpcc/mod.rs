@@ -59,7 +59,11 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     print(&case);
     let (started, wall, cpu) = (SystemTime::now(), Instant::now(), ProcessTime::now());
     let mut replay = prepare(&case).map_err(|e| refused(&e))?;
-    let folder = out::claim("--out", &args.out.or(default_folder(&args.config)), "hpcc", &args.out.force)?;
+    let results = args.out.or(default_folder(&args.config));
+    if args.out.is_default() {
+        out::of_this_file(&results, &args.config, &args.out.force)?;
+    }
+    let folder = out::claim("--out", &results, "hpcc", &args.out.force)?;
     let Files { mut fct, pfc, mut qlen } = files::create(&folder, &case, &args.config)?;
 
     let switches: Vec<bool> = (0..replay.topology.nodes.len() as u32).map(|n| replay.is_switch(n)).collect();
@@ -98,7 +102,15 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     manifest.files = files;
     let path = manifest.write(&folder).map_err(|e| unwritten(&e))?;
     let text = report::text(&run, &manifest, &path, &args.allowed);
-    Ok(Answer::new(text, &report::json(&run, &manifest, &path, &args.allowed), args.allowed.exit(&run.verdict)))
+    let json = report::json(&run, &manifest, &path, &args.allowed);
+    Ok(Answer::new(text, &json, args.allowed.exit(&run.verdict)).next([next(&args.config, &run.case)]))
+}
+
+/// The command that leads on: whether the routes of the same files can deadlock.
+fn next(config: &Path, case: &HpccCase) -> String {
+    let found = |name: &String| xoff_scenario::hpcc::locate(config, name, &None).map_or_else(|_| name.clone(), |p| p.display().to_string());
+    let (topology, flows) = (found(&case.config.topology_file), found(&case.config.flow_file));
+    format!("xoff check {} --flows {} --routing hashed", terminal::word(&topology), terminal::word(&flows))
 }
 
 /// Folder for the results of a configuration, which most often is called config.txt: `out/NAME-hpcc` after its own folder.

@@ -1,6 +1,7 @@
 //! The options of `plan`, from the table of its parameters.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
@@ -93,7 +94,7 @@ fn conflict(given: &[(&'static str, String)], network: bool) -> Option<String> {
     of_link.or(network.then(|| "--network".into()))
 }
 
-/// Whether an argument is FORMAT:FILES.
+/// True if an argument is FORMAT:FILES.
 fn is_network(text: &str) -> bool {
     text.contains(':')
 }
@@ -107,7 +108,14 @@ impl TypedValueParser for Planned {
     fn parse_ref(&self, cmd: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
         match value.to_str() {
             Some(text) if is_network(text) => Ok(text.to_owned()),
-            _ => self.0.parse_ref(cmd, arg, value),
+            // A mechanism goes first: a folder of that name is no network without its format.
+            text => self.0.parse_ref(cmd, arg, value).map_err(|e| match text.and_then(|t| xoff_import::foreign(Path::new(t), "plan")) {
+                Some(p) => {
+                    let text = format!("{}\n\n  tip: {}\n", p.message, p.hint);
+                    clap::Error::raw(clap::error::ErrorKind::ValueValidation, text)
+                }
+                None => e,
+            }),
         }
     }
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -170,12 +178,12 @@ impl Args {
         words.join(" ")
     }
 
-    /// Whether the answer is to be in SONiC's form.
+    /// True if the answer is in SONiC's form.
     pub fn is_sonic(&self) -> bool {
         self.sonic
     }
 
-    /// Whether this key was given.
+    /// True if this key was given.
     pub fn gives(&self, key: &str) -> bool {
         self.given.iter().any(|(k, _)| *k == key)
     }

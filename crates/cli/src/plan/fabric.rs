@@ -133,7 +133,9 @@ pub struct Json<'a> {
 pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     let Some(network) = crate::import::short(text) else {
         let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
-        let problem = Problem::new(format!("'{text}' is not a network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")));
+        let problem = xoff_import::unknown_format(text, "plan").unwrap_or_else(|| {
+            Problem::new(format!("'{text}' is not a network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")))
+        });
         return Err(problem.at(terminal::option("--network", text)).into());
     };
     let network = network?;
@@ -149,6 +151,9 @@ pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     let of = counted(rows.len() as u64, "lossless port");
     let mut headline = match (loses, below) {
         _ if !known => format!("{of}: the files have no buffer settings to compare with."),
+        _ if rows.iter().all(|r| r.verdict == Verdict::NotSet) => {
+            format!("{of}: the configuration has no buffer profile for them, so there is no lossless headroom to judge.")
+        }
         (0, 0) => format!("{of}: today's headroom is enough on all of them."),
         (0, n) => format!("{of}: no frame is lost if peers react within t_r, but {n} have less headroom than planned."),
         (n, 0) => format!("{of}: today's configuration loses frames on {n} of them in the worst case."),
