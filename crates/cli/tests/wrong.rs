@@ -151,7 +151,10 @@ fn wrong_command_lines() {
         ("view nope", &["there is no folder 'nope'", "expected the folder of a run"]),
         ("sweep s.toml", &["'s.toml' is a scenario, not a sweep file", "xoff run s.toml", "scenario = \"s.toml\""]),
         ("run sweep.toml", &["'sweep.toml' is a sweep file, not a scenario", "use xoff sweep sweep.toml"]),
-        ("run labs/lab.clab.yml", &["is a file of containerlab, not a scenario", "xoff import containerlab labs/lab.clab.yml --out lab.toml"]),
+        (
+            "run labs/lab.clab.yml",
+            &["is a file of containerlab, not a scenario", "xoff import containerlab labs/lab.clab.yml --out lab.toml"],
+        ),
         ("check labs/lab.clab.yml", &["is a file of containerlab, not a scenario", "use xoff check containerlab:labs/lab.clab.yml"]),
         ("check configs", &["'configs' is a folder with files of sonic", "use xoff check sonic:configs"]),
         ("check moon:configs", &["there is no format 'moon'", "use xoff check sonic:configs"]),
