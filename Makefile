@@ -466,7 +466,7 @@ lint: toolchain lint-js ## Formatting, clippy, rustdoc and the report's scripts 
 	$(call done,lint)
 
 # What checks the scripts of the report, installed by npm into the build folder.
-JS := crates/view/assets
+JS := crates/report/assets
 JS_TOOLS := typescript@7.0.2 eslint@10.15.0
 JS_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))/js
 

@@ -171,13 +171,13 @@ def test_the_chart_library_is_the_published_one() -> None:
     import gzip
     import hashlib
 
-    folder = ROOT / "crates/view/assets/plotly"
+    folder = ROOT / "crates/report/assets/plotly"
     script = gzip.decompress((folder / "plotly-basic.min.js.gz").read_bytes())
     readme = (folder / "README.md").read_text()
     assert hashlib.sha256(script).hexdigest() in readme
     version = script[:200].decode().split("minified) v")[1].split("\n")[0]
     assert f"`plotly.js-basic-dist-min` {version}" in readme
-    assert f'PLOTLY_VERSION: &str = "{version}"' in (ROOT / "crates/view/src/page.rs").read_text()
+    assert f'PLOTLY_VERSION: &str = "{version}"' in (ROOT / "crates/report/src/view/page.rs").read_text()
 
 
 def test_keys_move_over_the_network(browser: Any, ring_page: Path) -> None:

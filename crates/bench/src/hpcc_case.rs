@@ -27,7 +27,7 @@ pub fn write(dir: &Path, k: u32, arrivals: &str) -> Result<PathBuf, Failed> {
     let refused = |e: ParamError| format!("{}: {}", e.key, e.what);
     let topology = fat_tree::build(&mut values(fat_tree::PARAMS, &[("k", &k.to_string()), ("rate", "100Gbps")])).map_err(refused)?;
     let flows = flows(&topology, arrivals).map_err(refused)?;
-    let save = |name: &str, text: String| xoff_output::write(&dir.join(name), text.as_bytes()).map_err(|e| e.what);
+    let save = |name: &str, text: String| xoff_record::output::write(&dir.join(name), text.as_bytes()).map_err(|e| e.what);
     std::fs::create_dir_all(dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     save("topology.txt", topology_text(&topology))?;
     save("flow.txt", flow_text(flows))?;

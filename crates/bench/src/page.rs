@@ -71,7 +71,7 @@ pub fn write(report: &Report, out: &Path, figures: &Path) -> Result<(), Failed> 
     let curves = report.growth.iter().map(|c| (c.id.as_str(), curve(c)));
     for (name, rows) in tables(report).into_iter().chain(curves) {
         let path = out.join(name).with_extension("csv");
-        xoff_output::write(&path, csv(&rows).as_bytes()).map_err(|e| e.what)?;
+        xoff_record::output::write(&path, csv(&rows).as_bytes()).map_err(|e| e.what)?;
     }
     Ok(())
 }

@@ -131,7 +131,7 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failed> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
     }
-    xoff_output::write(path, (text + "\n").as_bytes()).map_err(|e| e.what)
+    xoff_record::output::write(path, (text + "\n").as_bytes()).map_err(|e| e.what)
 }
 
 /// Reads JSON.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use xoff_compare::{Bins, CompareError, Comparison, Run, Sides, compare};
-use xoff_output::Kind;
+use xoff_lab::compare::{Bins, CompareError, Comparison, Run, Sides, compare};
+use xoff_record::output::Kind;
 use xoff_report::Table;
 use xoff_scenario::{Problem, Problems};
 use xoff_units::Bytes;
@@ -143,7 +143,7 @@ fn text(c: &Comparison) -> String {
     section("Pauses by port, the largest change first", c.pause_table(ROWS_MAX));
     section("Parameters that differ", c.parameter_table());
     if c.sides.iter().any(|s| s.seeds.len() > 1) {
-        out += &terminal::wrapped(xoff_compare::INTERVALS);
+        out += &terminal::wrapped(xoff_lab::compare::INTERVALS);
     }
     out
 }

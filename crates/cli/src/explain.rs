@@ -168,7 +168,7 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
     }
     let m = Manifest::read(path).map_err(|e| unwritten(&e))?;
     unchanged(path)?;
-    let owner = xoff_output::owner(path).unwrap_or_default();
+    let owner = xoff_record::output::owner(path).unwrap_or_default();
     if let Some(real @ ("testbed" | "switch" | "host")) = owner.split_whitespace().next() {
         let what = format!("{} belongs to xoff {real}: real frames cannot be repeated", path.display());
         return Err(Problem::new(what, "give the scenario file: xoff simulates it").into());
@@ -191,7 +191,7 @@ pub fn load(path: &Path) -> Result<NetworkScenario, Problems> {
 
 /// Refuses a folder whose results are not as the run left them.
 pub fn unchanged(folder: &Path) -> Result<(), Problem> {
-    let changed = xoff_output::changed_in(folder);
+    let changed = xoff_record::output::changed_in(folder);
     let Some(name) = changed.first() else { return Ok(()) };
     let what = format!("{} has changed since the run", folder.join(name).display());
     Err(Problem::new(what, "the folder changed after the run: repeat the run"))

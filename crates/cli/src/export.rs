@@ -7,7 +7,7 @@ use serde::Serialize;
 use xoff_export::{ExportError, capture, csv, perfetto};
 use xoff_net::topology::Topology;
 use xoff_net::topology::names::{What, find_port};
-use xoff_output::{Draft, Folder, Kind};
+use xoff_record::output::{Draft, Folder, Kind};
 use xoff_record::rows::{TableSpec, tables};
 use xoff_record::{Manifest, read};
 use xoff_run::{NetworkScenario, Progress};

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_net::topology::names::{What, find_port};
 use xoff_net::topology::{NodeKind, PortNumbers, Topology};
-use xoff_output::{Draft, Kind};
+use xoff_record::output::{Draft, Kind};
 use xoff_record::{Manifest, Sink};
 use xoff_run::{Course, NetworkScenario};
 use xoff_scenario::{Problem, Problems};
@@ -262,7 +262,7 @@ fn data(args: &Args) -> Result<Data, Problems> {
 }
 
 fn network(t: &Topology) -> Network {
-    let place = xoff_view::layout(t);
+    let place = xoff_report::view::layout(t);
     let numbers = PortNumbers::new(t);
     let ends = |p: u32| (numbers.places()[p as usize].0, numbers.places()[numbers.peer(p) as usize].0);
     Network {

@@ -144,7 +144,7 @@ pub const REPLACE: &str = "choose another name, or replace it with --force";
 pub fn free(file: &Path, force: bool) -> Result<(), Problem> {
     let at = |p: Problem| p.at(terminal::option("--out", &file.display().to_string()));
     let inputs = read::files();
-    xoff_output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path)).map_err(|e| at(Problem::new(e.what, e.hint)))?;
+    xoff_record::output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path)).map_err(|e| at(Problem::new(e.what, e.hint)))?;
     if !force && file.is_file() {
         let there = Problem::new(format!("'{}' already exists", file.display()), REPLACE);
         return Err(at(crate::caller::of_output(there)));
@@ -154,7 +154,7 @@ pub fn free(file: &Path, force: bool) -> Result<(), Problem> {
 
 /// Writes a file as a whole.
 pub fn write(file: &Path, text: &str) -> Result<(), Problem> {
-    xoff_output::write(file, text.as_bytes()).map_err(|e| crate::out::refused("--out", file, e))
+    xoff_record::output::write(file, text.as_bytes()).map_err(|e| crate::out::refused("--out", file, e))
 }
 
 fn text(network: &Network, json: &Json<'_>, out: &Path) -> String {

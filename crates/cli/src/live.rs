@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use console::Term;
 use xoff_netio::{MetricsServer, Port, privileges};
-use xoff_output::{Kind, OutputError};
+use xoff_record::output::{Kind, OutputError};
 use xoff_record::{FORMATS, Folder, Sink};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
@@ -176,7 +176,7 @@ impl Options {
         let sink = folder.map_or(Sink::Nothing, |f| Sink::Files(f, Default::default()));
         let mut table = LiveTable::new(interfaces.clone());
         // The report that was shown during the run stays next to its tables.
-        let draw = |f: &Finished| Some(xoff_view::of_real_frames(s, f, &out));
+        let draw = |f: &Finished| Some(xoff_report::view::of_real_frames(s, f, &out));
         let kept: Option<xoff_run::Page> = if self.live.is_some() { Some(Box::new(draw)) } else { None };
         let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: kept };
         let mut lasted = Time::ZERO;
@@ -222,8 +222,8 @@ pub fn capture<T>(
     let refused = |e| Problems::from(refused_out("--capture", path, e));
     // The folder of this very run may hold a capture of an earlier one.
     let inside = folder.is_some_and(|f| f.is_parent_of(path));
-    xoff_output::refuse_inputs(path, read::files().iter().map(PathBuf::as_path)).map_err(refused)?;
-    let others = if inside { xoff_output::refuse_unlike } else { xoff_output::refuse_others };
+    xoff_record::output::refuse_inputs(path, read::files().iter().map(PathBuf::as_path)).map_err(refused)?;
+    let others = if inside { xoff_record::output::refuse_unlike } else { xoff_record::output::refuse_others };
     others(path, Kind::Capture, force).map_err(refused)?;
     if let Some(folder) = folder.filter(|_| inside) {
         let result = path

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use xoff_net::topology::PortNumbers;
 use xoff_netio::{HttpAnswer, HttpRequest, HttpServer};
+use xoff_report::view::Seen;
 use xoff_run::{Course, NetworkScenario};
 use xoff_scenario::Problems;
 use xoff_sim::{Deadlock, FlowRecord, PortTotals, World};
 use xoff_units::Time;
-use xoff_view::Seen;
 
 use crate::terminal;
 use crate::view::{is_own, listen, open, unserved};
@@ -48,8 +48,8 @@ impl Waiting {
     pub fn serve(self, s: &NetworkScenario, folder: &str) -> Result<LivePage, Problems> {
         let last = Arc::new(Mutex::new(Last::default()));
         let (its_last, folder) = (last.clone(), folder.to_owned());
-        let html: Arc<[u8]> = xoff_view::live_page(s, &folder).into_bytes().into();
-        let drawn = xoff_view::Drawn::of(s);
+        let html: Arc<[u8]> = xoff_report::view::live_page(s, &folder).into_bytes().into();
+        let drawn = xoff_report::view::Drawn::of(s);
         let server = HttpServer::start("page", self.0, move |r| answer(r, &html, &its_last, &drawn, &folder)).map_err(|e| unserved(&e))?;
         Ok(LivePage { server, last, looked: None })
     }
@@ -87,7 +87,7 @@ impl LivePage {
     }
 }
 
-fn answer(r: &HttpRequest, html: &Arc<[u8]>, last: &Mutex<Last>, s: &xoff_view::Drawn, folder: &str) -> HttpAnswer {
+fn answer(r: &HttpRequest, html: &Arc<[u8]>, last: &Mutex<Last>, s: &xoff_report::view::Drawn, folder: &str) -> HttpAnswer {
     match r.path {
         _ if !is_own(r) => HttpAnswer::text("403 Forbidden", "this server only answers http://127.0.0.1\n"),
         "/" => HttpAnswer { status: "200 OK", content: "text/html; charset=utf-8", body: html.clone() },
@@ -99,7 +99,7 @@ fn answer(r: &HttpRequest, html: &Arc<[u8]>, last: &Mutex<Last>, s: &xoff_view::
             let ideals = vec![None; l.flows.len()];
             let seen =
                 Seen { now: l.now, ports: &l.ports, flows: &l.flows, ideals: &ideals, deadlocks: &l.deadlocks, course: l.course.as_ref() };
-            let body = xoff_view::live_data(s, &seen, folder, true).into_bytes().into();
+            let body = xoff_report::view::live_data(s, &seen, folder, true).into_bytes().into();
             HttpAnswer { status: "200 OK", content: "application/json", body }
         }
         _ => HttpAnswer::text("404 Not Found", "the page is at /\n"),

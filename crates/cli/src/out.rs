@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use xoff_output::{Draft, Folder, Kind, OutputError};
+use xoff_record::output::{Draft, Folder, Kind, OutputError};
 use xoff_record::Manifest;
 use xoff_scenario::{Problem, Problems, read};
 
@@ -86,8 +86,8 @@ pub fn draft(option: &str, file: &Path, kind: Kind, force: bool) -> Result<Draft
 /// Refuses a file that may not be replaced.
 pub fn free(file: &Path, kind: Kind, force: bool) -> Result<(), OutputError> {
     let inputs = read::files();
-    xoff_output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path))?;
-    xoff_output::refuse_others(file, kind, force)
+    xoff_record::output::refuse_inputs(file, inputs.iter().map(PathBuf::as_path))?;
+    xoff_record::output::refuse_others(file, kind, force)
 }
 
 /// A problem at an option.

@@ -195,7 +195,7 @@ fn begin(args: &Args, file: &Path) -> Result<Answer, Problems> {
 pub fn to_the_end<'s>(ending: &Ending, scenario: &'s NetworkScenario, running: Running<'s>) -> Result<Answer, Problems> {
     let name = ending.folder.display().to_string();
     let running = running.noting(&again::note(&ending.allowed));
-    let running = if ending.report { running.with_page(|f| Some(xoff_view::of_network(scenario, f, &name))) } else { running };
+    let running = if ending.report { running.with_page(|f| Some(xoff_report::view::of_network(scenario, f, &name))) } else { running };
     let bar = bar();
     let finished = running.run(|p| {
         show(&bar, p);
@@ -326,7 +326,7 @@ pub fn text(s: &NetworkScenario, f: &Finished, out: &Path, (allowed, verbose): (
     }
     inactive.iter().for_each(|x| row("Inactive", (*x).to_owned()));
     m.slowdown.iter().for_each(|x| row("Slowdown", x.words()));
-    if let Some(page) = m.files.iter().find(|f| f.name == xoff_view::REPORT) {
+    if let Some(page) = m.files.iter().find(|f| f.name == xoff_report::view::REPORT) {
         row("Report", out.join(&page.name).display().to_string());
     }
     row("Tables", format!("{}: {}", out.display(), f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect::<Vec<_>>().join(", ")));

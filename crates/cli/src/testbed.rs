@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let bar = bar();
     let began = Instant::now();
     let name = out.display().to_string();
-    let draw = Box::new(|f: &Finished| Some(xoff_view::of_real_frames(&scenario, f, &name)));
+    let draw = Box::new(|f: &Finished| Some(xoff_report::view::of_real_frames(&scenario, f, &name)));
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: Some(draw) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
         show(&bar, &Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_output::Kind;
+use xoff_record::output::Kind;
 use xoff_report::{Tone, TreeBox, TreeFigure};
 use xoff_run::{Member, Role, Tree, congestion_tree};
 use xoff_scenario::{Problem, Problems};

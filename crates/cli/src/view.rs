@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let html = page(folder, &manifest, scenario.as_ref().ok(), &owner)?;
     let listener = listen(args.port)?;
     interrupt::ask_first();
-    let html = xoff_view::opened(&html);
+    let html = xoff_report::view::opened(&html);
     let (dir, scenario) = (folder.clone(), scenario.ok());
     let server = HttpServer::start("view", listener, move |r| answer(r, &html, &dir, scenario.as_ref())).map_err(|e| unserved(&e))?;
     let address = format!("http://{}/", server.address());
@@ -93,7 +93,7 @@ fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
         let hint = "expected the folder of a run; open report.html directly in a browser";
         return refuse(format!("'{name}' is a file, not the folder of a run"), hint);
     }
-    let owner = xoff_output::owner(folder).unwrap_or_default();
+    let owner = xoff_record::output::owner(folder).unwrap_or_default();
     match owner.split_whitespace().next().unwrap_or_default() {
         command @ ("sweep" | "reproduce") => {
             refuse(format!("'{name}' is not the folder of a run: it belongs to xoff {command}"), "open its index.html instead")
@@ -108,8 +108,8 @@ fn is_of_a_run(folder: &Path) -> Result<String, Problem> {
 
 /// The page of the run, from its folder or from the run repeated.
 fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, owner: &str) -> Result<String, Problems> {
-    let file = folder.join(xoff_view::REPORT);
-    if manifest.files.iter().any(|f| f.name == xoff_view::REPORT) {
+    let file = folder.join(xoff_report::view::REPORT);
+    if manifest.files.iter().any(|f| f.name == xoff_report::view::REPORT) {
         match std::fs::read_to_string(&file) {
             Ok(html) => return Ok(html),
             // Removed since: as if the run had left none.
@@ -118,16 +118,16 @@ fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, 
         }
     }
     if ["testbed", "switch", "host"].iter().any(|real| owner.starts_with(real)) {
-        let what = format!("{} has no {}, and real frames cannot be repeated", folder.display(), xoff_view::REPORT);
+        let what = format!("{} has no {}, and real frames cannot be repeated", folder.display(), xoff_report::view::REPORT);
         let hint = "use xoff testbed, or xoff switch and xoff host with --live and --out";
         return Err(Problem::new(what, hint).into());
     }
     let Some(s) = scenario else {
         // The scheduled fabric, whose runs are short; or what explain::load has refused, with its reason.
         let hint = "repeat the run without --no-report";
-        return Err(Problem::new(format!("{} has no {}", folder.display(), xoff_view::REPORT), hint).into());
+        return Err(Problem::new(format!("{} has no {}", folder.display(), xoff_report::view::REPORT), hint).into());
     };
-    terminal::note(&format!("{} has no {}: xoff repeats the run to draw it", folder.display(), xoff_view::REPORT));
+    terminal::note(&format!("{} has no {}: xoff repeats the run to draw it", folder.display(), xoff_report::view::REPORT));
     interrupt::ask_first();
     let (bar, name) = (bar(), folder.display().to_string());
     let running = s.start(Sink::Nothing, None).map_err(problem)?.with_page(|_| None);
@@ -139,7 +139,7 @@ fn page(folder: &Path, manifest: &Manifest, scenario: Option<&NetworkScenario>, 
     if !manifest.interrupted && finished.manifest.result_hash != manifest.result_hash {
         terminal::note("the repeated run has another result hash: xoff or an input file has changed");
     }
-    Ok(String::from_utf8_lossy(&xoff_view::of_network(s, &finished, &name).bytes).into_owned())
+    Ok(String::from_utf8_lossy(&xoff_report::view::of_network(s, &finished, &name).bytes).into_owned())
 }
 
 /// Reads `a=b&c=d`, with percent escapes.
@@ -189,7 +189,7 @@ fn answer(r: &HttpRequest, html: &str, dir: &Path, scenario: Option<&NetworkScen
             let (Some(from), Some(to)) = (time("start_ps"), time("end_ps")) else {
                 return HttpAnswer::text(BAD, "start_ps or end_ps is missing: times in picoseconds\n");
             };
-            match xoff_view::series(dir, &port, from, to) {
+            match xoff_report::view::series(dir, &port, from, to) {
                 Ok(lines) => {
                     let body = serde_json::to_vec(&lines).unwrap_or_default();
                     HttpAnswer { status: "200 OK", content: "application/json", body: body.into() }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use xoff_output::{Folder, OutputError};
+use xoff_record::output::{Folder, OutputError};
 
 /// File of the ledger.
 const LEDGER: &str = "ledger.json";

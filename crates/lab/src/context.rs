@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use xoff_output::Folder;
+use xoff_record::output::Folder;
 
 use crate::{Entry, Judged, ReproduceError};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use xoff_output::OutputError;
+use xoff_record::output::OutputError;
 use xoff_scenario::Problems;
 use xoff_units::params::ParamError;
 

@@ -1,4 +1,5 @@
-//! A paper's figures and tables: run, judged, shown. Which papers there are is the `papers` crate's.
+//! Many runs: sweeps ([`sweep`]), runs side by side ([`compare`]), and a paper's figures and tables, run, judged and shown. The `papers`
+//! crate has the papers.
 //!
 //! ```text
 //!   <id>.entry.toml (what the paper says, band, assumptions) --+
@@ -11,6 +12,7 @@
 //! is done, and a second run into the same folder continues where the first one stopped.
 
 mod check;
+pub mod compare;
 mod context;
 mod entry;
 mod error;
@@ -21,6 +23,7 @@ mod output;
 mod runner;
 pub mod stats;
 pub mod study;
+pub mod sweep;
 
 pub use check::{CANNOT_FAIL, Check, Source};
 pub use context::{Context, Mode, Progress, Silent};

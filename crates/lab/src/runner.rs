@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use xoff_output::Folder;
+use xoff_record::output::Folder;
 
 use crate::output::{self, Store};
 use crate::{Context, Item, Judged, ReproduceError, Verdict};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use xoff_lab::sweep::Study;
 use xoff_lab::{Context, Entry, Paper, Report, ReproduceError, TESTBED_SUFFIX, run_entries};
-use xoff_sweep::Study;
 
 use crate::{gfc, pffc, request_grant, tcd, testbed, unbiased_qcn};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use xoff_compare::{Bins, CompareError, FlowFacts, PortFacts, Run, Sides, compare as compared};
+use xoff_lab::compare::{Bins, CompareError, FlowFacts, PortFacts, Run, Sides, compare as compared};
 use xoff_record::{Manifest, OutputError};
 
 use crate::errors::Failure;

@@ -1,10 +1,10 @@
 //! Errors as Python exceptions, with the text of the command line and the place of each problem.
 
 use pyo3::prelude::*;
+use xoff_lab::sweep::SweepError;
 use xoff_record::OutputError;
 use xoff_run::RunError;
 use xoff_scenario::{Problem, Problems};
-use xoff_sweep::SweepError;
 use xoff_units::params::ParamError;
 
 mod python {

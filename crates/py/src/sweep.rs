@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use xoff_lab::sweep::{Collected, Plan, Progress, Shard, Store, run_local};
 use xoff_record::MemoryTable;
 use xoff_scenario::Problems;
-use xoff_sweep::{Collected, Plan, Progress, Shard, Store, run_local};
 
 use crate::errors::{Failure, Fields, fields};
 use crate::run::Finished;
@@ -108,7 +108,7 @@ impl Sweep {
             let threads = threads.unwrap_or_else(xoff_run::cores);
             run_local(&self.plan, &store, &cells, threads, &|| self.stop.load(Ordering::Relaxed), &|p| *held(&self.progress) = p)
         });
-        Ok(ended.map_err(Failure::from)? == xoff_sweep::Ended::Tried)
+        Ok(ended.map_err(Failure::from)? == xoff_lab::sweep::Ended::Tried)
     }
 
     /// The work is to stop.
@@ -133,7 +133,7 @@ impl Sweep {
             return Err(PyValueError::new_err(what));
         }
         py.detach(|| store.put(&cell, &shard, &tables)).map_err(Failure::from)?;
-        Ok(shard.status == xoff_sweep::Status::Done)
+        Ok(shard.status == xoff_lab::sweep::Status::Done)
     }
 
     /// Executes a run in this process: as [`sweep_cell`].

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use xoff_output::OutputError;
+use crate::output::OutputError;
 
 /// A table or the manifest could not be written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@
 //!   Verdict -> Manifest, with the name, rows and length of each file --------------------- Folder::commit -> files, manifest.json
 //! ```
 //!
+//! [`output`] has the folders: one command owns each, and their files are complete or absent.
+//!
 //! The crate is independent of the simulator: rows and their columns are those that the crate `rows` declares, plain integers
 //! [ps, bytes, bit/s] and indices into the names given at the start. A folder with a manifest is complete: [`Manifest::write`] puts all
 //! files in place and the manifest last. A run that is interrupted calls [`Tables::close`] and keeps the rows so far.
@@ -17,6 +19,7 @@ pub mod export;
 pub mod hash;
 mod jobs;
 pub mod manifest;
+pub mod output;
 pub mod page;
 pub mod read;
 mod slowdown;
@@ -35,12 +38,12 @@ pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};
 pub use verdict::Verdict;
 
+/// Folders of the files.
+pub use crate::output::{Folder, OutputError, owner};
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_array::RecordBatch;
 /// The Arrow types that appear in this crate's interface.
 pub use arrow_schema::SchemaRef;
-/// Folders of the files.
-pub use xoff_output::{Folder, OutputError, owner};
 /// Rows and columns of the tables.
 pub use xoff_rows as rows;
 pub use xoff_rows::*;

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::output::{Folder, holder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_output::{Folder, holder};
 
 use crate::error::RecordError;
 use crate::jobs::JobAnswer;

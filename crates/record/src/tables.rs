@@ -1,8 +1,8 @@
 //! All tables of a run: those of a network, and those of a scheduled fabric.
 
+use crate::output::Folder;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::SchemaRef;
-use xoff_output::Folder;
 
 use xoff_rows::{
     CauseRow, CnmRow, CollectiveRow, ControlRow, DeadlockRow, FlowRow, MarkRow, OperationRow, PathRow, PauseRow, PoolRow, PortRow,

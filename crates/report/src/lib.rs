@@ -8,7 +8,7 @@
 //!   Table { columns, rows of Cell } ----------------------------------+--to_markdown--> docs pages
 //! ```
 //!
-//! The crate is independent of the simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled
+//! [`view`] alone knows runs: it makes the interactive report. The rest is independent of the simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled
 //! when they are drawn. The same data give the same bytes on every machine: nothing is hashed, nothing is measured with
 //! a system font, and logarithms are computed in Rust.
 //!
@@ -42,6 +42,7 @@ pub mod mechanism;
 mod table;
 mod tone;
 mod tree;
+pub mod view;
 
 pub use figure::{Axis, Bar, BarGroup, Colour, DEADLOCK, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};

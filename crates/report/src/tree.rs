@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use maud::{Markup, html};
-use xoff_output::OutputError;
+use xoff_record::output::OutputError;
 
 use crate::Tone;
 use crate::figure::palette::{INK, MUTED, theme};
@@ -97,7 +97,7 @@ impl TreeFigure {
 
     /// Writes the SVG to a file: whole or not at all.
     pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
-        xoff_output::write(path.as_ref(), self.to_svg().as_bytes())
+        xoff_record::output::write(path.as_ref(), self.to_svg().as_bytes())
     }
 
     fn draw(&self) -> Markup {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_output::{Folder, OutputError};
+use xoff_record::output::{Folder, OutputError};
 use xoff_record::{RecordError, read};
 use xoff_report::{Align, Axis, Colour, Figure, Mark, Panel, Report, Section, Table, Unit};
 use xoff_run::{Finished, NetworkScenario};

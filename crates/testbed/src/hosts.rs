@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_netio::sandbox::{self, Capability, Host, Missing};
 use xoff_netio::{Port, TapPort};
-use xoff_output::{Folder, OutputError};
+use xoff_record::output::{Folder, OutputError};
 use xoff_run::NetworkScenario;
 use xoff_switchd::{Link, mac};
 use xoff_units::params::ParamError;

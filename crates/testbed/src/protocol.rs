@@ -194,7 +194,7 @@ mod tests {
         std::fs::write(&file, ready.line()).unwrap();
         assert_eq!(Ready::read(&file).unwrap(), Some(ready));
         // Its own kind: a node that begins again may replace it.
-        xoff_output::refuse_others(&file, xoff_output::Kind::Ready, false).unwrap();
+        xoff_record::output::refuse_others(&file, xoff_record::output::Kind::Ready, false).unwrap();
         std::fs::write(&file, r#"{"schema":"xoff-ready-2","moved":[]}"#).unwrap();
         let text = Ready::read(&file).unwrap_err().to_string();
         assert!(text.contains("xoff-ready-2") && text.contains(Ready::SCHEMA), "{text}");

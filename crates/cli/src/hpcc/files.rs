@@ -16,7 +16,7 @@ use crate::answer::unwritten;
 /// Lines on their way to a file. Dropped unfinished, it leaves nothing.
 pub struct LineFile {
     folder: Folder,
-    out: BufWriter<xoff_output::Draft>,
+    out: BufWriter<xoff_record::output::Draft>,
     error: Option<io::Error>,
     /// Hash of the lines so far.
     pub hasher: TableHasher,

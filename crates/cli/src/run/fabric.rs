@@ -27,15 +27,19 @@ pub fn run(args: &Args, scenario: &FabricScenario) -> Result<Answer, Problems> {
         show(&bar, p);
         !interrupt::asked()
     };
-    let page = |f: &FabricFinished| (!args.no_report).then(|| xoff_view::of_fabric(scenario, f));
+    let page = |f: &FabricFinished| (!args.no_report).then(|| xoff_report::view::of_fabric(scenario, f));
     let finished = scenario.run_with_page(Sink::Files(folder, args.format), look, page);
     drop(bar);
     let finished = finished.map_err(problem)?;
     warn_since(&finished.manifest, &scenario.warnings);
     let exit = args.allowed.exit(verdict(&finished.manifest));
     let folder = args.folder().display().to_string();
-    let next =
-        finished.manifest.files.iter().any(|f| f.name == xoff_view::REPORT).then(|| format!("xoff view {}", terminal::word(&folder)));
+    let next = finished
+        .manifest
+        .files
+        .iter()
+        .any(|f| f.name == xoff_report::view::REPORT)
+        .then(|| format!("xoff view {}", terminal::word(&folder)));
     Ok(Answer::new(text(scenario, &finished, args), &json(&scenario.config, &finished, args), exit).next(next))
 }
 
@@ -146,8 +150,8 @@ fn text(s: &FabricScenario, f: &FabricFinished, args: &Args) -> String {
         let stages: Vec<String> = r.queue_max.iter().map(|&b| Bytes(b.into()).to_string()).collect();
         row("Longest queues", format!("{} by stage; reassembly {}", stages.join(", "), Bytes(r.reassembly_max)));
     }
-    if m.files.iter().any(|f| f.name == xoff_view::REPORT) {
-        row("Report", args.folder().join(xoff_view::REPORT).display().to_string());
+    if m.files.iter().any(|f| f.name == xoff_report::view::REPORT) {
+        row("Report", args.folder().join(xoff_report::view::REPORT).display().to_string());
     }
     let tables: Vec<_> = f.tables.rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
     row("Tables", format!("{}: {}", args.folder().display(), tables.join(", ")));

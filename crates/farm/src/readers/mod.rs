@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use xoff_import::formats::read_sources;
 use xoff_import::{FORMATS, Options};
+use xoff_lab::sweep::Plan;
 use xoff_record::Manifest;
 use xoff_run::Scenario;
 use xoff_scenario::Source;
-use xoff_sweep::Plan;
 
 use crate::draw::Dice;
 use crate::parsers;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use xoff_output::Kind;
+use xoff_record::output::Kind;
 use xoff_report::{Cell, Table};
 
 use crate::{Context, Judged, Mode, Paper, Report, ReproduceError};
@@ -14,7 +14,7 @@ pub(crate) fn page(report: &Report, mode: Mode, seed: u64, figures: &str, beside
     let _ = writeln!(
         out,
         "{}{} --{}` (seed {seed}); do not edit. The verdict on each claim follows from its checks.\n",
-        xoff_output::PAGE_BEGINS,
+        xoff_record::output::PAGE_BEGINS,
         report.paper.command(),
         mode.name()
     );
@@ -126,27 +126,27 @@ fn plain(text: &str) -> String {
 /// Refuses a page that could not be written, before the work begins; and one that would take the place of a file of another origin, of a
 /// page of another paper, mode or seed, or a drawing of it that would, unless `force`.
 pub fn check_docs(page_file: &Path, cx: &Context, paper: &str, force: bool) -> Result<(), ReproduceError> {
-    xoff_output::refuse_others(page_file, Kind::Page, force)?;
+    xoff_record::output::refuse_others(page_file, Kind::Page, force)?;
     let old = std::fs::read_to_string(page_file).unwrap_or_default();
-    if let Some(made) = old.lines().find_map(|l| l.strip_prefix(xoff_output::PAGE_BEGINS)).filter(|_| !force) {
+    if let Some(made) = old.lines().find_map(|l| l.strip_prefix(xoff_record::output::PAGE_BEGINS)).filter(|_| !force) {
         let testbed = if cx.testbed { " --testbed" } else { "" };
         let ours = format!("{paper}{testbed} --{}` (seed {})", cx.mode.name(), cx.seed);
         if !made.split_whitespace().collect::<Vec<_>>().join(" ").contains(&ours) {
             let made = made.split(';').next().unwrap_or_default();
-            let what = format!("{} is a page of another run: {}{made}", page_file.display(), xoff_output::PAGE_BEGINS);
+            let what = format!("{} is a page of another run: {}{made}", page_file.display(), xoff_record::output::PAGE_BEGINS);
             let hint = "name another page, or replace this one with --force";
-            return Err(xoff_output::OutputError::new(page_file, what, hint).into());
+            return Err(xoff_record::output::OutputError::new(page_file, what, hint).into());
         }
     }
-    drop(xoff_output::Draft::to(page_file)?);
+    drop(xoff_record::output::Draft::to(page_file)?);
     let folder = page_file.with_extension("");
     if folder.exists() && !folder.is_dir() {
         let what = format!("cannot write figures into {}: it is a file, not a folder", folder.display());
-        return Err(xoff_output::OutputError::new(&folder, what, "name another page").into());
+        return Err(xoff_record::output::OutputError::new(&folder, what, "name another page").into());
     }
     for file in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|e| e.path()) {
         if file.extension().is_some_and(|e| e == "svg") {
-            xoff_output::refuse_others(&file, Kind::Svg, force)?;
+            xoff_record::output::refuse_others(&file, Kind::Svg, force)?;
         }
     }
     Ok(())
@@ -161,7 +161,7 @@ pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(),
         let from = cx.out.join(&picture.file);
         let to = folder.join(picture.file.rsplit('/').next().unwrap_or(&picture.file));
         let svg = std::fs::read_to_string(&from).map_err(|e| ReproduceError::file(&from, e))?;
-        xoff_output::write(&to, svg.as_bytes())?;
+        xoff_record::output::write(&to, svg.as_bytes())?;
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = format!("{}.md", report.paper.other());
@@ -170,7 +170,7 @@ pub fn write_docs(report: &Report, cx: &Context, page_file: &Path) -> Result<(),
     let old = std::fs::read_to_string(page_file).unwrap_or_default();
     let whole = report.entries.len() == report.paper.items.len();
     let text = if whole { None } else { merged(report.paper, &old, &new) }.unwrap_or(new);
-    Ok(xoff_output::write(page_file, text.as_bytes())?)
+    Ok(xoff_record::output::write(page_file, text.as_bytes())?)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod store;
 pub use markdown::{check_docs, write_docs};
 pub use reproduced::{JudgedEntry, Reproduced};
 pub(crate) use store::Store;
-use xoff_output::Folder;
+use xoff_record::output::Folder;
 
 use crate::{Context, Report, ReproduceError};
 

@@ -3,7 +3,7 @@
 //! A file is kept only if program, mode and seed are the same: `stamp` in it says so.
 
 use serde::{Deserialize, Serialize};
-use xoff_output::Folder;
+use xoff_record::output::Folder;
 
 use crate::{Context, Entry, Findings, Judged, Paper, Picture, ReproduceError};
 

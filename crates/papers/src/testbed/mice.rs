@@ -151,7 +151,7 @@ impl Mice {
             cx.fraction((done + 1) as f64 / jobs.len() as f64);
         }
         let text = serde_json::to_string_pretty(&evidence).expect("plain values") + "\n";
-        xoff_output::write(&folder.join("runs.json"), text.as_bytes())?;
+        xoff_record::output::write(&folder.join("runs.json"), text.as_bytes())?;
         Ok(all)
     }
 

@@ -268,7 +268,7 @@ impl Evidence {
 
 fn keep(file: &Path, evidence: &[Evidence]) -> Result<(), ReproduceError> {
     let text = serde_json::to_string_pretty(evidence).expect("plain values") + "\n";
-    Ok(xoff_output::write(file, text.as_bytes())?)
+    Ok(xoff_record::output::write(file, text.as_bytes())?)
 }
 
 /// A check decided by the capture: under an assumption if it is not an outside one.

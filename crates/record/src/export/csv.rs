@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
+use crate::output::Draft;
 use arrow_array::builder::{PrimitiveBuilder, StringDictionaryBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use csv::{Reader, StringRecord, Writer};
-use xoff_output::Draft;
 use xoff_rows::{Kind, TableSpec};
 
 use super::{Batches, Exporter, Format};

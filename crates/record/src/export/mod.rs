@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::output::{Draft, Folder, Staged};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use xoff_output::{Draft, Folder, Staged};
 use xoff_rows::TableSpec;
 
 use crate::error::RecordError;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 
+use crate::output::Draft;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -12,7 +13,6 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
-use xoff_output::Draft;
 use xoff_rows::TableSpec;
 
 use super::{Batches, Exporter, Format, Header};

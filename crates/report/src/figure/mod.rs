@@ -29,7 +29,7 @@ pub use palette::{Colour, DEADLOCK};
 pub use unit::Unit;
 
 use std::path::Path;
-use xoff_output::OutputError;
+use xoff_record::output::OutputError;
 
 /// One axis. Values are given in the base unit; the drawing chooses the prefix and writes it out.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,6 +178,6 @@ impl Figure {
 
     /// Writes the SVG to a file: whole or not at all.
     pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
-        xoff_output::write(path.as_ref(), self.to_svg().as_bytes())
+        xoff_record::output::write(path.as_ref(), self.to_svg().as_bytes())
     }
 }

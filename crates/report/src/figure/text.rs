@@ -3,7 +3,7 @@
 use maud::Render;
 
 /// The font stack of every figure: whatever the viewer has, all of about the width of Helvetica.
-pub(crate) use xoff_output::FONTS;
+pub(crate) use xoff_record::output::FONTS;
 
 /// Width of a text [px], estimated from Helvetica's widths and a little generous, since fonts differ.
 pub(super) fn width(text: &str, size: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 mod page;
 
-use xoff_output::OutputError;
+use xoff_record::output::OutputError;
 
 use crate::{Figure, Table, Tone};
 use std::path::Path;
@@ -191,7 +191,7 @@ impl Report {
 
     /// Writes the page to a file: whole or not at all.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
-        xoff_output::write(path.as_ref(), self.to_html().as_bytes())
+        xoff_record::output::write(path.as_ref(), self.to_html().as_bytes())
     }
 }
 

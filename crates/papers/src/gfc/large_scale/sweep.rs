@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use xoff_lab::sweep::{Cell, Column, Done, Kind, Measured, Ran, Shard, Study, Value, Work};
 use xoff_report::{Section, Unit};
-use xoff_sweep::{Cell, Column, Done, Kind, Measured, Ran, Shard, Study, Value, Work};
 use xoff_units::params::{ParamError, suggest};
 
 use super::job::{Egress, NextAfter, Runs, Scheme};
@@ -223,7 +223,7 @@ impl Study for Table1 {
 mod tests {
     use std::sync::Arc;
 
-    use xoff_sweep::Plan;
+    use xoff_lab::sweep::Plan;
 
     use super::super::job::{Aim, Job};
     use super::*;
