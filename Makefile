@@ -453,8 +453,8 @@ miri: toolchain ## Tests of the bytes of frames and of netio's pure parts in an 
 	fi
 	$(call step,Miri)
 	# Without the one that goes through 2^20 headers, and without netio's tests of thousands of frames: here they take minutes each.
-	$(CARGO) +$(NIGHTLY) miri test -p xoff-wire --lib -- --skip ecn_is_rewritten_with_its_checksum
-	$(CARGO) +$(NIGHTLY) miri test -p xoff-netio --lib -- checksum:: queue:: error:: port:: sys::ring::
+	$(CARGO) +$(NIGHTLY) miri test -p xoff-real --lib -- wire:: --skip ecn_is_rewritten_with_its_checksum
+	$(CARGO) +$(NIGHTLY) miri test -p xoff-real --lib -- netio::checksum:: netio::queue:: netio::error:: netio::port:: netio::sys::ring::
 	$(call done,miri)
 
 lint: toolchain lint-js ## Formatting, clippy, rustdoc and the report's scripts (needs the rustfmt and clippy components)

@@ -3,7 +3,7 @@
 ```text
   docs/**                    as it is                                       OUT/docs-source/...
   README.md, ...             OUT/docs-source/project/*.md
-  a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/wire/src/cbfc.rs, scenarios/tutorial/ring.toml
+  a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/real/src/wire/cbfc.rs, scenarios/tutorial/ring.toml
   a folder that a page names <folder>/index.md, a list of its files
   XOFF COMMAND --help        OUT/docs-source/cli.md
   <!-- csv FILE -->           the table of this file of docs

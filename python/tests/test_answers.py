@@ -68,7 +68,7 @@ def test_runs(schema: dict[str, Any], runs: Path) -> None:
     check(schema, "run", ask("run", "scenarios/mechanisms/tcd.toml", "--out", "tcd", folder=runs))
     fabric = ("--set", "run.duration=60us", "--set", "run.warm_up=10us")
     check(schema, "run-fabric", ask("run", "scenarios/fabric/hotspots.toml", "--out", "fabric", *fabric, folder=runs))
-    case = ROOT / "crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt"
+    case = ROOT / "crates/run/tests/hpcc/m4_star_2to1_dcqcnstep/config.txt"
     check(schema, "hpcc", ask("hpcc", case, "--out", "hpcc", folder=runs))
 
 

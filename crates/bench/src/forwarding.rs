@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use xoff_netio::{PacketOptions, PacketPort, Port};
+use xoff_real::netio::{PacketOptions, PacketPort, Port};
+use xoff_real::switchd::{Live, RunnerConfig, mac};
+use xoff_real::testbed::wiring::{self, Real};
+use xoff_real::wire::mac_control::{self, Pfc};
+use xoff_real::wire::{local, test_frame};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
-use xoff_switchd::{Live, RunnerConfig, mac};
-use xoff_testbed::wiring::{self, Real};
 use xoff_units::Time;
-use xoff_wire::mac_control::{self, Pfc};
-use xoff_wire::{local, test_frame};
 
 use crate::Failed;
 use crate::results::{Row, Stat};
@@ -86,7 +86,7 @@ fn in_child() -> Result<Forwarding, Failed> {
 
 /// Work of the child: everything, then prints it as JSON.
 pub fn child() -> Result<(), Failed> {
-    xoff_testbed::veth_network::isolate().map_err(|e| e.to_string())?;
+    xoff_real::testbed::veth_network::isolate().map_err(|e| e.to_string())?;
     let mut rates = Vec::new();
     for len in LENGTHS {
         let runs = (0..RUNS).map(|i| forward(len, i)).collect::<Result<Vec<f64>, Failed>>()?;
@@ -113,7 +113,7 @@ fn open(name: &str) -> Result<PacketPort, Failed> {
 }
 
 fn pair(a: &str, b: &str, mtu: u32) -> Result<(PacketPort, PacketPort), Failed> {
-    xoff_netio::sandbox::veth_pair(a, b, mtu).map_err(|e| e.to_string())?;
+    xoff_real::netio::sandbox::veth_pair(a, b, mtu).map_err(|e| e.to_string())?;
     Ok((open(a)?, open(b)?))
 }
 
@@ -166,8 +166,8 @@ fn test_frame(len: u32, to: u32, from: u32) -> Result<Vec<u8>, Failed> {
     let mut out = vec![0; len.max(64) as usize];
     let repr = test_frame::Repr {
         kind: test_frame::Kind::Data,
-        mark: xoff_wire::ecn::Ecn::TCD_CAPABLE,
-        reported: xoff_wire::ecn::Ecn::TCD_CAPABLE,
+        mark: xoff_real::wire::ecn::Ecn::TCD_CAPABLE,
+        reported: xoff_real::wire::ecn::Ecn::TCD_CAPABLE,
         counted: len as u16,
         priority: 0,
         last: false,
@@ -222,7 +222,7 @@ fn reactions() -> Result<Vec<f64>, Failed> {
     measuring.join().map_err(|_| "the sink failed".to_string())?
 }
 
-fn reaction(far: &mut PacketPort, own: xoff_wire::ethernet::Mac, nth: usize) -> Result<f64, Failed> {
+fn reaction(far: &mut PacketPort, own: xoff_real::wire::ethernet::Mac, nth: usize) -> Result<f64, Failed> {
     let failed = |e: std::io::Error| e.to_string();
     let pause = |quanta: u16| {
         let mut out = [0; 64];

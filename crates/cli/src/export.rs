@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_export::{ExportError, capture, csv, perfetto};
 use xoff_net::topology::Topology;
 use xoff_net::topology::names::{What, find_port};
+use xoff_real::export as capture;
 use xoff_record::output::{Draft, Folder, Kind};
 use xoff_record::rows::{TableSpec, tables};
 use xoff_record::{Manifest, read};
+use xoff_report::export::{ExportError, csv, perfetto};
 use xoff_run::{NetworkScenario, Progress};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::params::suggest;

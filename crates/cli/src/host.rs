@@ -1,8 +1,8 @@
 //! `xoff host`: a host of a scenario on a real interface, or a shim in front of this machine's stack.
 
 use xoff_net::topology::NodeKind;
+use xoff_real::testbed::{nodes, shims, wiring};
 use xoff_scenario::Problems;
-use xoff_testbed::{nodes, shims, wiring};
 
 use crate::answer::{Answer, refused};
 use crate::live::{Node, Options, node_problem};

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_import::{FORMATS, Format, Network, Options};
 use xoff_net::topology::NodeKind;
+use xoff_scenario::import::{FORMATS, Format, Network, Options};
 use xoff_scenario::{Problem, Problems, Source, read};
 
 use crate::answer::{Answer, Exit};
@@ -95,14 +95,15 @@ pub struct Json<'a> {
 
 /// Reads the files and writes the scenario.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let format = xoff_import::find(&args.format).ok_or_else(|| Problem::new("unknown format", xoff_import::formats::hint(&args.format)))?;
+    let format = xoff_scenario::import::find(&args.format)
+        .ok_or_else(|| Problem::new("unknown format", xoff_scenario::import::formats::hint(&args.format)))?;
     let network = network(format, &args.files, &options(args)?)?;
     terminal::problems(&network.findings);
     let links_file = args.out.as_ref().map(|out| out.with_extension("links.csv"));
     let links_name = links_file.as_ref().and_then(|f| f.file_name()).map_or("links.csv".into(), |n| n.to_string_lossy().into_owned());
     let files: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
     let origin = format!("Written by xoff import {} {}.", format.name, files.join(" "));
-    let written = xoff_import::scenario(&network, &origin, &links_name)?;
+    let written = xoff_scenario::import::scenario(&network, &origin, &links_name)?;
     let count = |kind| network.nodes.iter().filter(|n| n.kind == kind).count();
     let table = written.links.as_ref().and(links_file.as_ref());
     let json = Json {
@@ -207,7 +208,7 @@ fn options(args: &Args) -> Result<Options, Problems> {
 
 /// Reads files, and prints the warnings.
 fn network(format: &Format, files: &[PathBuf], options: &Options) -> Result<Network, Problems> {
-    let network = xoff_import::read(format, files, options)?;
+    let network = xoff_scenario::import::read(format, files, options)?;
     terminal::problems(&network.warnings);
     Ok(network)
 }
@@ -231,7 +232,7 @@ fn sweep_file(path: &Path) -> Option<Problem> {
 /// Reads `FORMAT:FILE,FILE,...,key=value`; `None`: the text is not of this form.
 pub fn short(text: &str) -> Option<Result<Network, Problems>> {
     let (name, rest) = text.split_once(':')?;
-    let format = xoff_import::find(name)?;
+    let format = xoff_scenario::import::find(name)?;
     Some(read_short(format, text, name.len() + 1, rest))
 }
 

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use console::Term;
-use xoff_netio::{MetricsServer, Port, privileges};
+use xoff_real::netio::{MetricsServer, Port, privileges};
+use xoff_real::switchd::{Link, RunnerConfig};
+use xoff_real::testbed::nodes::{self, NodeError};
+use xoff_real::testbed::protocol::{FlowReport, NodeAnswer, NodeReport, Ready};
+use xoff_real::testbed::replay::{self, Facts};
+use xoff_real::testbed::wiring::{self, Real};
+use xoff_real::testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics};
 use xoff_record::output::{Kind, OutputError};
 use xoff_record::{FORMATS, Folder, Sink};
 use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems, read};
 use xoff_sim::Ended;
-use xoff_switchd::{Link, RunnerConfig};
-use xoff_testbed::nodes::{self, NodeError};
-use xoff_testbed::protocol::{FlowReport, NodeAnswer, NodeReport, Ready};
-use xoff_testbed::replay::{self, Facts};
-use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive, metrics};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::answer::{Allowed, Answer, refused};

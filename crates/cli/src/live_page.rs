@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use xoff_net::topology::PortNumbers;
-use xoff_netio::{HttpAnswer, HttpRequest, HttpServer};
+use xoff_real::netio::{HttpAnswer, HttpRequest, HttpServer};
 use xoff_report::view::Seen;
 use xoff_run::{Course, NetworkScenario};
 use xoff_scenario::Problems;

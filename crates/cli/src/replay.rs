@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_real::testbed::replay::{self, ReplayError};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
-use xoff_testbed::replay::{self, ReplayError};
 
 use crate::answer::Answer;
 use crate::progress::Bar;

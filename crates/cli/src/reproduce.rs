@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Reproduced, Verdict, check_docs, write_docs};
 use xoff_papers::{entries, reproduce, testbed_entries};
+use xoff_real::testbed::veth_network;
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
-use xoff_testbed::veth_network;
 
 use crate::answer::{Answer, Exit, refused};
 use crate::caller;

@@ -1,9 +1,9 @@
 //! `xoff switch`: a switch of a scenario on real interfaces.
 
 use xoff_net::topology::NodeKind;
+use xoff_real::testbed::nodes;
+use xoff_real::testbed::wiring::Real;
 use xoff_scenario::Problems;
-use xoff_testbed::nodes;
-use xoff_testbed::wiring::Real;
 
 use crate::answer::{Answer, refused};
 use crate::live::{Node, Options, node_problem};

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_real::switchd::RunnerConfig;
+use xoff_real::testbed::hosts::{self, IpHosts, Run, RunReport};
+use xoff_real::testbed::replay::{self, Facts};
+use xoff_real::testbed::veth_network::NetworkError;
+use xoff_real::testbed::wiring::{self, Real};
+use xoff_real::testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compare, drive, shims, veth_network};
 use xoff_record::{Folder, Sink};
 use xoff_run::{Finished, NetworkScenario, Progress};
 use xoff_scenario::{Problem, Problems};
-use xoff_switchd::RunnerConfig;
-use xoff_testbed::hosts::{self, IpHosts, Run, RunReport};
-use xoff_testbed::replay::{self, Facts};
-use xoff_testbed::veth_network::NetworkError;
-use xoff_testbed::wiring::{self, Real};
-use xoff_testbed::{Comparison, Drive, DriveError, Next, RealReport, Side, compare, drive, shims, veth_network};
 use xoff_units::grouped;
 
 use crate::answer::{Allowed, Answer, refused, unwritten};
@@ -243,7 +243,7 @@ fn text(s: &NetworkScenario, f: &Finished, real: &RealReport, args: &Args) -> St
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
     };
-    let count = |of: fn(&xoff_testbed::PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
+    let count = |of: fn(&xoff_real::testbed::PortReport) -> u64| real.ports.iter().map(of).sum::<u64>();
     let lost = format!("{} on wires, {} in kernel rings", real.lost_on_wire.map_or("-".into(), grouped), grouped(real.kernel_drops()));
     row("Real frames", format!("{} sent, {} of them control frames", grouped(count(|p| p.sent)), grouped(count(|p| p.control_sent))));
     row("Lost", lost);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_netio::{HttpAnswer, HttpRequest, HttpServer};
+use xoff_real::netio::{HttpAnswer, HttpRequest, HttpServer};
 use xoff_record::{Manifest, Sink};
 use xoff_run::{NetworkScenario, explain};
 use xoff_scenario::{Problem, Problems};

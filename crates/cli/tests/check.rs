@@ -171,7 +171,7 @@ fn a_node_fails_with_all_its_links() {
 #[test]
 fn a_broken_fabric_is_a_finding_with_its_place() {
     let dir = folder("check-broken");
-    let sample = |name: &str| format!("{}/../import/tests/data/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
+    let sample = |name: &str| format!("{}/../scenario/tests/import/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
     let (net, tables) = (sample("ibnetdiscover.topo"), std::fs::read_to_string(sample("opensm-lfts.dump")).unwrap());
     let check = |name: &str, text: &str| {
         std::fs::write(dir.join(name), text).unwrap();
@@ -211,7 +211,7 @@ fn a_broken_fabric_is_a_finding_with_its_place() {
 /// Installed tables stay as they are: what a failure takes away is counted, by pairs, with the switch that drops.
 #[test]
 fn failures_make_black_holes_of_installed_tables() {
-    let data = |name: &str| format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    let data = |name: &str| format!("{}/../scenario/tests/import/{name}", env!("CARGO_MANIFEST_DIR"));
     // Each spine has one port to each leaf: whichever link fails, half of the paths to a leaf end there.
     let fabric = format!("frr:{}", data("routing/clos"));
     let one = xoff(&["check", &fabric, "--fail-any", "1", "--json"]);
@@ -246,7 +246,7 @@ fn the_remedy_stands_before_the_evidence() {
     let ring = xoff(&["check", "ring:switches=5"]);
     let (remedy, cycle) = (ring.out.find("Remedy").unwrap(), ring.out.find("A shortest cycle").unwrap());
     assert!(remedy < cycle, "{}", ring.out);
-    let sample = |name: &str| format!("{}/../import/tests/data/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
+    let sample = |name: &str| format!("{}/../scenario/tests/import/ib/ring5-minhop/{name}", env!("CARGO_MANIFEST_DIR"));
     let tables = format!("ibnetdiscover:{},{}", sample("ibnetdiscover.topo"), sample("opensm-lfts.dump"));
     let json = xoff(&["check", &tables, "--json"]).json();
     assert!(json["remedies"].as_array().unwrap().iter().any(|r| r["kind"] == "second-class" && r["classes"] == 2), "{json:#}");

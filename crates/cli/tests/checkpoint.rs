@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use xoff_netio::sandbox;
+use xoff_real::netio::sandbox;
 
 use support::{Ran, command, folder, limited, path, xoff};
 

@@ -140,7 +140,7 @@ fn checkout(name: &str) -> PathBuf {
         std::os::unix::fs::symlink(root().join(part), dir.join(part)).unwrap();
     }
     for (name, sample) in STAND_INS {
-        let sample = root().join("crates/import/tests/data").join(sample);
+        let sample = root().join("crates/scenario/tests/import").join(sample);
         assert!(sample.exists(), "{}", sample.display());
         std::os::unix::fs::symlink(sample, dir.join(name)).unwrap();
     }

@@ -12,7 +12,7 @@ const TWO_TO_ONE: &str = "1 3 3 100 1000000 2\n2 3 3 100 1000000 2\n";
 
 #[test]
 fn reference_cases_come_out_byte_for_byte() {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hpcc/tests/cases");
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../run/tests/hpcc");
     for name in files(&cases).into_iter().filter(|name| cases.join(name).is_dir()) {
         let (dir, out) = (cases.join(&name), folder(&format!("hpcc-{name}")));
         let ran = xoff(&["hpcc", &path(&dir, "config.txt"), "--out", &out.display().to_string(), "--json", "--allow", "loss"]);

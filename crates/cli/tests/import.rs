@@ -9,7 +9,7 @@ use support::{Ran, folder, path, xoff};
 
 /// A sample of the project's own.
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenario/tests/import").join(name)
 }
 
 fn text(path: &Path) -> String {

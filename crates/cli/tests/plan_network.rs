@@ -5,7 +5,7 @@ mod support;
 use support::{Ran, command, folder, xoff};
 
 fn sample(name: &str) -> String {
-    format!("{}/../import/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../scenario/tests/import/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Number of a row in the answer of `xoff plan`. The plan of a fabric has the same numbers for many links.

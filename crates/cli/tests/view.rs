@@ -20,7 +20,7 @@ fn what_holds_no_page_of_a_run_is_refused() {
     let sweep = ["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--index", "0"];
     assert_eq!(xoff(&sweep).code, 0);
     assert_eq!(xoff(&["sweep", &root("scenarios/sweeps/ring.toml"), "--out", &at("sweep"), "--collect"]).code, 1);
-    let case = root("crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt");
+    let case = root("crates/run/tests/hpcc/m4_star_2to1_dcqcnstep/config.txt");
     assert_eq!(xoff(&["hpcc", &case, "--out", &at("hpcc")]).code, 0);
     std::fs::create_dir(dir.join("empty")).unwrap();
     std::fs::write(dir.join("file"), "text").unwrap();

@@ -2,11 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use xoff_wire::ecn::Ecn;
-use xoff_wire::ethernet::{self, Mac};
-use xoff_wire::local::Message;
-use xoff_wire::mac_control::{self, Pfc};
-use xoff_wire::{cbfc, cnm, cnp, gfc, pffc, test_frame, uec, vlan};
+use xoff_real::wire::ecn::Ecn;
+use xoff_real::wire::ethernet::{self, Mac};
+use xoff_real::wire::local::Message;
+use xoff_real::wire::mac_control::{self, Pfc};
+use xoff_real::wire::{cbfc, cnm, cnp, gfc, pffc, test_frame, uec, vlan};
 
 /// Address of a port.
 pub const PORT: Mac = Mac([0x02, 0, 0, 0, 0, 1]);
@@ -65,7 +65,7 @@ pub fn messages() -> Vec<Message> {
     ]
 }
 
-fn frame(header: ethernet::Repr, payload: impl FnOnce(&mut [u8]) -> Result<usize, xoff_wire::Unfit>) -> Vec<u8> {
+fn frame(header: ethernet::Repr, payload: impl FnOnce(&mut [u8]) -> Result<usize, xoff_real::wire::Unfit>) -> Vec<u8> {
     let mut out = vec![0; 256];
     let len = header.emit_frame(&mut out, payload).unwrap();
     out.truncate(len);

@@ -1,9 +1,9 @@
 //! Every parser of wire formats, on any bytes: each gives a struct that can be written and read again, or a refusal that can be printed.
 
-use xoff_wire::ecn::{self, Ecn};
-use xoff_wire::ethernet;
-use xoff_wire::local::{Message, Subtype};
-use xoff_wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
+use xoff_real::wire::ecn::{self, Ecn};
+use xoff_real::wire::ethernet;
+use xoff_real::wire::local::{Message, Subtype};
+use xoff_real::wire::{Malformed, Unfit, cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
 
 use crate::frames::frames;
 

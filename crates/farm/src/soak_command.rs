@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use xoff_farm::readers;
 use xoff_farm::soak::{self, Plan, Round, report};
-use xoff_netio::sandbox;
+use xoff_real::netio::sandbox;
 use xoff_record::output::Folder;
 
 /// Record of the rounds, a line each.

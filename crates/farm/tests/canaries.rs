@@ -111,7 +111,7 @@ fn a_failure_becomes_small() {
 #[test]
 fn broken_inputs_are_read_or_refused() {
     let all = readers::all(&root());
-    assert_eq!(all.len(), 23 + xoff_import::FORMATS.len());
+    assert_eq!(all.len(), 23 + xoff_scenario::import::FORMATS.len());
     for r in &all {
         assert!(r.samples.iter().any(|s| (r.read)(r, s)), "{} accepts none of its samples", r.name);
         let cases = if r.name == "wire" { 100_000 } else { 500 };

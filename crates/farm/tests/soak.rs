@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use xoff_farm::soak::{Round, report};
-use xoff_netio::sandbox;
+use xoff_real::netio::sandbox;
 
 /// A folder of this test, new.
 fn folder(name: &str) -> PathBuf {

@@ -35,6 +35,7 @@
 //! layout are our own: a plotting crate that draws on integer pixels cannot clip a series, dash it in one element, or
 //! keep its size within bounds, and a figure here has to do all three.
 
+pub mod export;
 pub mod figure;
 pub mod html;
 pub mod markdown;

@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Stages are types: a scenario with a mistake never becomes a world, and tables cannot be read before they are
-//! closed. The command line, Python and the paper reproductions all go through here.
+//! closed. The command line, Python and the paper reproductions all go through here. [`hpcc`] runs configurations of the HPCC simulator.
 
 mod fabric;
+pub mod hpcc;
 mod idle;
 pub mod keys;
 mod manifest;

@@ -7,6 +7,8 @@
 //!   HPCC config, topology, flow files -> hpcc        size distribution -> cdf
 //! ```
 //!
+//! Networks from the files of other programs are in [`import`].
+//!
 //! A reader takes text and returns either a typed value or [`Problems`]: each with file, line, column, the problem and the expected form.
 //! No reader stops at the first problem if it can continue, and none panics, whatever
 //! the bytes.
@@ -14,6 +16,7 @@
 pub mod cdf;
 pub mod document;
 pub mod hpcc;
+pub mod import;
 pub mod links;
 mod problem;
 pub mod read;

@@ -49,7 +49,7 @@ const ANSWERS: &[Of] = &[
     of::<crate::sweep::Listed<'static>>("sweep-list", "`xoff sweep FILE --list`"),
     of::<crate::testbed::Json<'static>>("testbed", "`xoff testbed FILE --out DIR`"),
     of::<crate::testbed::processes::Json<'static>>("testbed-processes", "`xoff testbed FILE --out DIR --processes`"),
-    of::<xoff_testbed::protocol::NodeAnswer>("node", "`xoff switch FILE --node NAME`, `xoff host FILE --node NAME`"),
+    of::<xoff_real::testbed::protocol::NodeAnswer>("node", "`xoff switch FILE --node NAME`, `xoff host FILE --node NAME`"),
     of::<crate::replay::Json>("replay", "`xoff replay FILE`"),
     of::<crate::installed::JsonCompletions>("completions", "`xoff completions SHELL`"),
     of::<crate::installed::JsonManual>("man", "`xoff man`"),

@@ -62,8 +62,8 @@ Examples:
   xoff check leaf-spine:leaves=16,spines=8,hosts=8 --fail-any 2
   xoff check fat-tree:k=8 --fail C1 --fail-any 1
   xoff check ibnetdiscover:fabric.topo,opensm-lfts.dump  # as installed
-  xoff check crates/hpcc/tests/cases/hpcc_fat4/topology.txt \\
-    --flows crates/hpcc/tests/cases/hpcc_fat4/flow.txt --routing hashed --json
+  xoff check crates/run/tests/hpcc/hpcc_fat4/topology.txt \\
+    --flows crates/run/tests/hpcc/hpcc_fat4/flow.txt --routing hashed --json
 
 Exit codes: 0 no cycle; 1 a cycle, now or after some failure, or tables with a black hole or a loop; 2 bad input; 130 interrupted, with the sets examined so far.";
 

@@ -71,10 +71,10 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     }
     let known: Vec<&str> = BUILDERS.iter().map(|b| b.name).collect();
     let near = nearest(name, known.iter().copied()).map(|n| format!("did you mean '{n}'? ")).unwrap_or_default();
-    let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
+    let formats: Vec<&str> = xoff_scenario::import::FORMATS.iter().map(|f| f.name).collect();
     let first = Path::new(keys.split(',').next().unwrap_or_default());
     let is_format = near.is_empty() && (first.exists() || nearest(name, formats.iter().copied()).is_some());
-    if let Some(unknown) = xoff_import::unknown_format(text, "check").filter(|_| is_format) {
+    if let Some(unknown) = xoff_scenario::import::unknown_format(text, "check").filter(|_| is_format) {
         return Err(unknown.into());
     }
     let hint = format!(

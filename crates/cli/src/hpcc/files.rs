@@ -4,9 +4,9 @@ use std::any::Any;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use xoff_hpcc::{Pfc, pfc_line};
 use xoff_net::topology::PortNumbers;
 use xoff_record::{Folder, RecordError, ResultFile, TableHasher};
+use xoff_run::hpcc::{Pfc, pfc_line};
 use xoff_scenario::hpcc::HpccCase;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Recorder, Row};

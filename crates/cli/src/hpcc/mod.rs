@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
-use xoff_hpcc::{Replay, fct_line, prepare, qlen_block};
 use xoff_net::topology::PortNumbers;
 use xoff_record::{RecordError, ResultHash, Verdict};
+use xoff_run::hpcc::{Replay, fct_line, prepare, qlen_block};
 use xoff_scenario::Problems;
 use xoff_scenario::hpcc::HpccCase;
 use xoff_sim::{Ended, Outcome, World};
@@ -28,7 +28,7 @@ use xoff_units::grouped;
 /// Runs on one thread, in the event order of that simulator.
 #[derive(clap::Args)]
 #[command(
-    after_long_help = "Example:\n  xoff hpcc crates/hpcc/tests/cases/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"
+    after_long_help = "Example:\n  xoff hpcc crates/run/tests/hpcc/m4_star_2to1_dcqcnstep/config.txt \\\n    --out out/hpcc && head out/hpcc/fct.txt"
 )]
 pub struct Args {
     /// Configuration file (config.txt)

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use xoff_analysis::plan::{Answer as PlanAnswer, Plan, PlanInput, plan};
-use xoff_import::{End, Network, Profile, Wire};
 use xoff_net::topology::NodeKind;
+use xoff_scenario::import::{End, Network, Profile, Wire};
 use xoff_scenario::{Problem, Problems};
 use xoff_units::{Bytes, Length, Rate, Span};
 
@@ -132,8 +132,8 @@ pub struct Json<'a> {
 /// Plans a fabric.
 pub fn run(args: &Args, text: &str) -> Result<Answer, Problems> {
     let Some(network) = crate::import::short(text) else {
-        let formats: Vec<&str> = xoff_import::FORMATS.iter().map(|f| f.name).collect();
-        let problem = xoff_import::unknown_format(text, "plan").unwrap_or_else(|| {
+        let formats: Vec<&str> = xoff_scenario::import::FORMATS.iter().map(|f| f.name).collect();
+        let problem = xoff_scenario::import::unknown_format(text, "plan").unwrap_or_else(|| {
             Problem::new(format!("'{text}' is not a network"), format!("expected FORMAT:FILES; formats: {}", formats.join(", ")))
         });
         return Err(problem.at(terminal::option("--network", text)).into());

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use xoff_analysis::plan::Plan;
-use xoff_import::Threshold;
 use xoff_scenario::Problem;
+use xoff_scenario::import::Threshold;
 use xoff_units::{Bytes, Length, Rate};
 
 use super::fabric::Row;

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use xoff_real::testbed::processes::{self, NodeRun, Spawn};
+use xoff_real::testbed::protocol::NodeReport;
+use xoff_real::testbed::{veth_network, wiring};
 use xoff_record::verdict::{Allow, Fate, Loss};
 use xoff_record::{Folder, Verdict};
 use xoff_run::NetworkScenario;
 use xoff_scenario::{Problem, Problems};
-use xoff_testbed::processes::{self, NodeRun, Spawn};
-use xoff_testbed::protocol::NodeReport;
-use xoff_testbed::{veth_network, wiring};
 use xoff_units::{Bytes, Rate};
 
 use super::{Args, missing};

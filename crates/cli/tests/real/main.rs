@@ -10,7 +10,7 @@ mod refusals;
 mod support;
 mod testbeds;
 
-use xoff_netio::sandbox::{self, Capability, Missing};
+use xoff_real::netio::sandbox::{self, Capability, Missing};
 
 fn skip(missing: &Missing) {
     xoff_testing::skip(missing.capability.name(), format_args!("{}; {}", missing.error, missing.remedy()));

@@ -1,16 +1,16 @@
 //! Bad neighbours with real frames: ports that flap, interfaces that are made again, neighbours that restart, hold forever, or lie. What
-//! each field of each message does is in `testbed/tests/neighbours.rs`, in virtual time.
+//! each field of each message does is in `real/tests/neighbours.rs`, in virtual time.
 
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use xoff_netio::{PacketOptions, PacketPort, Port, sandbox};
-use xoff_switchd::mac;
-use xoff_wire::ecn::Ecn;
-use xoff_wire::ethernet::Mac;
-use xoff_wire::local::Message;
-use xoff_wire::{cbfc, gfc, pffc, test_frame};
+use xoff_real::netio::{PacketOptions, PacketPort, Port, sandbox};
+use xoff_real::switchd::mac;
+use xoff_real::wire::ecn::Ecn;
+use xoff_real::wire::ethernet::Mac;
+use xoff_real::wire::local::Message;
+use xoff_real::wire::{cbfc, gfc, pffc, test_frame};
 
 use crate::processes::{Process, SWITCH, flow, host, scenario, send, switch, wires};
 use crate::support::{command, folder, path};

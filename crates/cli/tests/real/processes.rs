@@ -5,9 +5,9 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use xoff_netio::{PacketOptions, PacketPort, Port, sandbox};
-use xoff_switchd::mac;
-use xoff_wire::mac_control::{Pfc, Repr};
+use xoff_real::netio::{PacketOptions, PacketPort, Port, sandbox};
+use xoff_real::switchd::mac;
+use xoff_real::wire::mac_control::{Pfc, Repr};
 
 use crate::support::{Ran, command, folder, path};
 use crate::{INCAST, in_namespaces};
@@ -339,7 +339,7 @@ fn interfaces_that_do_not_fit_are_refused() {
         refused("link set dev a2 mtu 1400\n", &["interface a2 has an MTU of 1400", "need 1500", "ip link set dev a2 mtu 1500"]);
         refused("link set dev a2 mtu 4000\n", &["interfaces a0 and a2 differ in their MTU", "ip link set dev a2 mtu 1500"]);
         refused("link set dev a2 mtu 1500\nlink set dev a3 down\n", &["interface a3 is down: ip link set a3 up"]);
-        xoff_netio::interface::turn("a1", "gro", true).unwrap();
+        xoff_real::netio::interface::turn("a1", "gro", true).unwrap();
         refused("link set dev a3 up\n", &["interface a1 has offloads that break a switch", "ethtool -K a1 gro off"]);
         // The flag turns them off.
         let fixed = switch(&["--fix-offloads", "--for", "200ms"]).end();

@@ -141,7 +141,7 @@ fn ping_and_tcp_through_a_switch() {
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     lost_nothing(&ran.json());
     // Whoever reads the capture sees time go forward.
-    let all: Vec<_> = xoff_netio::CaptureReader::open(out.join("all.pcapng")).unwrap().map(|f| f.unwrap().time_ns).collect();
+    let all: Vec<_> = xoff_real::netio::CaptureReader::open(out.join("all.pcapng")).unwrap().map(|f| f.unwrap().time_ns).collect();
     assert!(all.len() > 1000 && all.is_sorted(), "{} frames, not in the order of time", all.len());
     // The nodes, shims included, did what a simulation's do with the same frames.
     let replayed = xoff(&["replay", &path(&out, "all.pcapng")]);

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use xoff_import::formats::read_sources;
-use xoff_import::{FORMATS, Options};
 use xoff_lab::sweep::Plan;
 use xoff_record::Manifest;
 use xoff_run::Scenario;
 use xoff_scenario::Source;
+use xoff_scenario::import::formats::read_sources;
+use xoff_scenario::import::{FORMATS, Options};
 
 use crate::draw::Dice;
 use crate::parsers;
@@ -71,12 +71,12 @@ pub fn all(root: &Path) -> Vec<Reader> {
             "frr" => "routing",
             name => name,
         };
-        let folder = format!("crates/import/tests/data/{kind}");
+        let folder = format!("crates/scenario/tests/import/{kind}");
         let mut samples = contents(&below(&at(&folder), f.endings));
         samples.retain(|s| !s.is_empty());
         readers.push(reader(&format!("import-{}", f.name), samples, &folder, import));
     }
-    let (own, cases) = (below(&at("crates/farm/samples"), &[""]), below(&at("crates/hpcc/tests/cases"), &[".txt"]));
+    let (own, cases) = (below(&at("crates/farm/samples"), &[""]), below(&at("crates/run/tests/hpcc"), &[".txt"]));
     let begins = |file: &Path, with: &str| file.file_name().is_some_and(|n| n.to_string_lossy().starts_with(with));
     readers.extend(named::all(&at("crates/farm/samples"), |name| match name.strip_prefix("hpcc-") {
         // `flow.txt`

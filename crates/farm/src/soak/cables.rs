@@ -14,11 +14,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use xoff_netio::sandbox::{self, VethPair};
-use xoff_netio::{PacketOptions, PacketPort, Port, wait};
-use xoff_wire::control::{self, Control};
-use xoff_wire::local::Message;
-use xoff_wire::{mac_control, pffc};
+use xoff_real::netio::sandbox::{self, VethPair};
+use xoff_real::netio::{PacketOptions, PacketPort, Port, wait};
+use xoff_real::wire::control::{self, Control};
+use xoff_real::wire::local::Message;
+use xoff_real::wire::{mac_control, pffc};
 
 use crate::draw::Dice;
 use crate::readers::{self, Reader};
@@ -386,8 +386,8 @@ impl Cables {
 }
 
 /// A frame of a host of ours.
-fn test(frame: &[u8]) -> Option<xoff_wire::test_frame::Repr> {
-    let frame = xoff_wire::ethernet::Frame::new(frame).ok()?;
+fn test(frame: &[u8]) -> Option<xoff_real::wire::test_frame::Repr> {
+    let frame = xoff_real::wire::ethernet::Frame::new(frame).ok()?;
     match Message::parse(frame.payload()) {
         Ok(Message::Test(test)) => Some(test),
         _ => None,

@@ -385,7 +385,7 @@ impl Soak<'_> {
         stood = reports.iter().flatten().map(|r| r.real.left_out_seconds).fold(stood, f64::max);
         problems.extend([Some(&h0), Some(&h1), Some(&*s1), s2.as_ref()].into_iter().flatten().filter_map(Node::panicked));
         problems.extend(reports.iter().filter_map(|r| r.as_ref().err().cloned()));
-        let of = |host: usize, flow: usize, what: fn(&xoff_testbed::protocol::FlowReport) -> u64| {
+        let of = |host: usize, flow: usize, what: fn(&xoff_real::testbed::protocol::FlowReport) -> u64| {
             reports[host].as_ref().ok().and_then(|r| r.flows.iter().find(|f| f.flow == flow)).map_or(0, what)
         };
         let (sent, delivered) = ([of(0, 0, |f| f.sent), of(1, 1, |f| f.sent)], [of(1, 0, |f| f.delivered), of(0, 1, |f| f.delivered)]);

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use xoff_netio::sandbox;
-use xoff_testbed::protocol::{NodeAnswer, NodeReport, Ready};
+use xoff_real::netio::sandbox;
+use xoff_real::testbed::protocol::{NodeAnswer, NodeReport, Ready};
 
 use super::cables::interface;
 

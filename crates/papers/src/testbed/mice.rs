@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde::Serialize;
+use xoff_real::testbed::hosts::Run;
+use xoff_real::testbed::programs;
 use xoff_report::{Align, Bar, BarGroup, Mark, Table, Unit};
-use xoff_testbed::hosts::Run;
-use xoff_testbed::programs;
 
 use super::repeat::{LEFT_OUT, repetitions};
 use crate::lab::{self, Observed};

@@ -6,7 +6,7 @@
 //!                       gfc, tcd, pffc -----+--> Findings, as any entry's: shares of runs with their intervals
 //! ```
 //!
-//! Whoever calls this has put the process into namespaces before it had a second thread (`xoff_testbed::veth_network::isolate`).
+//! Whoever calls this has put the process into namespaces before it had a second thread (`xoff_real::testbed::veth_network::isolate`).
 
 mod gfc;
 mod mice;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde::Serialize;
+use xoff_real::switchd::Tap;
+use xoff_real::testbed::{RealReport, Run, observe, packet_capture, stood_still};
 use xoff_report::{Align, Cell as TableCell, Table, Unit};
 use xoff_run::NetworkScenario;
-use xoff_switchd::Tap;
-use xoff_testbed::{RealReport, Run, observe, packet_capture, stood_still};
 
 use crate::lab::{self, Observed};
 use crate::stats::{Mean, Share};

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use xoff_real::switchd::Tap;
+use xoff_real::wire::ecn::Ecn;
+use xoff_real::wire::ethernet;
+use xoff_real::wire::local::{self, Message};
 use xoff_report::{Align, Axis, Colour, Figure, Mark, Panel, Table, Unit};
-use xoff_switchd::Tap;
 use xoff_units::Time;
-use xoff_wire::ecn::Ecn;
-use xoff_wire::ethernet;
-use xoff_wire::local::{self, Message};
 
 use super::repeat::{Cell, Runs, all_with, machine};
 use crate::lab;

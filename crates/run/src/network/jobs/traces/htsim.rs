@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use xoff_import::StartUnit;
-use xoff_import::formats::htsim::{Connections, TriggerKind, connections};
 use xoff_net::jobs::{Op, SPAN_MAX, Work};
+use xoff_scenario::import::StartUnit;
+use xoff_scenario::import::formats::htsim::{Connections, TriggerKind, connections};
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::Span;
 use xoff_units::paged::PageFile;

@@ -12,10 +12,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use xoff_import::StartUnit;
 use xoff_net::jobs::collectives::ALGORITHMS;
 use xoff_net::jobs::{Collective, Graph, Kind, Pages};
 use xoff_scenario::document::Section;
+use xoff_scenario::import::StartUnit;
 use xoff_scenario::{Problem, Problems, Source};
 use xoff_units::paged::{Items, PageFile};
 use xoff_units::params::{ParamError, Values};

@@ -1,0 +1,340 @@
+//! The independent packet capture: frames on a link, seen by programs that know nothing of xoff.
+//!
+//! ```text
+//!   n0p1 ==== n1p1       a ring link's two interfaces; tcpdump sees received frames at each of them
+//!     |         |
+//!  tcpdump   tcpdump --> captures --tshark--> how many data frames, PFC frames, other control frames in a time
+//! ```
+//!
+//! tcpdump as distributions package it gives up root for another user, or for root again, and ends where a user namespace forbids that:
+//! then dumpcap, which comes with tshark, captures. Where there is neither, our own capture (pcapng) of the same two interfaces is counted,
+//! by our own parsers. It says so.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::netio::{Capture, CaptureOptions, CaptureReader, Direction};
+use crate::wire::control::{self, Control};
+use crate::wire::local::{self, Message};
+use crate::wire::{ethernet, mac_control};
+use serde::{Deserialize, Serialize};
+
+/// So much of a frame is kept: every header that is asked for [bytes].
+const SNAP: u32 = 64;
+/// libpcap delivers its frames after a second at the latest.
+const SETTLE: Duration = Duration::from_millis(1200);
+
+/// Observer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// tcpdump captures, tshark counts.
+    Tcpdump,
+    /// dumpcap captures, tshark counts: tcpdump as packaged changes its user, which a user namespace of one user forbids.
+    Dumpcap,
+    /// Our own capture and parsers.
+    Own,
+}
+
+impl By {
+    /// Name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Tcpdump => "tcpdump, counted by tshark",
+            By::Dumpcap => "dumpcap, counted by tshark",
+            By::Own => "capture of xoff, counted by parsers of xoff",
+        }
+    }
+}
+
+/// Frames on a link, both directions, in a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Test frames: EtherType 0x88B5, subtype 5.
+    pub data: u64,
+    /// Priority-based flow control: MAC control, opcode 0x0101.
+    pub pfc: u64,
+    /// Control messages of ours: EtherType 0x88B5, subtypes 1 to 4.
+    pub ours: u64,
+    /// Anything else.
+    pub other: u64,
+}
+
+/// Programs are also looked for where ordinary users do not.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    std::env::split_paths(&path).map(|p| p.join(name)).find(|p| p.is_file())
+}
+
+/// A program at work, and its output.
+struct Dump {
+    child: Child,
+    /// Kept open: a program that cannot print its last line would not write its last frames either.
+    stderr: Option<BufReader<ChildStderr>>,
+}
+
+/// Starts a program that captures to a file, and waits until it prints `ready`; `None`: it does not.
+fn dump(name: &str, args: &[String], file: &Path, ready: &str) -> io::Result<Option<Dump>> {
+    let Some(program) = program(name) else { return Ok(None) };
+    // To stdout, so that the program needs no right to make files.
+    let started = Command::new(program).args(args).stdin(Stdio::null()).stdout(File::create(file)?).stderr(Stdio::piped()).spawn();
+    let Ok(mut child) = started else { return Ok(None) };
+    let mut stderr = child.stderr.take().map(BufReader::new);
+    let mut line = String::new();
+    while let Some(reader) = &mut stderr {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            child.wait()?;
+            return Ok(None);
+        }
+        if line.contains(ready) {
+            break;
+        }
+    }
+    Ok(Some(Dump { child, stderr }))
+}
+
+/// A packet capture that runs.
+pub struct PacketCapture {
+    by: By,
+    files: Vec<PathBuf>,
+    dumps: Vec<Dump>,
+}
+
+impl PacketCapture {
+    /// Looks at these interfaces from here on; captures go into the folder, which is made if it does not exist.
+    pub fn start(interfaces: &[String], folder: &Path) -> io::Result<PacketCapture> {
+        std::fs::create_dir_all(folder)?;
+        let mut w = PacketCapture { by: By::Own, files: Vec::new(), dumps: Vec::new() };
+        let snap = SNAP.to_string();
+        let words = |all: &[&str]| all.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
+        if program("tshark").is_some() {
+            for (nth, interface) in interfaces.iter().enumerate() {
+                let file = folder.join(format!("{nth}.pcap"));
+                // No change of user, which has no other one to change to.
+                let args = words(&["-Z", "root", "-n", "-U", "-w", "-", "-s", &snap, "-i", interface]);
+                match dump("tcpdump", &args, &file, "listening on")? {
+                    Some(d) => {
+                        w.by = By::Tcpdump;
+                        w.dumps.push(d);
+                        w.files.push(file);
+                    }
+                    None => {
+                        let _ = std::fs::remove_file(&file);
+                        break;
+                    }
+                }
+            }
+            if w.dumps.is_empty() {
+                let file = folder.join("link.pcapng");
+                // What waits within dumpcap is not thrown away, as it is by default from a thousand frames on.
+                let each = interfaces.iter().flat_map(|i| words(&["-i", i, "-s", &snap]));
+                let args: Vec<String> = words(&["-q", "-B", "16", "-N", "10000000", "-C", "1000000000"])
+                    .into_iter()
+                    .chain(each)
+                    .chain(words(&["-w", "-"]))
+                    .collect();
+                if let Some(d) = dump("dumpcap", &args, &file, "File:")? {
+                    w.by = By::Dumpcap;
+                    w.dumps.push(d);
+                    w.files.push(file);
+                }
+            } else if w.dumps.len() < interfaces.len() {
+                return Err(io::Error::other("tcpdump runs at one interface and not at the other"));
+            }
+        }
+        if w.by == By::Own {
+            w.files = vec![folder.join("own.pcapng")];
+        }
+        Ok(w)
+    }
+
+    /// Observer.
+    pub fn by(&self) -> By {
+        self.by
+    }
+
+    /// Recorder for every frame where there is no independent packet capture; `ends`: the two links, by number.
+    pub fn own(&self, ends: [usize; 2]) -> Option<io::Result<Own>> {
+        let file = self.files.first().filter(|_| self.by == By::Own)?;
+        let options = CaptureOptions { snap_length: SNAP, ..CaptureOptions::default() };
+        Some(Capture::create(file, &["0", "1"], &options).map(|capture| Own { capture, ends }))
+    }
+
+    /// Looks no longer.
+    pub fn stop(mut self) -> io::Result<Captures> {
+        if !self.dumps.is_empty() {
+            std::thread::sleep(SETTLE);
+        }
+        let mut missed = 0;
+        for Dump { child, stderr } in &mut self.dumps {
+            // Asked to end, it writes its frames.
+            let pid = rustix::process::Pid::from_child(child);
+            rustix::process::kill_process(pid, rustix::process::Signal::INT)?;
+            let mut last = String::new();
+            if let Some(stderr) = stderr {
+                stderr.read_to_string(&mut last)?;
+            }
+            child.wait()?;
+            missed += last.lines().filter_map(dropped).sum::<u64>();
+        }
+        self.dumps.clear();
+        Ok(Captures { by: self.by, missed, files: std::mem::take(&mut self.files) })
+    }
+}
+
+impl Drop for PacketCapture {
+    fn drop(&mut self) {
+        for Dump { child, .. } in &mut self.dumps {
+            // It may have ended by itself; then there is nothing to do.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Our own capture of two links.
+pub struct Own {
+    capture: Capture<File>,
+    ends: [usize; 2],
+}
+
+impl Own {
+    /// A frame passed.
+    pub fn write(&mut self, link: usize, inbound: bool, bytes: &[u8]) -> io::Result<()> {
+        match self.ends.iter().position(|&e| e == link) {
+            Some(port) if inbound => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                self.capture.write(now.as_nanos() as u64, port, Direction::Inbound, bytes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// No more frames.
+    pub fn finish(self) -> io::Result<()> {
+        self.capture.finish().map(drop)
+    }
+}
+
+/// Records of a packet capture.
+pub struct Captures {
+    by: By,
+    /// Frames that passed and were not captured, by the program's own count.
+    pub missed: u64,
+    /// The files.
+    pub files: Vec<PathBuf>,
+}
+
+impl Captures {
+    /// Frames from one time to another.
+    pub fn count(&self, from: SystemTime, to: SystemTime) -> io::Result<Seen> {
+        let mut all = Seen::default();
+        for file in &self.files {
+            match self.by {
+                By::Tcpdump | By::Dumpcap => ask_tshark(file, from, to, &mut all)?,
+                By::Own => ask_ourselves(file, from, to, &mut all)?,
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Frames that a program reports as dropped: `23 packets dropped by kernel`, `... on interface 'a0': 7/2 (pcap:0/...`.
+fn dropped(line: &str) -> Option<u64> {
+    let tcpdump = line.strip_suffix(" packets dropped by kernel").or(line.strip_suffix(" packet dropped by kernel"));
+    let dumpcap = || line.strip_prefix("Packets received/dropped")?.split_once("': ")?.1.split_once('/')?.1.split_once(' ').map(|v| v.0);
+    tcpdump.or_else(dumpcap)?.trim().parse().ok()
+}
+
+fn seconds(t: SystemTime) -> f64 {
+    t.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn ask_tshark(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen) -> io::Result<()> {
+    let program = program("tshark").ok_or_else(|| io::Error::other("tshark has exited"))?;
+    let window = format!("frame.time_epoch >= {:.6} && frame.time_epoch <= {:.6}", seconds(from), seconds(to));
+    let output = Command::new(program)
+        .args(["-n", "-Y", &window, "-T", "fields", "-e", "eth.type", "-e", "macc.opcode", "-e", "data.data", "-r"])
+        .arg(file)
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("tshark: {}", String::from_utf8_lossy(&output.stderr).trim())));
+    }
+    String::from_utf8_lossy(&output.stdout).lines().for_each(|line| sort(line, seen));
+    Ok(())
+}
+
+/// A frame as tshark prints it: EtherType, opcode of MAC control, payload that it has no dissector for.
+fn sort(line: &str, seen: &mut Seen) {
+    let mut fields = line.split('\t');
+    let mut number = || fields.next().and_then(|f| u64::from_str_radix(f.trim_start_matches("0x"), 16).ok());
+    let (ether_type, opcode) = (number(), number());
+    // Magic "xo", version 1, subtype.
+    let subtype = fields.next().and_then(|d| d.replace(':', "").strip_prefix("786f01").map(|rest| rest.get(..2).unwrap_or("").to_owned()));
+    let count = match (ether_type, opcode, subtype.as_deref()) {
+        (Some(0x8808), Some(0x0101), _) => &mut seen.pfc,
+        (Some(0x88b5), None, Some("05")) => &mut seen.data,
+        (Some(0x88b5), None, Some("01" | "02" | "03" | "04")) => &mut seen.ours,
+        _ => &mut seen.other,
+    };
+    *count += 1;
+}
+
+fn ask_ourselves(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen) -> io::Result<()> {
+    for frame in CaptureReader::open(file)? {
+        let frame = frame?;
+        let at = UNIX_EPOCH + Duration::from_nanos(frame.time_ns);
+        if at < from || at > to {
+            continue;
+        }
+        // A test frame is read in whole: what was cut off is filler.
+        let mut bytes = frame.bytes;
+        bytes.resize(frame.original_len as usize, 0);
+        let test = || {
+            let frame = ethernet::Frame::new(&bytes).ok()?;
+            let ours = frame.ether_type() == ethernet::LOCAL;
+            matches!(local::Message::parse(frame.payload()), Ok(Message::Test(_))).then_some(()).filter(|()| ours)
+        };
+        let count = match control::parse(&bytes) {
+            Ok(Some(Control::Mac(mac_control::Repr::Pfc(_)))) => &mut seen.pfc,
+            Ok(Some(Control::Local(_))) => &mut seen.ours,
+            Ok(None) if test().is_some() => &mut seen.data,
+            _ => &mut seen.other,
+        };
+        *count += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_count_what_they_missed() {
+        let dumpcap = "Packets received/dropped on interface 'a0': 7/2 (pcap:0/dumpcap:2/flushed:0/ps_ifdrop:0) (77.8%)";
+        assert_eq!([dumpcap, "23 packets dropped by kernel", "File: -"].map(dropped), [Some(2), Some(23), None]);
+    }
+
+    #[test]
+    fn tshark_s_lines_are_sorted() {
+        let mut seen = Seen::default();
+        for line in [
+            "0x000088b5\t\t786f01050000",
+            "0x88b5\t\t78:6f:01:05:00",
+            "0x88b5\t\t786f0103aa",
+            "0x00008808\t0x0101\t",
+            "0x00008808\t0x0001\t",
+            "0x86dd\t\t",
+            "",
+        ] {
+            sort(line, &mut seen);
+        }
+        assert_eq!(seen, Seen { data: 2, pfc: 1, ours: 1, other: 3 });
+    }
+}

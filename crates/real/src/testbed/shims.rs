@@ -1,0 +1,156 @@
+//! Hosts with an ordinary IP stack: a stack knows nothing of flow control, a shim in front of it does.
+//!
+//! ```text
+//!   before   H1 ------------------- S1
+//!   after    H1 ---- H1.shim ------ S1        H1.shim is a switch like any other: it queues, paces and obeys S1;
+//!            stack   a node here              H1 is an ordinary stack, and no node of the world any more
+//! ```
+//!
+//! The stack gets no message: the shim reads from it only as long as it holds little from it
+//! ([`RunnerConfig::plain_backlog`](crate::testbed::switchd::RunnerConfig::plain_backlog)), and unread data waits in the stack.
+
+use std::net::Ipv4Addr;
+
+use xoff_net::topology::{NodeKind, Port};
+use xoff_run::NetworkScenario;
+use xoff_units::params::ParamError;
+
+/// Port of a shim that leads into the network.
+pub const NETWORK: u16 = 0;
+/// Port of a shim that leads to its stack.
+pub const STACK: u16 = 1;
+/// Most hosts that the addresses 10.88.0.1 to 10.88.0.254 are enough for.
+const ADDRESSES: usize = 254;
+
+/// A shim and the host that it stands before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shim {
+    /// The host.
+    pub host: u32,
+    /// The host's name.
+    pub name: String,
+    /// The shim.
+    pub node: u32,
+    /// Address of the host in a testbed: 10.88.0.1 for the scenario's first host, and so on.
+    pub address: Ipv4Addr,
+}
+
+/// Puts a shim before each of these hosts, and leaves out the flows that begin or end at them; returns the shims and the number of
+/// those flows. Numbers of nodes, ports and links stay as they were; new ones come last.
+pub fn insert(s: &mut NetworkScenario, hosts: &[String]) -> Result<(Vec<Shim>, usize), ParamError> {
+    let bad = |what: String, hint: String| Err(ParamError::new("--ip", what, hint));
+    let all: Vec<u32> = s.topology.hosts().collect();
+    let names = all.iter().map(|&h| s.topology.name(h)).collect::<Vec<_>>().join(", ");
+    for name in hosts {
+        let Some(at) = all.iter().position(|&h| s.topology.name(h) == name) else {
+            return bad(format!("there is no host {name}"), format!("hosts are {names}"));
+        };
+        if of(s).any(|s| s.name == *name) {
+            return bad(format!("host {name} is named twice"), String::new());
+        }
+        if at >= ADDRESSES {
+            return bad(format!("host {name} is number {}", at + 1), format!("only the first {ADDRESSES} hosts have addresses"));
+        }
+        if s.topology.nodes[all[at] as usize].ports.len() != 1 {
+            return bad(format!("host {name} does not have exactly one link"), String::new());
+        }
+        if !s.flows.loops.is_empty() {
+            return bad("the testbed does not support closed loops, which choose their own hosts".into(), "use single flows".into());
+        }
+        shim(s, all[at]);
+    }
+    s.routing().fits(&s.topology)?;
+    let shims: Vec<Shim> = of(s).collect();
+    let stack = |h: u32| shims.iter().any(|s| s.host == h);
+    let left_out = s.leave_out(|f| stack(f.src) || stack(f.dst));
+    Ok((shims, left_out))
+}
+
+/// The shims of a scenario, in the order in which they were put in.
+pub fn of(s: &NetworkScenario) -> impl Iterator<Item = Shim> + '_ {
+    s.boundary.links_without_flow_control.iter().map(|&link| {
+        let (node, host) = (s.topology.links[link as usize].a, s.topology.links[link as usize].b);
+        let at = s.topology.hosts().position(|h| h == host).unwrap_or_default();
+        let address = Ipv4Addr::new(10, 88, 0, at as u8 + 1);
+        Shim { host, name: s.topology.name(host).to_owned(), node, address }
+    })
+}
+
+/// The port of a shim that leads to its stack?
+pub fn is_plain(s: &NetworkScenario, node: u32, port: u16) -> bool {
+    port == STACK && s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].a == node)
+}
+
+/// Nodes of the world: all but the hosts behind a shim.
+pub fn here(s: &NetworkScenario) -> Vec<bool> {
+    let stack = |n: u32| s.boundary.links_without_flow_control.iter().any(|&l| s.topology.links[l as usize].b == n);
+    (0..s.topology.nodes.len() as u32).map(|n| !stack(n)).collect()
+}
+
+/// Puts a shim between a host and its switch.
+fn shim(s: &mut NetworkScenario, host: u32) {
+    let t = &mut s.topology;
+    let Port { peer, peer_port, link } = t.nodes[host as usize].ports[0];
+    let (rate, delay, rack) = (t.links[link as usize].rate, t.links[link as usize].delay, t.nodes[host as usize].rack);
+    // Up-down routing distinguishes up from down by levels: there has to be one between the host and whatever it was linked to.
+    let level = t.nodes[host as usize].level + 1;
+    if t.nodes[peer as usize].level <= level {
+        t.nodes.iter_mut().filter(|n| n.kind == NodeKind::Switch && n.level >= level).for_each(|n| n.level += 1);
+    }
+    let node = t.add_node(format!("{}.shim", t.name(host)), NodeKind::Switch, level, rack);
+    // The link to the switch is the shim's now ...
+    t.nodes[node as usize].ports.push(Port { peer, peer_port, link });
+    let far = &mut t.nodes[peer as usize].ports[peer_port as usize];
+    (far.peer, far.peer_port) = (node, NETWORK);
+    let l = &mut t.links[link as usize];
+    match l.a == host {
+        true => (l.a, l.a_port) = (node, NETWORK),
+        false => (l.b, l.b_port) = (node, NETWORK),
+    }
+    // ... and the host has a new one.
+    t.nodes[host as usize].ports.clear();
+    let links_without_flow_control = t.add_link(node, host, rate, delay);
+    s.boundary.links_without_flow_control.push(links_without_flow_control);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn ring() -> NetworkScenario {
+        let text = "[run]\nduration = \"1ms\"\n[topology]\nkind = \"ring\"\n[[flow]]\nsrc = \"H1\"\ndst = \"H2\"\n[[flow]]\nsrc = \"H2\"\ndst = \"H3\"\n";
+        NetworkScenario::from_text("ring", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}", e.render(false)))
+    }
+
+    #[test]
+    fn a_shim_takes_the_place_of_its_host() {
+        let (mut s, before) = (ring(), ring());
+        let (shims, left_out) = insert(&mut s, &["H1".into(), "H3".into()]).unwrap();
+        assert_eq!((left_out, s.flows.flows.len()), (2, 0));
+        assert_eq!(s.boundary.priorities.len(), 2);
+        let (t, old) = (&s.topology, &before.topology);
+        let h1 = t.find("H1").unwrap();
+        let switch = old.nodes[h1 as usize].ports[0];
+        assert_eq!(shims[0].address, Ipv4Addr::new(10, 88, 0, 1));
+        assert_eq!(t.nodes[switch.peer as usize].ports[switch.peer_port as usize].peer, shims[0].node);
+        assert_eq!(t.port_name(shims[0].node, STACK), "H1.shim->H1");
+        assert_eq!(t.nodes[h1 as usize].ports, [Port { peer: shims[0].node, peer_port: STACK, link: old.links.len() as u32 }]);
+        // Every link still ends where its ports have them.
+        for (i, l) in t.links.iter().enumerate() {
+            for (node, port, peer, peer_port) in [(l.a, l.a_port, l.b, l.b_port), (l.b, l.b_port, l.a, l.a_port)] {
+                assert_eq!(t.nodes[node as usize].ports[port as usize], Port { peer, peer_port, link: i as u32 });
+            }
+        }
+        let routes = s.routing().routes(t);
+        assert!((0..t.nodes.len() as u32).filter(|&n| n != h1).all(|n| routes.candidates(n, h1).len() == 1));
+    }
+
+    #[test]
+    fn hosts_that_cannot_have_one_are_named() {
+        let refused = |hosts: &[&str]| insert(&mut ring(), &hosts.iter().map(|h| h.to_string()).collect::<Vec<_>>()).unwrap_err();
+        assert!(refused(&["H9"]).hint.contains("H1, H2, H3"));
+        assert!(refused(&["S1"]).what.contains("no host S1"));
+        assert!(refused(&["H1", "H1"]).what.contains("twice"));
+    }
+}

@@ -1,0 +1,155 @@
+//! From a scenario to the ports and tables of a machine.
+
+use crate::switchd::{Forwarding, Link, Machine, MachineConfig, format_of, mac};
+use crate::wire::ethernet::Mac;
+use xoff_mech::flow_control::{FlowControl, Pauses};
+use xoff_net::topology::NodeKind;
+use xoff_run::NetworkScenario;
+use xoff_sim::World;
+use xoff_units::params::ParamError;
+use xoff_units::{Bytes, Rate, Span};
+
+/// Above this rate one process cannot pace full frames on a machine that is not its own (`docs/testbed.md`).
+pub const PACEABLE: Rate = Rate(1_000_000_000);
+
+/// Ethernet header, two VLAN tags and FCS: the most bytes that a frame has around its MTU [bytes].
+const AROUND: u32 = 14 + 8 + 4;
+
+/// Differences from the scenario where frames are real.
+#[derive(Clone, Debug)]
+pub struct Real {
+    /// Frames of unknown origin go where their addresses were seen, instead of where the topology has their hosts.
+    pub learns: bool,
+    /// Time after which messages of a state are repeated, so that a loss heals; zero: never [ps].
+    pub repeat: Span,
+    /// Addresses of hosts besides those that the scenario's own have ([`mac`]): (host, address).
+    pub macs: Vec<(u32, Mac)>,
+}
+
+impl Default for Real {
+    fn default() -> Real {
+        Real { learns: false, repeat: REPEAT, macs: Vec::new() }
+    }
+}
+
+/// A scenario that real frames cannot follow is rejected, with the reason.
+pub fn refuse(s: &NetworkScenario) -> Result<(), ParamError> {
+    let no = |key: &str, what: &str, hint: &str| Err(ParamError::new(key, what.to_string(), hint.to_string()));
+    if s.cut_through().is_some() {
+        return no(
+            "switch.cut_through",
+            "the testbed receives each frame completely before it forwards it: cut-through has no effect",
+            "remove cut_through",
+        );
+    }
+    if s.needs_telemetry() {
+        return no("rate_control.kind", "real frames carry no records of ports", "use another rate control, or xoff run");
+    }
+    if s.has_failures() {
+        return no("failure", "links of a testbed do not fail on schedule", "remove [[failure]], or use xoff run");
+    }
+    if s.has_link_errors() {
+        return no(
+            "link_errors",
+            "links of a testbed neither corrupt nor resend frames",
+            "remove [[link_errors]] and [link_retry], or use xoff run",
+        );
+    }
+    if s.has_connections() {
+        let hint = "remove [transport], or use the TCP of the kernel: xoff testbed --ip; or xoff run";
+        return no("transport.kind", "connections are only simulated: their acknowledgements cannot depend on real frames", hint);
+    }
+    for (_, fc) in s.links() {
+        fc.on_a_wire().map_err(|e| ParamError::new(format!("flow_control.{}", e.key), e.what, e.hint))?;
+        if format_of(fc).is_none() && !matches!(fc, FlowControl::None) {
+            return no("flow_control.kind", "the wire format of its messages is not defined", "use another kind, or xoff run");
+        }
+    }
+    Ok(())
+}
+
+/// Warnings for the user before real frames follow a scenario.
+pub fn warnings(s: &NetworkScenario) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(fast) = s.topology.links.iter().map(|l| l.rate).max().filter(|&r| r > PACEABLE) {
+        all.push(format!(
+            "links of {fast} are too fast for real time: queues and times may be wrong. Use at most {PACEABLE} on two cores, or better \
+             100 Mb/s"
+        ));
+    }
+    for (link, fc) in s.links() {
+        if let Pauses::At(xoff) = fc.pauses() {
+            let needed = xoff + link.rate.bytes_in(LOOP) + link.mtu * 2;
+            if needed > link.buffer {
+                all.push(format!(
+                    "links of {}: a pause takes up to {LOOP} to take effect, so XOFF {xoff} needs a buffer of {needed}. The buffer has \
+                     {}: frames may be lost",
+                    link.rate, link.buffer
+                ));
+            }
+        }
+    }
+    all
+}
+
+/// Time from a pause to its effect at the other end if all nodes share a loop: three polls of the clock, at most a millisecond each.
+const LOOP: Span = Span::from_ms(3);
+
+/// The longest frame of a scenario decides about the MTU of its interfaces [bytes].
+pub fn mtu(s: &NetworkScenario) -> u32 {
+    let (payload, header) = s.frame();
+    (payload + header).max(1500)
+}
+
+/// Longest frame on an interface with an MTU [bytes].
+pub fn longest(mtu: u32) -> u32 {
+    mtu + AROUND
+}
+
+/// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows no flow control.
+pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> bool) -> Vec<Link> {
+    let t = &s.topology;
+    let nodes = (0..t.nodes.len() as u32).filter(|&n| here[n as usize]);
+    let ports = nodes.flat_map(|n| (0..t.nodes[n as usize].ports.len() as u16).map(move |p| (n, p)));
+    ports.map(|(node, port)| Link { node, port, name: t.port_name(node, port), plain: plain(node, port) }).collect()
+}
+
+/// A machine for these links.
+pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
+    let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
+    let opening = kinds.first().map(FlowControl::opening).unwrap_or_default();
+    let control_len = kinds.iter().map(FlowControl::message_len).max().unwrap_or(Bytes(64));
+    Machine::new(
+        MachineConfig {
+            links,
+            accepts: Box::new(move |m| kinds.iter().any(|fc| fc.accepts(m))),
+            control_len: control_len.0 as u32,
+            forwarding: forwarding(s, real),
+            repeat: real.repeat,
+            opening,
+            watchdog: s.watchdog().map(|w| w.action),
+        },
+        world,
+    )
+}
+
+/// A stage or a queue length is repeated after so long: a lost one would otherwise hold forever. A third of the shortest pause
+/// that 802.1Q's timers can hold at 100 Mb/s, and under one message per mille of such a link.
+const REPEAT: Span = Span::from_ms(50);
+
+/// By node: the port that leads to each host, on the first of the shortest paths.
+fn forwarding(s: &NetworkScenario, real: &Real) -> Vec<Forwarding> {
+    let t = &s.topology;
+    let routes = s.routing().routes(t);
+    let own: Vec<(u32, Mac)> = t.hosts().map(|h| (h, mac(h, 0))).collect();
+    (0..t.nodes.len() as u32)
+        .map(|n| {
+            let path = |&(host, address): &(u32, Mac)| routes.candidates(n, host).first().map(|&port| (address, port));
+            match t.nodes[n as usize].kind {
+                NodeKind::Host => Forwarding::default(),
+                NodeKind::Switch if real.learns => Forwarding::learning(real.macs.iter().filter_map(path)),
+                NodeKind::Switch => Forwarding::fixed(own.iter().chain(&real.macs).filter_map(path)),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,171 @@
+//! What is written is read as it was, whatever the values.
+
+use proptest::prelude::*;
+use xoff_real::wire::ecn::Ecn;
+use xoff_real::wire::ethernet::{self, Mac};
+use xoff_real::wire::local::Message;
+use xoff_real::wire::{cbfc, cnm, cnp, control, gfc, ipv4, ipv6, mac_control, pffc, test_frame, uec, vlan};
+
+use xoff_farm::frames::PORT;
+
+fn messages_of_any_value() -> impl Strategy<Value = Message> {
+    let feedback = prop_oneof![
+        any::<u16>().prop_map(gfc::Feedback::Stage),
+        any::<u64>().prop_map(gfc::Feedback::Queue),
+        any::<u64>().prop_map(gfc::Feedback::Rate)
+    ];
+    let gfc = (0..8u8, any::<u32>(), any::<u32>(), feedback).prop_map(|(priority, sequence, validity_us, feedback)| gfc::Repr {
+        priority,
+        sequence,
+        validity_us,
+        feedback,
+    });
+    let op = prop_oneof![Just(cbfc::Op::Normal), Just(cbfc::Op::Init)];
+    let narrow = (op.clone(), 0..4096u16, 0..16u8, 0..4096u16).prop_map(|(op, fctbs, vl, fccl)| cbfc::LinkPacket { op, fctbs, vl, fccl });
+    let wide = (op, 0..16u8, any::<[u64; 3]>()).prop_map(|(op, vl, [fctbs, fccl, occupied])| cbfc::Wide { op, vl, fctbs, fccl, occupied });
+    let kind = prop_oneof![
+        any::<u16>().prop_map(pffc::Kind::Pause),
+        Just(pffc::Kind::Resume),
+        Just(pffc::Kind::Migrate),
+        Just(pffc::Kind::MigrateBack)
+    ];
+    let addresses = prop_oneof![
+        any::<[[u8; 4]; 2]>().prop_map(|[s, d]| pffc::Addresses::V4(s.into(), d.into())),
+        any::<[[u8; 16]; 2]>().prop_map(|[s, d]| pffc::Addresses::V6(s.into(), d.into()))
+    ];
+    let key = (addresses, any::<u8>(), any::<[u16; 2]>()).prop_map(|(addresses, protocol, [source_port, destination_port])| pffc::Key {
+        addresses,
+        protocol,
+        source_port,
+        destination_port,
+    });
+    let pffc = (kind, 0..8u8, any::<[u32; 2]>(), proptest::option::of(key)).prop_map(|(kind, queue, [sequence, hash], key)| pffc::Repr {
+        kind,
+        queue,
+        sequence,
+        hash,
+        key,
+    });
+    let test = (0..8u8, any::<[u8; 3]>(), any::<bool>(), 40..=1500u16, any::<u16>(), any::<u32>(), any::<[u64; 3]>()).prop_map(
+        |(priority, [kind, mark, reported], last, len, counted, flow, [n, due, sent])| {
+            use test_frame::Kind::*;
+            let kind = [Data, Ack, Nack, CongestionNotification][usize::from(kind & 3)];
+            let (mark, reported) = (Ecn::new(mark), Ecn::new(reported));
+            test_frame::Repr { kind, mark, reported, counted, priority, last, len, flow, sequence: n, due_ps: due, sent_ps: sent }
+        },
+    );
+    prop_oneof![
+        gfc.prop_map(Message::Gfc),
+        narrow.prop_map(Message::Credit12),
+        wide.prop_map(Message::Credit64),
+        pffc.prop_map(Message::Pffc),
+        test.prop_map(Message::Test)
+    ]
+}
+
+fn cnps() -> impl Strategy<Value = cnp::Repr> {
+    let addresses = prop_oneof![
+        any::<[[u8; 4]; 2]>().prop_map(|[s, d]| cnp::Addresses::V4 { source: s.into(), destination: d.into() }),
+        any::<[[u8; 16]; 2]>().prop_map(|[s, d]| cnp::Addresses::V6 { source: s.into(), destination: d.into() })
+    ];
+    (addresses, 0..64u8, 0..4u8, any::<u8>(), any::<[u16; 2]>(), 0..1u32 << 24).prop_map(
+        |(addresses, dscp, ecn, hop_limit, [source_port, partition], queue_pair)| cnp::Repr {
+            addresses,
+            dscp,
+            ecn: Ecn::new(ecn),
+            hop_limit,
+            source_port,
+            partition,
+            queue_pair,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_message_in_a_frame_is_read_as_it_was_written(message in messages_of_any_value()) {
+        let mut out = [0xEE; 1600];
+        let len = message.emit_frame(Mac::FLOW_CONTROL, PORT, &mut out).unwrap();
+        prop_assert!(len >= ethernet::FRAME_MIN && out[len] == 0xEE);
+        prop_assert_eq!(Message::parse(ethernet::Frame::new(&out[..len]).unwrap().payload()), Ok(message));
+        let control = control::parse(&out[..len]).unwrap();
+        match message {
+            Message::Test(_) => prop_assert_eq!(control, None),
+            m => prop_assert_eq!(control, Some(control::Control::Local(m))),
+        }
+    }
+
+    #[test]
+    fn pauses(times in any::<[Option<u16>; 8]>(), quanta in any::<u16>()) {
+        for m in [mac_control::Repr::Pfc(mac_control::Pfc { times }), mac_control::Repr::Pause { quanta }] {
+            let mut out = [0; 60];
+            prop_assert_eq!(m.emit_frame(PORT, &mut out), Ok(60));
+            prop_assert_eq!(control::parse(&out), Ok(Some(control::Control::Mac(m))));
+        }
+    }
+
+    #[test]
+    fn credits_consumed(upper in any::<bool>(), drawn in any::<[u32; 16]>()) {
+        let m = uec::CcUpdate { upper, consumed: drawn.map(|n| n & uec::COUNTER_MAX) };
+        let mut out = [0xEE; 64];
+        prop_assert_eq!(m.emit_frame(PORT, &mut out), Ok(60));
+        prop_assert_eq!(uec::CcUpdate::parse(&out[14..60]), Ok(m));
+        prop_assert!(control::parse(&out[..60]).is_err(), "no port of ours obeys it");
+    }
+
+    #[test]
+    fn quanta_round_up_and_come_back(quanta in any::<u16>(), rate in 1_000_000u64..=800_000_000_000) {
+        let rate = std::num::NonZeroU64::new(rate).unwrap();
+        let ps = mac_control::quanta_to_ps(quanta, rate);
+        prop_assert!(u128::from(ps) * u128::from(rate.get()) >= u128::from(quanta) * 512 * 1_000_000_000_000);
+        // One picosecond is less than a quantum, so rounding adds at most one.
+        let back = mac_control::ps_to_quanta(ps, rate);
+        prop_assert!(back == quanta || back == quanta.saturating_add(1));
+    }
+
+    #[test]
+    fn cnps_come_back(cnp in cnps(), junk in proptest::collection::vec(any::<u8>(), 0..20)) {
+        let mut out = vec![0; cnp.len()];
+        prop_assert_eq!(cnp.emit(&mut out), Ok(cnp.len()));
+        // What is behind the packet is Ethernet's padding.
+        out.extend(junk);
+        prop_assert_eq!(cnp::Repr::parse(&out), Ok(cnp));
+    }
+
+    #[test]
+    fn cnms_come_back(
+        (feedback, priority) in (0..64u8, 0..8u8),
+        (cpid, q_offset, q_delta) in any::<(u64, i16, i16)>(),
+        destination in any::<[u8; 6]>(),
+        msdu in proptest::collection::vec(any::<u8>(), 0..=64),
+    ) {
+        let m = cnm::Repr { feedback, cpid, q_offset, q_delta, priority, destination: Mac(destination), msdu: &msdu };
+        let mut out = [0xEE; 88];
+        prop_assert_eq!(m.emit(&mut out), Ok(24 + msdu.len()));
+        prop_assert_eq!(cnm::Repr::parse(&out), Ok(m));
+    }
+
+    #[test]
+    fn headers_come_back(
+        (dscp, ecn, hops, protocol) in (0..64u8, 0..4u8, any::<u8>(), any::<u8>()),
+        (identification, dont_fragment, payload_len, flow_label) in (any::<u16>(), any::<bool>(), 0..1000u16, 0..1u32 << 20),
+        [v4s, v4d] in any::<[[u8; 4]; 2]>(),
+        [v6s, v6d] in any::<[[u8; 16]; 2]>(),
+        (pcp, dei, vid) in (0..8u8, any::<bool>(), 0..4096u16),
+    ) {
+        let (ecn, mut out) = (Ecn::new(ecn), [0; 1040]);
+        let (source, destination) = (v4s.into(), v4d.into());
+        let v4 = ipv4::Repr { dscp, ecn, identification, dont_fragment, ttl: hops, protocol, source, destination, payload_len };
+        v4.emit(&mut out).unwrap();
+        prop_assert_eq!(ipv4::Repr::parse(&out), Ok(v4));
+        let (source, destination) = (v6s.into(), v6d.into());
+        let v6 = ipv6::Repr { dscp, ecn, flow_label, payload_len, next_header: protocol, hop_limit: hops, source, destination };
+        v6.emit(&mut out).unwrap();
+        prop_assert_eq!(ipv6::Repr::parse(&out), Ok(v6));
+        let tag = vlan::Tag { tpid: vlan::S_TAG, pcp, dei, vid };
+        tag.emit(&mut out).unwrap();
+        prop_assert_eq!(vlan::Tag::parse(&out), Ok(tag));
+    }
+}
