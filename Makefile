@@ -248,7 +248,7 @@ venv:
 	# Made again if it is missing or incomplete; a complete one is kept.
 	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 
-# $(call skip,TEST,PROGRAM,REASON): records that a test cannot run here, as the tests in Rust do (crates/testing).
+# $(call skip,TEST,PROGRAM,REASON): records that a test cannot run here, as the tests in Rust do (tools/testing).
 define skip
 case "$${XOFF_TEST_NO_SKIPS:-0},$${XOFF_TEST_MAY_SKIP:-}," in
   0,* | *,$(2),*) echo "skipped: $(1): $(2): $(3)" | tee -a "$$XOFF_TEST_SKIPS" ;;
@@ -406,11 +406,11 @@ fuzz: toolchain ## Readers with inputs that are found by what they reach (libFuz
 	  echo "make: fuzz needs a C++ compiler, for libFuzzer (Debian, Ubuntu: apt-get install g++)" >&2
 	  exit 1
 	fi
-	# The versions of everything are those of the other builds, whose file they stand in; of libFuzzer's crate the version is in fuzz/Cargo.toml.
-	cp Cargo.lock fuzz/Cargo.lock
+	# The versions of everything are those of the other builds, whose file they stand in; of libFuzzer's crate the version is in tools/fuzz/Cargo.toml.
+	cp Cargo.lock tools/fuzz/Cargo.lock
 	# For a target that is named, flags do not reach what runs while building.
 	host=$$(rustc -vV | sed -n 's/^host: //p')
-	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_TARGET_DIR="$(FUZZ_DIR)" $(CARGO) build --release --manifest-path fuzz/Cargo.toml --target "$$host"
+	RUSTFLAGS="$(FUZZ_FLAGS)" CARGO_TARGET_DIR="$(FUZZ_DIR)" $(CARGO) build --release --manifest-path tools/fuzz/Cargo.toml --target "$$host"
 	$(CARGO) build --release --workspace --bin xoff-farm
 	$(dir $(XOFF))xoff-farm fuzz --program "$(FUZZ_DIR)/$$host/release/xoff-fuzz" --lasting $(FUZZ) --out $(FUZZ_OUT) $(FUZZ_ARGS)
 	$(call done,fuzz)
@@ -460,7 +460,7 @@ miri: toolchain ## Tests of the bytes of frames and of netio's pure parts in an 
 lint: toolchain lint-js ## Formatting, clippy, rustdoc and the report's scripts (needs the rustfmt and clippy components)
 	@$(call step,Lint)
 	$(CARGO) fmt --all -- --check
-	rustfmt --check --edition 2024 fuzz/src/main.rs
+	rustfmt --check --edition 2024 tools/fuzz/src/main.rs
 	$(CARGO) doc --quiet --release --workspace --no-deps
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	$(call done,lint)

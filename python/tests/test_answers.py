@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from test_page import missing
 
-SAMPLES = ROOT / "crates" / "import" / "tests" / "data"
+SAMPLES = ROOT / "crates" / "scenario" / "tests" / "import"
 RING5 = f"ibnetdiscover:{SAMPLES}/ib/ring5-minhop/ibnetdiscover.topo,{SAMPLES}/ib/ring5-minhop/opensm.fdbs"
 SONIC = f"sonic:{SAMPLES}/sonic/fabric"
 SLOW = "[topology]\nkind = 'star'\nhosts = 3\nrate = '10Gbps'\n[[workload]]\nkind = 'poisson'\nload = 0.5\ncdf = 'websearch'\nduration = '10s'\n[run]\nduration = '10s'\n"

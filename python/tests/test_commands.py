@@ -19,7 +19,7 @@ import pytest
 import xoff
 from conftest import ROOT, interrupt_soon
 
-SAMPLES = ROOT / "crates" / "import" / "tests" / "data"
+SAMPLES = ROOT / "crates" / "scenario" / "tests" / "import"
 
 
 def command(*args: object) -> tuple[dict[str, Any], str, int]:

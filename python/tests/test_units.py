@@ -19,7 +19,7 @@ def test_python_agrees() -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_report_agrees() -> None:
-    base = (ROOT / "crates" / "view" / "assets" / "base.js").read_text()
+    base = (ROOT / "crates" / "report" / "assets" / "base.js").read_text()
     numbers = base[base.index("  // The same texts") : base.index("  const percent")]
     calls = ", ".join(f"{'bytes' if kind == 'size' else kind}({value})" for kind, value, _ in EXAMPLES)
     done = subprocess.run(["node", "-e", f'{numbers}; console.log([{calls}].join("\\n"))'], capture_output=True, text=True, check=True)

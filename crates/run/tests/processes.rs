@@ -1,5 +1,5 @@
 //! Promise 2 for processes: a run that several processes share gives the same rows in the same order, the same counters and the same hash
-//! as that of one. Here they are threads that reach each other by channels; `crates/mpi` does the same with real ones.
+//! as that of one. Here they are threads that reach each other by channels; `tools/mpi` does the same with real ones.
 
 use xoff_farm::cores::on_all_cores;
 use xoff_farm::networks::load;

@@ -12,7 +12,7 @@ static READER: OnceLock<Reader> = OnceLock::new();
 libfuzzer_sys::fuzz_target!(
     init: {
         let name = std::env::var("XOFF_FUZZ").expect("XOFF_FUZZ names a reader; xoff-farm list has their names");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let reader = readers::all(&root).into_iter().find(|r| r.name == name).expect("a reader of this name");
         let _ = READER.set(reader);
     },

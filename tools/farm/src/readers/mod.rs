@@ -76,9 +76,9 @@ pub fn all(root: &Path) -> Vec<Reader> {
         samples.retain(|s| !s.is_empty());
         readers.push(reader(&format!("import-{}", f.name), samples, &folder, import));
     }
-    let (own, cases) = (below(&at("crates/farm/samples"), &[""]), below(&at("crates/run/tests/hpcc"), &[".txt"]));
+    let (own, cases) = (below(&at("tools/farm/samples"), &[""]), below(&at("crates/run/tests/hpcc"), &[".txt"]));
     let begins = |file: &Path, with: &str| file.file_name().is_some_and(|n| n.to_string_lossy().starts_with(with));
-    readers.extend(named::all(&at("crates/farm/samples"), |name| match name.strip_prefix("hpcc-") {
+    readers.extend(named::all(&at("tools/farm/samples"), |name| match name.strip_prefix("hpcc-") {
         // `flow.txt`
         Some(kind) => contents(&cases.iter().filter(|f| begins(f, kind.trim_end_matches('s'))).cloned().collect::<Vec<_>>()),
         None => contents(&own.iter().filter(|f| begins(f, name)).cloned().collect::<Vec<_>>()),
@@ -89,7 +89,7 @@ pub fn all(root: &Path) -> Vec<Reader> {
 
 /// Inputs of a reader in the repository: those of a fuzzer that reach the most code.
 pub fn kept(root: &Path, reader: &str) -> Vec<Vec<u8>> {
-    contents(&below(&root.join("fuzz/corpus").join(reader), &[""]))
+    contents(&below(&root.join("tools/fuzz/corpus").join(reader), &[""]))
 }
 
 fn wire(_: &Reader, bytes: &[u8]) -> bool {

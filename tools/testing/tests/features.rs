@@ -1,4 +1,5 @@
-//! The builds of `make test` share what they compile: a dependency has the same features in the tests and in the Python package.
+//! The builds of `make test` share what they compile: a dependency has the same features in the tests, in the command and in the Python package.
+//! Cargo's own remedy (feature-unification = "workspace") is not stable yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -32,13 +33,19 @@ fn built_twice(one: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_python_package_compiles_no_dependency_again() {
-    let twice = built_twice(&["-p", "xoff-py", "--edges", "normal,build"]);
-    assert!(twice.is_empty(), "add the features to crates/workspace-hack/Cargo.toml\n{}", twice.join("\n"));
+fn the_command_compiles_no_dependency_again() {
+    let twice = built_twice(&["--workspace", "--edges", "normal,build"]);
+    assert!(twice.is_empty(), "add the features to crates/record/Cargo.toml\n{}", twice.join("\n"));
 }
 
-/// A selection without the crate that aligns them has others: the comparison sees it.
+#[test]
+fn the_python_package_compiles_no_dependency_again() {
+    let twice = built_twice(&["-p", "xoff-py", "--edges", "normal,build"]);
+    assert!(twice.is_empty(), "add the features to crates/record/Cargo.toml\n{}", twice.join("\n"));
+}
+
+/// A selection without `xoff-record`, which aligns them, has others: the comparison sees it.
 #[test]
 fn features_that_differ_are_found() {
-    assert!(!built_twice(&["-p", "xoff-run", "--edges", "normal,build"]).is_empty());
+    assert!(!built_twice(&["-p", "xoff-proof", "-p", "xoff-testing", "--edges", "normal,build"]).is_empty());
 }

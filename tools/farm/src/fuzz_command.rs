@@ -1,5 +1,5 @@
 //! `xoff-farm fuzz`: every reader, one after the other, under libFuzzer, which is guided by what its inputs reach. The program is that of
-//! `fuzz/`.
+//! `tools/fuzz`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ pub struct Args {
     /// Folder of the ledger, of the inputs that were found and of those that failed
     #[arg(long)]
     out: PathBuf,
-    /// The program of the folder fuzz/
+    /// The program of the folder tools/fuzz
     #[arg(long)]
     program: PathBuf,
     /// Only these readers

@@ -109,8 +109,8 @@ enum Command {
     },
 }
 
-const BASELINE: &str = "crates/bench/baseline.json";
-const INSTRUCTIONS: &str = "crates/bench/instructions.json";
+const BASELINE: &str = "tools/bench/baseline.json";
+const INSTRUCTIONS: &str = "tools/bench/instructions.json";
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -33,7 +33,7 @@ enum Command {
     Fabrics(Work),
     /// Broken inputs for readers
     Readers(Work),
-    /// Inputs for readers, found by what they reach (needs the program of the folder fuzz/)
+    /// Inputs for readers, found by what they reach (needs the program of the folder tools/fuzz)
     Fuzz(fuzz_command::Args),
     /// Real frames for hours: four processes, on cables with faults (needs user namespaces and `ip`)
     Soak(soak_command::Args),

@@ -10,7 +10,7 @@ fn what_a_fuzzer_found_is_read_or_refused() {
     let (mut inputs, mut accepted) = (0, 0);
     for r in readers::all(&root) {
         let kept = readers::kept(&root, &r.name);
-        assert!(!kept.is_empty(), "{} has no inputs in fuzz/corpus", r.name);
+        assert!(!kept.is_empty(), "{} has no inputs in tools/fuzz/corpus", r.name);
         for bytes in kept {
             inputs += 1;
             accepted += usize::from((r.read)(&r, &bytes));

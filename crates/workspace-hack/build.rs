@@ -1,2 +1,0 @@
-//! Cargo counts build dependencies only where there is a build script.
-fn main() {}

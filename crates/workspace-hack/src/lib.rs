@@ -1,1 +1,0 @@
-//! Nothing: only the features in Cargo.toml matter.
