@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ),
     ("node/src/vl_arbitration.rs", "iba", "sections of that source, in the descriptions of its keys"),
     ("node/src/scheduler.rs", "infiniband", "the scheduler that goes by those tables"),
-    ("sim/src/lone.rs", "gfc", "the source of the definition of the ideal completion time, by its abbreviation"),
+    ("sim/src/wire/lone.rs", "gfc", "the source of the definition of the ideal completion time, by its abbreviation"),
     ("sim/src/world/canaries.rs", "pfc", "tests only: a real flow control under which a check has to fail"),
 ];
 

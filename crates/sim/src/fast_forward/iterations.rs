@@ -23,12 +23,12 @@ use super::leaps::Leapt;
 use super::search::{Earlier, Levels, NO_END};
 use super::words::{Group, Growth, Out, Stop, Writer};
 use super::{FastForwarded, Inputs, totals};
-use crate::event::{Event, Kind};
-use crate::flows::FlowRecord;
-use crate::partition::Node;
-use crate::probe::Row;
-use crate::queue::Pending;
+use crate::engine::event::{Event, Kind};
+use crate::engine::queue::Pending;
+use crate::observe::flows::FlowRecord;
+use crate::observe::probe::Row;
 use crate::world::World;
+use crate::world::partition::Node;
 
 /// Events between two checks whether an iteration has begun, at first; later a part of the length of an iteration.
 const LOOK: u64 = 128;

@@ -6,10 +6,10 @@ use xoff_node::EventKey;
 use xoff_units::{Span, Time};
 
 use super::{FastForwarded, Period};
-use crate::event::{Event, Kind};
-use crate::partition::Node;
-use crate::queue::Pending;
+use crate::engine::event::{Event, Kind};
+use crate::engine::queue::Pending;
 use crate::world::World;
+use crate::world::partition::Node;
 
 /// Full frames that a flow keeps: the one that it sends next, and one more.
 const FRAMES_KEPT: u64 = 2;

@@ -7,9 +7,9 @@ use xoff_net::jobs::{Job, Jobs, Leap, Stood, unfold};
 use xoff_units::Span;
 use xoff_units::save::Value;
 
-use crate::flows::FlowRecord;
-use crate::jobs::RankLog;
+use crate::observe::flows::FlowRecord;
 use crate::world::World;
+use crate::world::jobs::RankLog;
 
 /// A leap of the jobs of a run, as its results need it.
 #[derive(Clone, Debug, PartialEq, Value)]

@@ -15,8 +15,8 @@ use xoff_units::{Span, Time};
 use super::Inputs;
 use super::plan::Plan;
 use super::words::{Group, Words};
-use crate::flows::FlowRecord;
-use crate::probe::Row;
+use crate::observe::flows::FlowRecord;
+use crate::observe::probe::Row;
 
 /// States that are kept.
 const STATES_MAX: usize = 256;

@@ -33,7 +33,7 @@ use xoff_node::EventKey;
 use xoff_units::Span;
 use xoff_units::save::Value;
 
-use crate::probe::Row;
+use crate::observe::probe::Row;
 use iterations::Iterations;
 pub(crate) use leaps::Leapt;
 use memory::Memory;

@@ -12,7 +12,7 @@ use xoff_net::topology::routing::{Choice, FlowKey, Routes, trace_path};
 use xoff_net::workload::Flow;
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::model::PathFacts;
+use crate::world::model::PathFacts;
 
 /// Flows that nothing precedes: all flows before them are over, if the network was quick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use xoff_units::{Span, Time};
 use super::memory::{Episode, Fate, Memory, Open, Rest};
 use super::words::{Group, Out, Stop, Words};
 use super::{FastForward, totals};
-use crate::event::{Event, Kind};
-use crate::flows::FlowRecord;
-use crate::partition::{Node, Partition};
-use crate::probe::Row;
-use crate::queue::Pending;
+use crate::engine::event::{Event, Kind};
+use crate::engine::queue::Pending;
+use crate::observe::flows::FlowRecord;
+use crate::observe::probe::Row;
 use crate::world::World;
+use crate::world::partition::{Node, Partition};
 
 /// States at rest that are written before anything is known to recur.
 const FREE_STATES: u64 = 4;

@@ -7,11 +7,11 @@ use xoff_units::{Span, Time};
 
 use super::words::{Group, Growth, Out, Stop, Words, Writer};
 use super::{FastForward, Inputs, Period, Progress, totals};
-use crate::event::{Event, Kind};
-use crate::partition::{HOPS, Node};
-use crate::probe::Row;
-use crate::queue::Pending;
+use crate::engine::event::{Event, Kind};
+use crate::engine::queue::Pending;
+use crate::observe::probe::Row;
 use crate::world::World;
+use crate::world::partition::{HOPS, Node};
 
 /// Events without a start or an end of a flow or a random draw, after which a search begins at the earliest.
 pub(super) const QUIET: u64 = 1024;
@@ -99,7 +99,7 @@ impl World {
     }
 
     pub(super) fn inputs(&self) -> Inputs {
-        let sum = |of: fn(&crate::partition::Partition) -> u64| self.partitions.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&crate::world::partition::Partition) -> u64| self.partitions.iter().map(of).sum::<u64>();
         Inputs {
             begun: self.partitions.iter().map(|p| p.starts.begun).sum(),
             completed: self.completed(),
@@ -235,7 +235,7 @@ impl World {
 
     /// The next anchor from a time on, where the network stands at `at`.
     fn find_next(&mut self, s: &mut Search, at: EventKey, from: Time) {
-        let frames = |p: &crate::partition::Partition, e: &&Event| {
+        let frames = |p: &crate::world::partition::Partition, e: &&Event| {
             e.kind() == Kind::Arrive && e.port() == s.port && p.core.frames[e.arg].flow == s.flow
         };
         let arrivals = self.partitions.iter().flat_map(|p| p.core.pending.events().filter(move |e| frames(p, e)));

@@ -2,13 +2,13 @@
 
 use xoff_units::Time;
 
-use crate::flows::FlowRecord;
-use crate::line::Line;
-use crate::lost::{FrameCount, LostFrames};
-use crate::monitor::{Counts, Monitor};
-use crate::outcome::{PortCnms, PortTotals};
-use crate::partition::{Node, Partition};
+use crate::observe::flows::FlowRecord;
+use crate::observe::lost::{FrameCount, LostFrames};
+use crate::observe::monitor::{Counts, Monitor};
+use crate::observe::outcome::{PortCnms, PortTotals};
+use crate::wire::line::Line;
 use crate::world::World;
+use crate::world::partition::{Node, Partition};
 
 /// Something that counts. `f` is handed each counter, always in the same order.
 trait Counting {

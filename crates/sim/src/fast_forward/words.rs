@@ -13,7 +13,7 @@ use xoff_node::{Frame, FrameList, FrameStore};
 use xoff_units::Time;
 use xoff_units::state::{Meaning, Visitor};
 
-use crate::layout::Layout;
+use crate::wire::layout::Layout;
 
 /// Group of numbers that grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,12 +12,13 @@
 //! equally often: there is no process that decides for the others.
 
 mod local;
+pub(crate) mod pack;
 
 use std::fmt;
 
 pub use local::{Local, local};
 
-use crate::pack::Pack;
+use crate::processes::pack::Pack;
 
 /// Mail between one process of a run and the others.
 pub trait Processes: Send {

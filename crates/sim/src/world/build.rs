@@ -6,18 +6,18 @@ use xoff_mech::rate_control::RateControlKind;
 use xoff_net::topology::routing::Routes;
 use xoff_node::{DisciplineKind, StormConfig};
 
-use crate::windows::{Units, Windows};
+use crate::engine::windows::{Units, Windows};
 
 use super::*;
-use crate::cut_through::head_time;
-use crate::fault::PauseStorm;
-use crate::histogram::Histogram;
-use crate::line::Line;
-use crate::model::SwitchAt;
-use crate::monitor::Monitor;
-use crate::queue::EventQueue;
-use crate::records::Records;
-use crate::split::Split;
+use crate::engine::queue::EventQueue;
+use crate::observe::histogram::Histogram;
+use crate::observe::monitor::Monitor;
+use crate::observe::records::Records;
+use crate::wire::cut_through::head_time;
+use crate::wire::fault::PauseStorm;
+use crate::wire::line::Line;
+use crate::world::model::SwitchAt;
+use crate::world::split::Split;
 
 /// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
 const WORTH_A_WINDOW: Span = Span::from_ns(100);

@@ -2,8 +2,8 @@
 
 use super::on_processes::Sums;
 use super::*;
-use crate::given_up::GivenUp;
-use crate::outcome::{Outcome, PortTotals};
+use crate::observe::given_up::GivenUp;
+use crate::observe::outcome::{Outcome, PortTotals};
 
 impl World {
     /// Ends the run: final look, counters, flows.

@@ -14,7 +14,7 @@
 //! ([`threads`](super::threads)), or each in a process of its own ([`on_processes`](super::on_processes)).
 
 use super::*;
-use crate::pack::packed;
+use crate::processes::pack::packed;
 
 /// State of a partition after a window. Joined, the states are the global state.
 #[derive(Clone, Copy, Debug)]

@@ -12,11 +12,11 @@
 
 use super::meeting::{self, Meeting, Standing};
 use super::*;
-use crate::flows::Seen;
-use crate::monitor::Counts;
-use crate::outcome::{PortCnms, PortTotals};
-use crate::pack::Pack;
+use crate::observe::flows::Seen;
+use crate::observe::monitor::Counts;
+use crate::observe::outcome::{PortCnms, PortTotals};
 use crate::processes::Processes;
+use crate::processes::pack::Pack;
 use xoff_node::PoolUse;
 
 /// Meetings after which a run returns to who drives it: a network with little to do in a window meets often, and a user who stops it does

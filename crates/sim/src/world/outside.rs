@@ -14,16 +14,10 @@ use xoff_mech::flow_control::Sender as _;
 use xoff_node::{Frame, FrameId, FrameKind, Port};
 
 use super::*;
-use crate::line::RemoteArrival;
+use crate::wire::line::RemoteArrival;
 
 /// The partition of the network behind every link.
 pub(crate) const OUTSIDE: u16 = 1;
-
-/// Flows from this number on are unknown to the world. Their frames go where [`Frame::out_port`] points at the time they enter.
-pub const UNKNOWN_SOURCE: u32 = 1 << 31;
-
-/// In [`Frame::out_port`] of a frame of a flow of an unknown source: there is no route.
-pub const NO_PORT: u16 = u16::MAX;
 
 /// A frame that a node has put on the wire of a port.
 #[derive(Clone, Copy, Debug)]

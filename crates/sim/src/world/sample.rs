@@ -4,7 +4,7 @@ use xoff_mech::detection::Side;
 use xoff_rows::{Port, QueueRow, RateRow, RateSource};
 
 use super::*;
-use crate::rows::{flow_rate, port_rate, queues};
+use crate::observe::rows::{flow_rate, port_rate, queues};
 
 /// A row of a sample.
 #[derive(Clone, Copy, Value)]

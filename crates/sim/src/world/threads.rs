@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::meeting::{self, Meeting, Standing, Stretch, Task};
 use super::*;
-use crate::line::RemoteArrival;
+use crate::wire::line::RemoteArrival;
 
 /// A [`Standing`] that others can read.
 #[derive(Default)]

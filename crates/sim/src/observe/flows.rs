@@ -1,0 +1,204 @@
+//! The flows of a run: their parameters and results.
+
+use xoff_mech::detection::MarkCounts;
+use xoff_net::workload::Flow;
+use xoff_node::EventKey;
+use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+use xoff_units::{Span, Time, flat, prefetch};
+
+use crate::engine::clock::Clock;
+use crate::observe::records::Records;
+use crate::processes::pack::packed;
+use crate::world::loops::Stage;
+
+/// A flow and its fate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRecord {
+    /// The flow as it was started.
+    pub flow: Flow,
+    /// Number of flows that its host had started before it (closed loops number by it).
+    pub nth: u64,
+    /// Payload put on the wire by the source, repetitions included [bytes].
+    pub sent: u64,
+    /// Payload delivered in order, without a gap from the first byte on [bytes].
+    pub delivered: u64,
+    /// Payload that arrived out of order: beyond a gap, or a second time [bytes].
+    pub out_of_order: u64,
+    /// Data frames of it that arrived marked.
+    pub marked: MarkCounts,
+    /// CNMs of congested buffers that its source has had while it sent.
+    pub cnms: u64,
+    /// Time that the last frame of a job's message waited in switches for paused ports [ps].
+    pub stopped: u64,
+    /// Time at which the source put the last frame on the wire.
+    pub all_sent: Option<Time>,
+    /// Time at which the last byte had arrived in order.
+    pub received: Option<Time>,
+    /// Completion: last acknowledgement at the source, or without acknowledgements last byte at the destination.
+    pub end: Option<Time>,
+}
+
+impl FlowRecord {
+    pub(crate) fn new(flow: Flow, nth: u64) -> Self {
+        FlowRecord {
+            flow,
+            nth,
+            sent: 0,
+            delivered: 0,
+            out_of_order: 0,
+            marked: MarkCounts::default(),
+            cnms: 0,
+            stopped: 0,
+            all_sent: None,
+            received: None,
+            end: None,
+        }
+    }
+
+    /// Prefetches the counters of the flow.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&self.sent);
+    }
+
+    /// Adds another partition's record of the same flow.
+    pub(crate) fn add(&mut self, o: &FlowRecord) {
+        self.flow.start = self.flow.start.min(o.flow.start); // a message of a job begins where its source is
+        self.nth += o.nth;
+        self.sent += o.sent;
+        self.delivered += o.delivered;
+        self.out_of_order += o.out_of_order;
+        self.marked.add(o.marked);
+        self.cnms += o.cnms;
+        self.stopped += o.stopped;
+        self.all_sent = self.all_sent.or(o.all_sent);
+        self.received = self.received.or(o.received);
+        self.end = self.end.or(o.end);
+    }
+
+    /// Time of the last acknowledgement at the source. None without acknowledgements, where the flow is complete with its delivery; an
+    /// acknowledgement takes time, so it is always later than that.
+    pub fn acked(&self) -> Option<Time> {
+        self.end.filter(|_| self.end != self.received)
+    }
+
+    /// Payload that arrived, in any order, repetitions included [bytes].
+    pub fn arrived(&self) -> u64 {
+        self.delivered.saturating_add(self.out_of_order)
+    }
+
+    /// Completion time: from the start to the last byte at the destination.
+    pub fn fct(&self) -> Option<Span> {
+        self.received.map(|t| t.since(self.flow.start))
+    }
+}
+
+/// Part of a flow's record that a process has seen, without the flow, which all processes know.
+#[derive(Clone, Default, PartialEq, Value)]
+pub(crate) struct Seen {
+    nth: u64,
+    sent: u64,
+    delivered: u64,
+    out_of_order: u64,
+    marked: MarkCounts,
+    cnms: u64,
+    stopped: u64,
+    all_sent: Option<Time>,
+    received: Option<Time>,
+    end: Option<Time>,
+}
+packed! { Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } }
+
+flat!(Seen {
+    nth: u64,
+    sent: u64,
+    delivered: u64,
+    out_of_order: u64,
+    marked: MarkCounts,
+    cnms: u64,
+    stopped: u64,
+    all_sent: Option<Time>,
+    received: Option<Time>,
+    end: Option<Time>
+});
+
+impl Seen {
+    /// State of a flow with this record.
+    pub fn of(record: &FlowRecord) -> Seen {
+        let &FlowRecord { flow: _, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = record;
+        Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
+    }
+    /// True if nothing of the flow was seen.
+    pub fn is_nothing(&self) -> bool {
+        *self == Seen::default()
+    }
+    /// The record of this flow.
+    pub fn record(self, flow: Flow) -> FlowRecord {
+        let Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = self;
+        FlowRecord { flow, nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end }
+    }
+}
+
+/// The flows of one partition of the network.
+#[derive(Default)]
+pub(crate) struct FlowTable {
+    /// By number.
+    pub records: Records,
+    /// Ended flows that may start another one at their source, in a closed loop.
+    pub ended: Vec<(u32, Stage)>,
+    /// Flows that are acknowledged: the receiver may drop them.
+    pub acknowledged: Vec<u32>,
+    /// Flows that are complete, in that order.
+    pub completions: Vec<(EventKey, u32)>,
+    /// From this one on they are others than in the state that was restored.
+    pub others_from: u32,
+}
+
+/// True if both are the same flow. Only the run knows when a message of a job starts.
+fn same(built: &Flow, saved: &Flow) -> bool {
+    built == saved || (built.start == Time::NEVER && *built == Flow { start: Time::NEVER, ..saved.clone() })
+}
+
+/// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it
+/// begins.
+impl Save for FlowTable {
+    fn save(&self, to: &mut Writer) {
+        let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;
+        to.number(records.len() as u64);
+        if records.are_paged() {
+            to.refuse("a streamed job");
+        }
+        for record in records.iter() {
+            record.flow.write(to);
+            Seen::of(record).write(to);
+        }
+        ended.save(to);
+        acknowledged.save(to);
+        completions.save(to);
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        let (n, listed) = (from.count()?, !self.records.is_empty());
+        self.others_from = u32::MAX;
+        for at in 0..n {
+            let (flow, seen) = (Flow::read(from)?, Seen::read(from)?);
+            match self.records.get_mut(at) {
+                None if !listed => self.records.push(seen.record(flow)),
+                Some(built) if same(&built.flow, &flow) => *built = seen.record(flow),
+                _ if !seen.is_nothing() => return Err(Broken("a flow has begun that is another one here")),
+                _ => self.others_from = self.others_from.min(at as u32),
+            }
+        }
+        self.others_from = if listed && self.records.len() > n { self.others_from.min(n as u32) } else { self.others_from };
+        self.ended.restore(from)?;
+        self.acknowledged.restore(from)?;
+        self.completions.restore(from)
+    }
+}
+
+impl FlowTable {
+    pub fn complete(&mut self, clock: &Clock, flow: u32) {
+        self.records.at(flow).end = Some(clock.of_run());
+        self.completions.push((clock.place(), flow));
+    }
+}

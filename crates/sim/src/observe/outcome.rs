@@ -1,0 +1,165 @@
+//! Outcome of a run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use xoff_mech::detection::MarkCounts;
+use xoff_node::PoolUse;
+use xoff_units::paged::Paged;
+use xoff_units::save::Value;
+use xoff_units::{Rate, Time};
+
+use crate::fast_forward::FastForwarded;
+use crate::observe::checks::Violation;
+use crate::observe::deadlock_detector::Deadlock;
+use crate::observe::flows::FlowRecord;
+use crate::observe::histogram::QueueCounts;
+use crate::observe::lost::{LostFrames, RetryCounts};
+use crate::observe::storms::Storm;
+use crate::world::jobs::RankLog;
+
+/// Reason for the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The end time was reached.
+    TimeUp,
+    /// Nothing was left to happen.
+    Quiet,
+    /// All flows were complete and the scenario asked to stop there.
+    FlowsDone,
+    /// A deadlock was found and the scenario asked to stop there.
+    Deadlock,
+    /// The caller stopped it.
+    Interrupted,
+    /// The records could not be written.
+    RecorderFailed,
+}
+
+/// Counters of one port over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+pub struct PortTotals {
+    /// Bytes put on the wire, control frames not counted.
+    pub tx_bytes: u64,
+    /// Frames put on the wire, control frames not counted.
+    pub tx_frames: u64,
+    /// Control messages sent; those that are parts of another one count with it.
+    pub messages_sent: u64,
+    /// Control messages received, counted in the same way.
+    pub messages_received: u64,
+    /// Frames marked when leaving.
+    pub marked: MarkCounts,
+    /// Frames dropped on arrival, or because the link that they waited for failed.
+    pub dropped: u64,
+    /// Frames for this port, of whatever ingress, that its egress queues had no room for. They are among those dropped on arrival, too.
+    pub tail_dropped: u64,
+    /// Frames lost on the way to this port, control frames included: errors, or a failed link.
+    pub lost: u64,
+    /// Largest fill of the ingress buffer, any one class [bytes].
+    pub ingress_bytes_max: u64,
+    /// Largest egress queue, any one class [bytes].
+    pub egress_bytes_max: u64,
+    /// Number of stops of this port by its peer.
+    pub pauses: u64,
+    /// Time during which the peer stopped this port, any class, runs still open included [ps].
+    pub paused_ps: u64,
+    /// Number of waits of a frame at the head of a queue for a message of the peer: it was paused, or lacked credits.
+    pub blocks: u64,
+    /// Time during which such a frame waited, any class, holds still open included [ps].
+    pub blocked_ps: u64,
+    /// Smallest rate that flow control allowed, 0 when stopped; `None`: it never changed.
+    pub allowed_min: Option<Rate>,
+}
+
+/// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+pub struct PortCnms {
+    /// From the buffer behind the port, as an ingress.
+    pub ingress: u64,
+    /// From its egress queue.
+    pub egress: u64,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Reason for the end.
+    pub ended: Ended,
+    /// Simulated time reached.
+    pub now: Time,
+    /// Events, those that fast-forward has skipped included.
+    pub events: u64,
+    /// Effect of fast-forward, or the reason for none.
+    pub fast_forwarded: FastForwarded,
+    /// Link traversals of data and feedback frames.
+    pub frame_hops: u64,
+    /// Link traversals of data frames.
+    pub data_frame_hops: u64,
+    /// Frames dropped by nodes, for whatever reason: [`LostFrames::dropped`].
+    pub dropped_frames: u64,
+    /// Frames lost on links, control frames included: [`LostFrames::on_links`].
+    pub lost_frames: u64,
+    /// All frames that did not arrive, by cause; counted whether or not checks are on.
+    pub lost: LostFrames,
+    /// Activity of links that repeat corrupted frames.
+    pub retry: RetryCounts,
+    /// Times that the retransmission timer of a flow expired.
+    pub retransmission_timeouts: u64,
+    /// Every link has a flow control that promises to lose nothing in the classes that are not lossy.
+    pub lossless: bool,
+    /// Data frames delivered.
+    pub delivered_frames: u64,
+    /// Changes of a flow's rate by its rate control.
+    pub rate_changes: u64,
+    /// Flows in order of their number; messages of streamed jobs are not among them.
+    pub flows: Vec<FlowRecord>,
+    /// Messages of streamed jobs, whose numbers are those after the flows'.
+    pub messages: Option<Box<Paged<FlowRecord>>>,
+    /// Logs of the ranks of each job.
+    pub ranks: Vec<Vec<RankLog>>,
+    /// Flows in the order in which they were complete.
+    pub completions: Vec<u32>,
+    /// Histograms of queue lengths, in order of time.
+    pub queue_counts: Vec<QueueCounts>,
+    /// Deadlocks found, in order of time.
+    pub deadlocks: Vec<Deadlock>,
+    /// Findings of watchdogs, in order of time.
+    pub storms: Vec<Storm>,
+    /// Counters by node and port.
+    pub ports: Vec<Vec<PortTotals>>,
+    /// The most that was held in the pools of each switch that has any, in the order of its configuration.
+    pub pools: BTreeMap<u32, Vec<PoolUse>>,
+    /// CNMs to sources by node and port, where there were any.
+    pub cnms: BTreeMap<(u32, u16), PortCnms>,
+    /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
+    pub flow_collisions: u64,
+    /// Broken promises in words (the first hundred).
+    pub violations: Vec<Violation>,
+    /// Broken promises.
+    pub violations_total: u64,
+}
+
+impl Outcome {
+    /// Number of flows, including messages of streamed jobs.
+    pub fn flows_total(&self) -> u64 {
+        self.flows.len() as u64 + self.messages.as_ref().map_or(0, |m| m.len())
+    }
+
+    /// A flow, or a message of a streamed job. Panics where there is none.
+    pub fn flow(&self, flow: u32) -> FlowRecord {
+        match (self.flows.get(flow as usize), &self.messages) {
+            (None, Some(messages)) => messages.get(u64::from(flow) - self.flows.len() as u64),
+            (listed, _) => listed.expect("there is such a flow").clone(),
+        }
+    }
+
+    /// All flows in order of their number, messages of streamed jobs too.
+    pub fn all_flows(&self) -> impl Iterator<Item = Cow<'_, FlowRecord>> {
+        let messages = self.messages.iter().flat_map(|m| m.range(0, m.len()));
+        self.flows.iter().map(Cow::Borrowed).chain(messages.map(Cow::Owned))
+    }
+
+    /// CNMs from the buffers of all ports.
+    pub fn cnms_total(&self) -> PortCnms {
+        self.cnms.values().fold(PortCnms::default(), |a, n| PortCnms { ingress: a.ingress + n.ingress, egress: a.egress + n.egress })
+    }
+}

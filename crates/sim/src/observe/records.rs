@@ -1,0 +1,105 @@
+//! The records of flows by number: those of the list in memory, those of messages of streamed jobs in pages.
+//!
+//! ```text
+//!   number   0 ... listed - 1 | listed ...
+//!            Vec              | Paged: untouched records are made from the job's operations
+//! ```
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use xoff_net::jobs::Jobs;
+use xoff_net::workload::{Flow, message_flow};
+use xoff_units::Time;
+use xoff_units::paged::{Flat, Paged};
+
+use crate::observe::flows::{FlowRecord, Seen};
+
+impl Flat for FlowRecord {
+    const BYTES: usize = Flow::BYTES + Seen::BYTES;
+    fn put(&self, to: &mut [u8]) {
+        let (flow, seen) = to.split_at_mut(Flow::BYTES);
+        self.flow.put(flow);
+        Seen::of(self).put(seen);
+    }
+    fn take(from: &[u8]) -> Self {
+        Seen::take(&from[Flow::BYTES..]).record(Flow::take(&from[..Flow::BYTES]))
+    }
+}
+
+/// Records of flows.
+#[derive(Default)]
+pub(crate) struct Records {
+    listed: Vec<FlowRecord>,
+    messages: Option<Box<Paged<FlowRecord>>>,
+}
+
+impl Records {
+    /// Records of these flows, and of the messages of streamed jobs, which have the numbers after them.
+    pub fn new(listed: Vec<FlowRecord>, jobs: Option<&Arc<Jobs>>) -> Records {
+        let messages = jobs.and_then(|j| Some((j, j.pages()?))).map(|(jobs, pages)| {
+            // Every rank stands somewhere else in its own, as a sender and as a receiver of others.
+            let (page, most) = (pages.page / 4, 16 * jobs.ranks() + 16);
+            let (from, jobs) = (listed.len() as u64, jobs.clone());
+            let many = jobs.flows();
+            let made = move |n: u64| FlowRecord::new(message_flow(&jobs, (from + n) as u32), 0);
+            Box::new(Paged::new(&pages.file, many, (page, most), made))
+        });
+        Records { listed, messages }
+    }
+
+    /// Record of a flow.
+    #[inline(always)]
+    pub fn at(&mut self, flow: u32) -> &mut FlowRecord {
+        if (flow as usize) < self.listed.len() { &mut self.listed[flow as usize] } else { self.message(flow) }
+    }
+
+    #[cold]
+    fn message(&mut self, flow: u32) -> &mut FlowRecord {
+        let n = flow as usize - self.listed.len();
+        self.messages.as_mut().expect("a flow that is not listed is a message").get_mut(n as u64)
+    }
+
+    /// The flow of a number; `None`: there is none.
+    pub fn known(&self, flow: u32) -> Option<Flow> {
+        if let Some(record) = self.listed.get(flow as usize) {
+            return Some(record.flow.clone());
+        }
+        let n = u64::from(flow) - self.listed.len() as u64;
+        self.messages.as_ref().filter(|m| n < m.len()).map(|m| m.get(n).flow)
+    }
+
+    /// True if the records of messages are in pages.
+    pub fn are_paged(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    /// Adds the record of another partition of the network.
+    pub fn add(&mut self, other: &Records) {
+        self.listed.iter_mut().zip(&other.listed).for_each(|(f, o)| f.add(o));
+        let (Some(mine), Some(messages)) = (&self.messages, &other.messages) else { return };
+        for (n, seen) in (0u64..).zip(messages.range(0, messages.len())) {
+            if !Seen::of(&seen).is_nothing() || seen.flow.start < Time::NEVER {
+                mine.update(n, |f| f.add(&seen));
+            }
+        }
+    }
+
+    /// Records of the list, and records of messages.
+    pub fn into_parts(self) -> (Vec<FlowRecord>, Option<Box<Paged<FlowRecord>>>) {
+        (self.listed, self.messages)
+    }
+}
+
+impl Deref for Records {
+    type Target = Vec<FlowRecord>;
+    fn deref(&self) -> &Vec<FlowRecord> {
+        &self.listed
+    }
+}
+
+impl DerefMut for Records {
+    fn deref_mut(&mut self) -> &mut Vec<FlowRecord> {
+        &mut self.listed
+    }
+}

@@ -1,0 +1,91 @@
+//! Pause storms that the watchdogs of switches have found, and the frames that they dropped.
+
+use std::collections::BTreeMap;
+
+use xoff_mech::watchdog::Change;
+use xoff_node::FrameKind;
+use xoff_units::Time;
+use xoff_units::save::Value;
+
+use crate::engine::clock::Clock;
+use crate::observe::lost::{Dropped, FrameCount};
+use crate::observe::monitor::Monitor;
+
+/// A storm: a queue that its peer held for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+pub struct Storm {
+    /// Node of the queue.
+    pub node: u32,
+    /// Number of its port, from 0.
+    pub port: u16,
+    /// Priority, 0 to 7.
+    pub priority: u8,
+    /// Since when the peer had held it.
+    pub since: Time,
+    /// Time of the detection.
+    pub found: Time,
+    /// End of the storm; `None`: not before the end of the run.
+    pub over: Option<Time>,
+    /// Frames that were discarded because of it.
+    pub discarded: FrameCount,
+}
+
+/// The storms of a partition of the network, in the order in which they were found.
+#[derive(Default, Value)]
+pub(crate) struct Storms {
+    all: Vec<Storm>,
+    /// Ongoing storms, by port and class.
+    open: BTreeMap<usize, usize>,
+}
+
+impl Storms {
+    /// In the order in which they were found.
+    pub fn all(&self) -> &[Storm] {
+        &self.all
+    }
+
+    /// Takes them.
+    pub fn take(&mut self) -> Vec<Storm> {
+        std::mem::take(&mut self.all)
+    }
+}
+
+impl Storm {
+    /// By which storms are put in order: when they were found, and where.
+    pub(crate) fn order(&self) -> (Time, u32, u16, u8) {
+        (self.found, self.node, self.port, self.priority)
+    }
+}
+
+impl Monitor {
+    /// The watchdog of a node has found that a storm began or is over.
+    pub(crate) fn note_watchdog(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), change: Change) {
+        let at = self.layout.class_index(node, port, class);
+        let found = clock.of_run();
+        match change {
+            Change::Began(since) => {
+                let priority = self.layout.classes.priority(class as usize);
+                let storm = Storm { node, port, priority, since, found, over: None, discarded: FrameCount::default() };
+                self.storms.open.insert(at, self.storms.all.len());
+                self.storms.all.push(storm);
+            }
+            Change::Ended(_) => {
+                if let Some(n) = self.storms.open.remove(&at) {
+                    self.storms.all[n].over = Some(found);
+                }
+            }
+        }
+    }
+
+    /// A frame was discarded for a storm at a port of its node.
+    pub(crate) fn note_discarded(&mut self, d: &Dropped, port: u16) {
+        if d.kind == FrameKind::Data {
+            self.checks.loses(d.flow);
+        }
+        let (node, _) = self.layout.ports.place(d.at as u32);
+        let at = self.layout.class_index(node, port, d.class);
+        if let Some(&n) = self.storms.open.get(&at) {
+            self.storms.all[n].discarded.count(d.kind);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The network, shared by its partitions.
+
+use xoff_net::topology::PortNumbers;
+use xoff_net::topology::routing::{Choice, ExplicitPaths};
+use xoff_net::workload::Flow;
+use xoff_node::{ClassSet, Classes};
+use xoff_units::WireClock;
+
+use crate::observe::probe::Probes;
+
+/// Data that all partitions of a network share and that a run does not change.
+pub(crate) struct Layout {
+    /// Position of each port in the columns by port.
+    pub ports: PortNumbers,
+    /// Partition of each node.
+    pub partition_of: Vec<u16>,
+    pub classes: Classes,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
+    pub seed: u64,
+    pub choice: Choice,
+    pub paths: ExplicitPaths,
+    pub acks: bool,
+    /// Flows are connections, and datagrams where end-to-end control does not apply.
+    pub connections: bool,
+    /// Every link has a flow control that promises to lose nothing.
+    pub lossless: bool,
+    /// Classes without any promise of flow control.
+    pub lossy: ClassSet,
+    pub probes: Probes,
+    /// Any on-change probe is set: notes are examined for rows.
+    pub detecting: bool,
+    /// The receiver drops a flow when all is acknowledged at its source, whatever may still come.
+    pub frees_receiver_state: bool,
+    /// Messages of one source for one receiver and priority share a connection.
+    pub shared_connections: bool,
+    /// Sources repeat bytes that a timer takes for lost: a second arrival breaks no promise.
+    pub sends_again: bool,
+    /// Flows that end may have successors.
+    pub loops: bool,
+    /// Flows may be messages of jobs.
+    pub jobs: bool,
+    /// True if messages are not kept in memory.
+    pub streamed: bool,
+    /// Names of the nodes.
+    pub names: Vec<Box<str>>,
+}
+
+impl Layout {
+    #[inline]
+    pub fn port_index(&self, node: u32, port: u16) -> usize {
+        self.ports.of(node, port) as usize
+    }
+
+    /// True if the destination of a flow acknowledges data.
+    pub fn acknowledges(&self, flow: &Flow) -> bool {
+        self.acks && (flow.controlled || !self.connections)
+    }
+
+    /// True if the class is lossless.
+    pub fn is_lossless(&self, class: u8) -> bool {
+        self.lossless && !self.lossy.has(class)
+    }
+
+    /// The index of a port and class in the columns by both.
+    #[inline]
+    pub fn class_index(&self, node: u32, port: u16, class: u8) -> usize {
+        self.port_index(node, port) * self.classes.len() + class as usize
+    }
+}

@@ -1,0 +1,445 @@
+//! The environment of the nodes with a global list of events: virtual time, links, and the events that nodes ask for.
+//!
+//! What does not depend on how events are kept is apart: [`Layout`], [`Router`], [`Draws`], [`Monitor`].
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_net::topology::routing::Routes;
+use xoff_node::{Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
+use xoff_units::save::Save;
+use xoff_units::{Rate, Span, Time, prefetch};
+
+use crate::engine::calendar::Calendar;
+use crate::engine::clock::Clock;
+use crate::engine::event::{Event, EventOrder, Kind, Ranks};
+use crate::engine::queue::Pending;
+use crate::observe::monitor::Monitor;
+use crate::observe::outcome::PortTotals;
+use crate::observe::probe::OnWire;
+use crate::wire::draws::Draws;
+use crate::wire::errors::{Direction, LinkErrors, directions};
+use crate::wire::fault::Losses;
+use crate::wire::ideal::HandedOver;
+use crate::wire::layout::Layout;
+use crate::wire::line::{Line, RemoteArrival, TAPPED};
+use crate::wire::routing::Router;
+
+/// Flows whose routes are cached where there may be more messages than memory.
+const STREAMED_ROUTES: u32 = 1 << 16;
+
+/// The place of a flow in its NIC and one of its timers, as the argument of an event: they share 32 bits.
+fn flow_timer(slot: u32, which: u8) -> u32 {
+    slot * FLOW_TIMERS as u32 + which as u32
+}
+
+/// Inverse of [`flow_timer`].
+pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
+    (arg / FLOW_TIMERS as u32, (arg % FLOW_TIMERS as u32) as u8)
+}
+
+/// The environment of the nodes of one partition of the network (of all of them, if the run is not split).
+#[derive(Save)]
+pub(crate) struct Core {
+    /// Number of the partition.
+    #[save(built)]
+    partition: u16,
+    pub clock: Clock,
+    pub pending: Calendar,
+    pub ranks: Ranks,
+    /// Events handled.
+    pub events: u64,
+    pub frames: FrameStore,
+    #[save(built)]
+    pub layout: Arc<Layout>,
+    #[save(built)]
+    wire_times: WireTimes<32>,
+    /// By port, as all columns here; ports of other partitions stay as they are.
+    #[save(each)]
+    pub lines: Vec<Line>,
+    #[save(built)]
+    router: Router,
+    pub monitor: Monitor,
+    /// Frames for other partitions, by partition.
+    #[save(built)]
+    pub outgoing: Vec<Vec<RemoteArrival>>,
+    /// Arrival of the first of them, without a search.
+    pub first_outgoing: EventKey,
+    #[save(built)]
+    losses: Option<Box<dyn Losses>>,
+    /// By port at which they arrive; empty: no link corrupts or repeats frames.
+    #[save(by = directions)]
+    errors: Vec<Vec<Direction>>,
+    pub draws: Draws,
+    /// Keeps the ideal messages of one port in order.
+    handed_over: HandedOver,
+    /// Queue pairs by source, destination and source port, where messages are cleared.
+    #[save(built)]
+    pub queue_pairs: FxHashMap<(u32, u32, u16), u32>,
+}
+
+impl Core {
+    /// Partition `partition`, with frames for a number of `destinations`: all partitions, and the outside.
+    pub fn new(
+        partition: u16,
+        destinations: usize,
+        pending: Calendar,
+        order: EventOrder,
+        routes: Arc<Routes>,
+        lines: Vec<Line>,
+        monitor: Monitor,
+    ) -> Self {
+        let layout = monitor.layout.clone();
+        Core {
+            partition,
+            clock: Clock::new(),
+            pending,
+            ranks: Ranks::new(order),
+            events: 0,
+            frames: FrameStore::new(),
+            wire_times: WireTimes::new(layout.clock),
+            router: Router::new(routes, layout.streamed.then_some(STREAMED_ROUTES)),
+            outgoing: (0..destinations).map(|_| Vec::new()).collect(),
+            first_outgoing: EventKey::NEVER,
+            losses: None,
+            errors: Vec::new(),
+            draws: Draws::new(layout.seed, lines.len()),
+            handed_over: HandedOver::default(),
+            queue_pairs: FxHashMap::default(),
+            lines,
+            layout,
+            monitor,
+        }
+    }
+
+    /// Links lose frames to errors from now on.
+    pub fn set_losses(&mut self, losses: Option<Box<dyn Losses>>) {
+        self.monitor.links_lose = losses.is_some();
+        self.losses = losses;
+    }
+
+    /// Links corrupt frames from now on, and repeat them if `repeat`.
+    pub fn set_errors(&mut self, errors: &[LinkErrors], repeat: bool) {
+        if errors.is_empty() && !repeat {
+            return;
+        }
+        self.monitor.links_lose |= !repeat;
+        self.errors = (0..self.lines.len()).map(|_| Vec::new()).collect();
+        for (nth, e) in errors.iter().enumerate() {
+            for &(node, port) in &e.ports {
+                let to = self.layout.ports.peer(self.layout.port_index(node, port) as u32);
+                self.errors[to as usize].push(Direction::new(self.layout.seed, to, nth as u64, e.clone()));
+            }
+        }
+    }
+
+    /// True if an arriving frame concerns its link, and not its node alone.
+    #[inline]
+    pub fn links_act(&self) -> bool {
+        self.monitor.link_failed || self.losses.is_some() || !self.errors.is_empty()
+    }
+
+    /// Effect of the link on a frame that arrives by a port; `None`: links neither repeat nor corrupt.
+    pub fn over_link(&mut self, port: u32, frame: FrameId) -> Option<Option<Hit>> {
+        let frame = &self.frames[frame];
+        let directions = self.errors.get_mut(port as usize)?;
+        // Every one is asked, so that none changes what another draws.
+        Some(directions.iter_mut().fold(None, |hit, d| d.hit(frame).or(hit)))
+    }
+
+    /// A frame is lost on the link by which it arrives at a port.
+    pub fn lose(&mut self, port: u32, frame: FrameId) {
+        self.remove_lost(port as usize, frame, true);
+    }
+
+    /// An event is asked for, possibly one of this very instant that belongs before the present one.
+    #[inline]
+    fn ask_for(&mut self, e: Event) {
+        if e.event_key().time <= self.clock.now {
+            self.clock.stay();
+        }
+        self.pending.push(e);
+    }
+
+    /// Advances to the next event before `bound`, if there is one.
+    #[inline(always)]
+    pub fn next(&mut self, bound: EventKey) -> Option<Event> {
+        let Calendar::Global(queue) = &mut self.pending else { return None };
+        let e = queue.pop_before(bound)?;
+        self.clock.reach(e.event_key());
+        self.events += 1;
+        Some(e)
+    }
+
+    /// Advances to the next event of the present pass, if there is one. `reached`: the latest place of a unit in the pass.
+    #[inline(always)]
+    pub fn next_in_window(&mut self, reached: &mut EventKey) -> Option<Event> {
+        let Calendar::ByWindow(windows) = &mut self.pending else { return None };
+        let e = windows.next()?;
+        if windows.takes_another_turn() {
+            *reached = self.clock.place().max(*reached);
+            self.clock.take_turn();
+        }
+        self.clock.reach(e.event_key());
+        self.events += 1;
+        Some(e)
+    }
+
+    /// Node and port at the far end of a port.
+    pub fn peer(&self, node: u32, port: u16) -> (u32, u16) {
+        self.layout.ports.place(self.layout.ports.peer(self.layout.ports.of(node, port)))
+    }
+
+    /// Prefetches the state of the flow of a frame.
+    #[inline]
+    pub fn prefetch_flow(&self, f: &Frame) {
+        if f.kind() != FrameKind::Control {
+            self.router.prefetch(f);
+            if let Some(flow) = self.monitor.flows.records.get(f.flow as usize) {
+                flow.prefetch();
+            }
+        }
+    }
+
+    /// The way of a frame, if it is one, will be asked for soon.
+    #[inline]
+    pub fn prefetch_route(&self, frame: FrameId) {
+        if let Some(f) = self.frames.get(frame) {
+            self.router.prefetch(f);
+        }
+    }
+
+    /// The port of a frame at a node, if it is known.
+    #[inline]
+    pub fn known_route(&self, node: u32, f: &Frame) -> Option<u16> {
+        self.router.known(node, f)
+    }
+
+    /// The port of a frame at a node that no frame of its flow and direction has been to.
+    #[cold]
+    fn find_route(&mut self, node: u32, f: &Frame) -> Option<u16> {
+        let lines = &self.lines;
+        self.router.find(node, f, &self.layout, &self.monitor.flows.records, |at| lines[at].up)
+    }
+
+    /// A port will send soon.
+    #[inline]
+    pub fn prefetch_line(&self, port: u32) {
+        prefetch(&self.lines[port as usize]);
+    }
+
+    /// The world has reached a time at which something outside acts.
+    pub fn reach_time(&mut self, now: Time) {
+        if now > self.clock.now {
+            self.clock.reach(EventKey { time: now, rank: 0 });
+        }
+    }
+
+    /// A frame arrives at a switch; of messages of jobs the last one is kept in view.
+    pub fn last_frame_arrives(&mut self, node: u32, frame: FrameId) {
+        let f = &self.frames[frame];
+        if f.kind() == FrameKind::Data
+            && f.ends_flow()
+            && let Some(last) = &mut self.monitor.last_frames
+        {
+            last.arrives(f.flow, node, self.clock.now);
+        }
+    }
+
+    /// Takes a frame in from another partition.
+    pub fn enter(&mut self, c: RemoteArrival) -> FrameId {
+        let id = self.frames.insert(c.frame);
+        if let Some(t) = c.telemetry {
+            *self.frames.telemetry_mut(id) = *t;
+        }
+        self.pending.push(Event::new(c.at, Kind::Arrive, c.to, id));
+        id
+    }
+
+    /// A frame is on the line of port `at`, whose frames are recorded.
+    #[cold]
+    fn record_frame(&mut self, at: usize, arrives: Time, frame: FrameId) {
+        let (node, port) = self.layout.ports.place(at as u32);
+        let frame = self.frames[frame];
+        let flow = (frame.kind() != FrameKind::Control).then(|| self.monitor.flows.records.known(frame.flow)).flatten();
+        let ends = flow.map(|f| (f.src, f.dst));
+        self.monitor.rows.record_frame(OnWire::Sent { at: self.clock.now, arrives, node, port, frame, ends });
+    }
+
+    /// A frame arrives at the far end of the line of port `at`.
+    #[inline(always)]
+    fn arrive(&mut self, at: usize, (to, mut partition): (u32, u16), time: Time, frame: FrameId, nth: u32) {
+        if partition != self.partition && partition & TAPPED != 0 {
+            self.record_frame(at, time, frame);
+            partition &= !TAPPED;
+        }
+        let event_key = EventKey { time, rank: self.ranks.of(Kind::Arrive, at as u32, 0, nth) };
+        if partition == self.partition {
+            self.pending.push(Event::new(event_key, Kind::Arrive, to, frame));
+        } else {
+            let telemetry = self.frames.telemetry(frame).copied().map(Box::new);
+            let f = self.frames.remove(frame);
+            self.first_outgoing = self.first_outgoing.min(event_key);
+            self.outgoing[partition as usize].push(RemoteArrival { at: event_key, to, frame: f, id: frame, telemetry });
+        }
+    }
+
+    /// True if the frame that arrives by a port is lost on its link.
+    pub fn loses(&mut self, port: u32, frame: FrameId) -> bool {
+        let at = port as usize;
+        let (link, up) = (self.lines[at].link, self.lines[at].up);
+        let lost = !up || self.losses.as_mut().is_some_and(|l| l.lost(link));
+        if lost {
+            self.remove_lost(at, frame, up);
+        }
+        lost
+    }
+
+    fn remove_lost(&mut self, at: usize, frame: FrameId, up: bool) {
+        let frame = self.frames.remove(frame);
+        if self.lines[at].is_tapped() {
+            let (node, port) = self.layout.ports.place(at as u32);
+            self.monitor.rows.record_frame(OnWire::Lost { at: self.clock.now, node, port });
+        }
+        self.monitor.note_lost(at, &frame, up);
+    }
+
+    /// Routes have changed because a link failed.
+    pub fn reroute(&mut self, routes: Arc<Routes>, ends: [(u32, u16); 2]) {
+        self.monitor.link_failed = true;
+        self.router.replace(routes);
+        for (node, port) in ends {
+            let at = self.layout.port_index(node, port);
+            self.lines[at].up = false;
+        }
+    }
+
+    /// Routes as they are after the failures of a state that was restored.
+    pub fn set_routes(&mut self, routes: Arc<Routes>) {
+        self.router.replace(routes);
+    }
+
+    /// True if the user of the library decides which frames links lose.
+    pub fn loses_by_other(&self) -> bool {
+        self.losses.is_some()
+    }
+
+    /// The counters of a port, those of its line included.
+    pub fn totals_of(&self, at: usize) -> PortTotals {
+        let line = &self.lines[at];
+        PortTotals { tx_bytes: line.tx_bytes, tx_frames: line.tx_frames, ..self.monitor.ports[at] }
+    }
+}
+
+impl Env for Core {
+    fn frames(&mut self) -> &mut FrameStore {
+        &mut self.frames
+    }
+
+    #[inline(always)]
+    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
+        let at = self.layout.port_index(node, port);
+        let f = &self.frames[frame];
+        let line = &mut self.lines[at];
+        let mut after = tx;
+        if f.kind() != FrameKind::Control {
+            let counts = &mut self.monitor.counts;
+            counts.frame_hops += 1;
+            counts.data_frame_hops += (f.kind() == FrameKind::Data) as u64;
+            line.tx_bytes += f.len() as u64;
+            line.tx_frames += 1;
+            // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
+            after = tx.min(line.head);
+            if f.ends_flow() && self.layout.jobs {
+                self.monitor.last_frame_leaves(self.clock.now, (node, port, f.class()), f.flow);
+            }
+        }
+        let (far, arrival) = (line.far(), self.clock.now + after + line.delay);
+        // In this order: a simulator that goes by insertion sees the wire free before an arrival of the same instant.
+        let free = EventKey { time: self.clock.now + tx, rank: self.ranks.of(Kind::WireFree, at as u32, 0, 0) };
+        self.arrive(at, far, arrival, frame, 0);
+        free
+    }
+
+    #[inline]
+    fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
+        self.wire_times.of(rate, len)
+    }
+
+    #[inline]
+    fn has_come(&self, event_key: EventKey) -> bool {
+        event_key <= self.clock.event_key()
+    }
+
+    fn queue_pair_of(&mut self, flow: u32) -> Option<u32> {
+        // A flow of the list may have the ports of a message.
+        if (flow as usize) < self.monitor.flows.records.len() {
+            return None;
+        }
+        let f = &self.monitor.flows.records.at(flow).flow;
+        self.queue_pairs.get(&(f.src, f.dst, f.src_port)).copied()
+    }
+
+    #[inline]
+    fn records_queues(&self) -> bool {
+        self.monitor.records_queues
+    }
+
+    #[inline]
+    fn records_states(&self) -> bool {
+        self.monitor.records_states
+    }
+
+    fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
+        let at = self.layout.port_index(node, port);
+        let nth = self.handed_over.number(at, self.lines.len(), self.clock.now);
+        let line = &self.lines[at];
+        let (far, delay) = (line.far(), line.delay);
+        if delay == Span::ZERO {
+            self.clock.stay(); // it arrives in this very instant
+        }
+        self.arrive(at, far, self.clock.now + delay, frame, nth);
+    }
+
+    #[inline]
+    fn call_at(&mut self, node: u32, at: Time, call: Call) {
+        if at == Time::NEVER {
+            return;
+        }
+        debug_assert!(at >= self.clock.now, "a call of the past");
+        let port = |port| self.layout.port_index(node, port) as u32;
+        let (kind, port, arg, sub, nth) = match call {
+            Call::WireFree { port: p, rank } => {
+                let e = Event::new(EventKey { time: at, rank }, Kind::WireFree, port(p), 0);
+                return self.pending.push(e);
+            }
+            Call::InputRead { port: p } => (Kind::InputRead, port(p), 0, 0, 0),
+            Call::Wake { port: p } => (Kind::Wake, port(p), 0, 0, 0),
+            Call::Receiver { port: p, class } => (Kind::Receiver, port(p), class as u32, class, 0),
+            Call::CongestionPoint { port: p, class } => (Kind::CongestionPoint, port(p), class as u32, class, 0),
+            Call::Apply { port: p } => (Kind::Apply, port(p), 0, 0, 0),
+            Call::Emit { port: p } => (Kind::Emit, port(p), 0, 0, 0),
+            Call::Clock { which } => (Kind::Clock, port(0), which as u32, which, 0),
+            Call::FlowTimer { slot, which } => (Kind::FlowTimer, port(0), flow_timer(slot, which), which, slot),
+        };
+        let rank = self.ranks.of(kind, port, sub, nth);
+        self.ask_for(Event::new(EventKey { time: at, rank }, kind, port, arg));
+    }
+
+    #[inline]
+    fn route(&mut self, node: u32, frame: &Frame) -> Option<u16> {
+        self.router.known(node, frame).or_else(|| self.find_route(node, frame))
+    }
+
+    fn draw(&mut self, node: u32, port: u16) -> f64 {
+        self.draws.draw(self.layout.port_index(node, port))
+    }
+
+    #[inline]
+    fn emit(&mut self, node: u32, _now: Time, event: NodeEvent) {
+        if matches!(event, NodeEvent::MessageSent { .. }) {
+            self.draws.message_sent();
+        }
+        self.monitor.note(&self.clock, node, event);
+    }
+}

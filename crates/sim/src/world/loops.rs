@@ -1,0 +1,95 @@
+//! Closed loops: when the source of a flow starts the next one.
+
+use xoff_net::workload::generators::closed_loop::NextAfter;
+use xoff_node::{Env, EventKey, Frame, FrameKind};
+use xoff_units::Span;
+use xoff_units::save::Value;
+
+use crate::engine::event::{Event, Kind};
+use crate::observe::flows::FlowRecord;
+use crate::world::core::Core;
+use crate::world::model::PathFacts;
+use crate::world::partition::{HOPS, Node, Partition, RECEIVES};
+
+/// Progress of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+pub(crate) enum Stage {
+    /// The last frame has left the source.
+    Sent,
+    /// The last frame has arrived, without a report.
+    Delivered,
+    /// The last frame has arrived and is to be acknowledged.
+    Arrived,
+    /// The news that all has arrived is at its source.
+    Acknowledged,
+}
+
+impl Partition {
+    /// Flows of closed loops have come further: starts their successors or, where the source has no news yet, plans it.
+    pub fn follow_loops(&mut self) {
+        if self.jobs.is_some() {
+            self.follow_jobs();
+        }
+        if self.news.is_some() {
+            self.note_news();
+        }
+        while let Some((flow, stage)) = self.core.monitor.flows.ended.pop() {
+            let Some(index) = self.loop_of(flow) else { continue };
+            match (self.starts.loops[index].next_after(), stage) {
+                (NextAfter::Sent, Stage::Sent) | (NextAfter::Delivery, Stage::Acknowledged) => self.start_successor(index, flow),
+                (NextAfter::Delivery, Stage::Delivered) => self.plan_news(flow),
+                _ => {}
+            }
+        }
+    }
+
+    /// The source learns that its flow has been delivered.
+    pub fn receives(&mut self, flow: u32) {
+        if let Some(index) = self.loop_of(flow) {
+            self.start_successor(index, flow);
+        }
+    }
+
+    fn loop_of(&self, flow: u32) -> Option<usize> {
+        let label = self.core.monitor.flows.records[flow as usize].flow.label;
+        self.starts.loops.iter().position(|l| l.label() == label)
+    }
+
+    fn start_successor(&mut self, index: usize, flow: u32) {
+        let host = self.core.monitor.flows.records[flow as usize].flow.src;
+        let nth = self.starts.started.get(&(index as u32, host)).copied().unwrap_or(0);
+        if let Some(next) = self.starts.loops[index].flow(host, nth, self.core.clock.now) {
+            self.core.monitor.flows.records.push(FlowRecord::new(next, 0));
+            self.begin(self.core.monitor.flows.records.len() as u32 - 1, PathFacts::default());
+        }
+    }
+
+    /// The news is at the source as soon as news could be there, see [`xoff_net::workload::generators::closed_loop`].
+    fn plan_news(&mut self, flow: u32) {
+        let time = self.core.clock.now + self.propagation(flow);
+        let rank = self.core.ranks.of(Kind::FlowStart, flow, 1, 0);
+        self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, 0, flow * HOPS + RECEIVES));
+    }
+
+    /// Delay of the links of a flow's way, as frames take it now.
+    fn propagation(&mut self, flow: u32) -> Span {
+        let core: &mut Core = &mut self.core;
+        let (src, dst) = (core.monitor.flows.records[flow as usize].flow.src, core.monitor.flows.records[flow as usize].flow.dst);
+        let frame = Frame::new(FrameKind::Data, flow, 0, 1);
+        let (mut node, mut delay) = (src, Span::ZERO);
+        // A way has no more hops than there are nodes.
+        for _ in 0..self.nodes.len() {
+            let port = match self.nodes[node as usize] {
+                Node::Switch(_) => core.route(node, &frame),
+                _ => Some(0),
+            };
+            let Some(port) = port else { break };
+            delay += core.lines[core.layout.port_index(node, port)].delay;
+            node = core.peer(node, port).0;
+            if node == dst {
+                break;
+            }
+        }
+        delay
+    }
+}

@@ -1,0 +1,208 @@
+//! Everything a [`World`](crate::World) is built from, besides topology and flows.
+
+use xoff_mech::LinkFacts;
+use xoff_mech::detection::Detection;
+use xoff_mech::flow_control::FlowControl;
+use xoff_mech::rate_control::RateControlKind;
+use xoff_mech::transport;
+use xoff_mech::watchdog;
+use xoff_net::topology::LinkId;
+use xoff_net::topology::routing::Routing;
+use xoff_node::{BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
+use xoff_units::params::ParamError;
+use xoff_units::{Bytes, Span, WireClock};
+
+use crate::engine::calendar::Engine;
+use crate::engine::event::EventOrder;
+use crate::observe::probe::Probes;
+use crate::processes::Share;
+use crate::wire::draws::RngSource;
+use crate::wire::fault::Faults;
+
+/// A switch whose memory is wanted.
+#[derive(Clone, Copy)]
+pub struct SwitchAt<'a> {
+    /// Number of the node.
+    pub node: u32,
+    /// Facts of the links of its ports.
+    pub links: &'a [LinkFacts],
+    /// The priorities in use.
+    pub classes: &'a Classes,
+}
+
+/// Memory of a switch.
+pub type BufferOf<'a> = Box<dyn Fn(&SwitchAt<'_>) -> BufferPolicy + 'a>;
+
+/// Path facts of a flow before it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PathFacts {
+    /// Bytes in flight; `None`: as many as it likes.
+    pub window: Option<u64>,
+    /// Round-trip time of the way without queues; `None`: unknown.
+    pub base_rtt: Option<Span>,
+}
+
+/// Path facts of each flow, by (source, destination).
+pub type PathFactsOf<'a> = Box<dyn Fn(u32, u32) -> PathFacts + 'a>;
+
+/// Makes a flow control for a link.
+pub type FlowControlOf<'a> = Box<dyn Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a>;
+
+/// The end systems.
+#[derive(Clone, Debug)]
+pub struct NicModel {
+    /// Largest payload of a frame [bytes].
+    pub payload_max: u32,
+    /// Bytes on the wire around the payload.
+    pub header: u32,
+    /// Acknowledgement of data.
+    pub transport: Transport,
+    /// CNPs travel as [`Model::unpaused`] does, and messages of the flow control go before all that does; off: with acknowledgements, or
+    /// with the data where there are none.
+    pub cnps_unpaused: bool,
+    /// Recovery of lost data at sources; `None`: only a Nack makes them go back.
+    pub recovery: Option<Recovery>,
+    /// Flows that end-to-end control applies to are connections of this transport, the others datagrams that are not acknowledged; `None`:
+    /// data are acknowledged as `transport` says, and nothing more.
+    pub connection: Option<transport::Config>,
+    /// Rate control of every flow.
+    pub rate_control: RateControlKind,
+    /// The window shrinks with the rate.
+    pub window_follows_rate: bool,
+    /// The rate control's rate paces frames.
+    pub rate_bound: bool,
+    /// True if a host pauses all flows of a priority when flow control pauses single flows.
+    pub obeys_priorities: bool,
+    /// Pacing of an application's rate.
+    pub pacing: Pacing,
+    /// Messages of one source for one receiver and priority share a connection; off: each has its own.
+    pub shared_connections: bool,
+}
+
+/// The model of a run.
+pub struct Model<'a> {
+    /// Flow control of a link.
+    pub flow_control: FlowControlOf<'a>,
+    /// Detection at the egress port of a link.
+    pub detection: Box<dyn Fn(&LinkFacts) -> Detection + 'a>,
+    /// Memory of a switch.
+    pub buffer: BufferOf<'a>,
+    /// Buffer behind a link, for one ingress and class, as flow control plans with it [bytes].
+    pub ingress_buffer: Bytes,
+    /// Order across ingresses.
+    pub discipline: DisciplineKind,
+    /// Order across classes; where it names virtual lanes, these are priorities.
+    pub scheduler: SchedulerKind,
+    /// Received bytes of a frame after which switches forward it (virtual cut-through); `None`: store and forward [bytes].
+    pub cut_through: Option<Bytes>,
+    /// Frees queues of switches that their peers hold for too long.
+    pub watchdog: Option<watchdog::Config>,
+    /// Delays of control messages.
+    pub control_delay: ControlDelay,
+    /// Length of control frames; `None`: that of the flow control.
+    pub message_len: Option<Bytes>,
+    /// Rounding of transmission times.
+    pub clock: WireClock,
+    /// Routing rule.
+    pub routing: Routing,
+    /// End systems.
+    pub nic: NicModel,
+    /// Rules of a simulator that is replayed; default: none.
+    pub compat: Compat,
+    /// Order of equal times.
+    pub order: EventOrder,
+    /// Threads to run on, if the network can be split; never changes a result.
+    pub threads: usize,
+    /// The share of the network that this process simulates, if others have the rest, see [`World::join`](crate::World::join); `None`: all
+    /// of it. Never changes a result.
+    pub share: Option<Share>,
+    /// Engine for events; never changes a result.
+    pub engine: Engine,
+    /// A network whose state recurs is advanced by whole periods; never changes a result.
+    pub fast_forward: bool,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Distance between two rounds of the deadlock detector; zero: none [ps].
+    pub deadlock_interval: Span,
+    /// Stop when a deadlock is found.
+    pub stop_on_deadlock: bool,
+    /// Stop when all flows of the list are complete (a closed loop never is).
+    pub stop_when_done: bool,
+    /// Hold the run to its promises.
+    pub checks: bool,
+    /// Recordings.
+    pub probes: Probes,
+    /// Priorities that no flow control pauses: a switch without room drops their frames, and that is a result.
+    pub lossy: Vec<u8>,
+    /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
+    pub unpaused: Option<u8>,
+    /// Replaces our random streams where a detector draws at random.
+    pub draws: Option<Box<dyn RngSource>>,
+    /// Failures during the run.
+    pub faults: Faults,
+    /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
+    /// a network of its own.
+    pub outside: Option<Vec<bool>>,
+    /// Links to neighbours without flow control. The driver of the world accepts no more frames on them than there is room for, so the
+    /// network is lossless without it.
+    pub links_without_flow_control: Vec<LinkId>,
+    /// Priorities in use besides those of the flows: frames from outside may have them.
+    pub priorities: Vec<u8>,
+    /// Path facts of each flow; `None`: nothing.
+    pub path_facts: Option<PathFactsOf<'a>>,
+}
+
+impl<'a> Model<'a> {
+    /// A plain model: per-ingress buffers, arrival-order queues, strict priority, frames of 1500 B without
+    /// acknowledgements, checks on, the deadlock detector at work every 100 us. Change what differs.
+    pub fn plain(ingress_buffer: Bytes, flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a) -> Self {
+        Model {
+            flow_control: Box::new(flow_control),
+            detection: Box::new(|_| Detection::None),
+            buffer: Box::new(move |_| BufferPolicy::PerIngress(ingress_buffer)),
+            ingress_buffer,
+            discipline: DisciplineKind::Fifo,
+            scheduler: SchedulerKind::Strict,
+            cut_through: None,
+            watchdog: None,
+            control_delay: ControlDelay::default(),
+            message_len: None,
+            clock: WireClock::Picoseconds,
+            routing: Routing::named("ecmp", 1).expect("a known name"),
+            nic: NicModel {
+                payload_max: 1500,
+                header: 0,
+                transport: Transport::None,
+                cnps_unpaused: false,
+                recovery: None,
+                connection: None,
+                obeys_priorities: false,
+                rate_control: RateControlKind::None,
+                window_follows_rate: false,
+                rate_bound: true,
+                pacing: Pacing::Schedule,
+                shared_connections: false,
+            },
+            compat: Compat::default(),
+            order: EventOrder::Entity,
+            threads: 1,
+            share: None,
+            engine: Engine::default(),
+            fast_forward: true,
+            seed: 1,
+            deadlock_interval: Span::from_us(100),
+            stop_on_deadlock: false,
+            stop_when_done: false,
+            checks: true,
+            probes: Probes::default(),
+            lossy: Vec::new(),
+            unpaused: None,
+            draws: None,
+            faults: Faults::default(),
+            outside: None,
+            links_without_flow_control: Vec::new(),
+            priorities: Vec::new(),
+            path_facts: None,
+        }
+    }
+}
