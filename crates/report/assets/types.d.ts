@@ -1,4 +1,4 @@
-// Types of the report's scripts, for `tsc`: the data that `crates/view` writes into a page, and the one global name, `xoff`.
+// Types of the report's scripts, for `tsc`: the data that `crates/report/src/view` writes into a page, and the one global name, `xoff`.
 
 type Numbers = ArrayLike<number> & Iterable<number>;
 type Child = Node | string | number | null | undefined | false | Child[];

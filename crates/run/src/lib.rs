@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn the_engine_is_all_that_decides_results() {
         let of: Vec<&str> = env!("XOFF_ENGINE_OF").split(' ').collect();
-        for name in ["units", "mech", "net", "node", "sim", "rows", "scenario", "analysis", "fabric"] {
+        for name in ["units", "mech", "net", "node", "sim", "rows", "scenario", "analysis"] {
             assert!(of.contains(&format!("../{name}/src").as_str()), "{name} is not in {of:?}");
         }
         assert!(of.iter().any(|f| f.ends_with("data/cdf/websearch.txt")), "{of:?}");

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use xoff_fabric::{Arrival, Config, Pattern, Sizes, Stream};
 use xoff_run::FabricScenario;
 use xoff_scenario::document::Override;
+use xoff_sim::scheduled::{Arrival, Config, Pattern, Sizes, Stream};
 use xoff_units::{Bytes, Span, Time};
 
 fn read(text: &str, settings: &[&str], folder: &Path) -> Result<Config, String> {

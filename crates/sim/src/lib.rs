@@ -15,12 +15,14 @@
 //!   world          nodes, flows and jobs, driven by events
 //!   processes      one run in several processes
 //!   fast_forward   a state that recurs is advanced by whole periods
+//!   scheduled      scheduled fabrics, with a world of their own
 //! ```
 
 mod engine;
 mod fast_forward;
 mod observe;
 mod processes;
+pub mod scheduled;
 mod wire;
 mod world;
 

@@ -2,11 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_fabric::{Config, Delay};
 use xoff_record::Sink;
 use xoff_record::verdict::Allow;
 use xoff_run::{FabricFinished, FabricScenario};
 use xoff_scenario::Problems;
+use xoff_sim::scheduled::{Config, Delay};
 use xoff_units::{Bytes, Rate, Span, grouped};
 
 use super::{Args, bar, problem, show, verdict, warn_since};

@@ -9,9 +9,9 @@
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
-use xoff_fabric::{Arrival, Config, Core, Pattern, Shape, Sizes, Traffic, World};
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
 use xoff_run::NetworkScenario;
+use xoff_sim::scheduled::{Arrival, Config, Core, Pattern, Shape, Sizes, Traffic, World};
 use xoff_sim::{Ended, Probes};
 use xoff_units::{Bytes, Rate, Span, Time};
 

@@ -1,7 +1,7 @@
 //! Section 3.1: buffered crossbars in place of elements with input and output queues.
 
-use xoff_fabric::{Config, Pattern, Traffic};
 use xoff_report::Unit;
+use xoff_sim::scheduled::{Config, Pattern, Traffic};
 use xoff_units::Bytes;
 
 use super::run::{Plan, soundness};

@@ -1,7 +1,7 @@
 //! Section 4: delays in an empty network.
 
-use xoff_fabric::{Arrival, Config, Pattern, Traffic};
 use xoff_report::{Align, Cell, Table};
+use xoff_sim::scheduled::{Arrival, Config, Pattern, Traffic};
 use xoff_units::{Bytes, Rate, Time};
 
 use super::run;

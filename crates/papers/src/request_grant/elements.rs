@@ -1,7 +1,7 @@
 //! Beyond the paper: how the switching element chooses among its inputs, and what a crossbar of twice the speed is worth.
 
-use xoff_fabric::{Arbitration, Config, Pattern, Traffic};
 use xoff_report::Unit;
+use xoff_sim::scheduled::{Arbitration, Config, Pattern, Traffic};
 
 use super::run::{Plan, soundness};
 use super::setups::{self, BURST, MAX_P, MIN_P};

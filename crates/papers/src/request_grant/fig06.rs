@@ -29,7 +29,7 @@ pub fn loads_beside(mode: Mode) -> &'static [f64] {
     mode.pick(&[0.9], &[0.78, 0.9, 0.95])
 }
 
-fn bursty(hot: u32, load: f64) -> xoff_fabric::Traffic {
+fn bursty(hot: u32, load: f64) -> xoff_sim::scheduled::Traffic {
     setups::traffic(hot, load, setups::fixed(MIN_P), BURST)
 }
 

@@ -1,7 +1,7 @@
 //! Figs. 11 and 12: delays with control in band, all outputs of a last-stage switch being hotspots.
 
-use xoff_fabric::Sizes;
 use xoff_report::Unit;
+use xoff_sim::scheduled::Sizes;
 
 use super::fig06::{loads, loads_beside};
 use super::run::{Plan, soundness};

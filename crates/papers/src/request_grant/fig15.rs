@@ -1,7 +1,7 @@
 //! Fig. 15: hosts suddenly stop accepting data.
 
-use xoff_fabric::{Blocked, Config};
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Blocked, Config};
 use xoff_units::Time;
 
 use super::run::{Plan, Results, Run, Stretch, soundness};

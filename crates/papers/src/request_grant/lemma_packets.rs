@@ -1,7 +1,7 @@
 //! Lemma 1 in packets: one switch, one output, round trips that differ by input.
 
-use xoff_fabric::{Config, Core, Pattern, Shape, Stream, Traffic};
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, Core, Pattern, Shape, Stream, Traffic};
 use xoff_units::{Bytes, Span};
 
 use super::run::{Plan, soundness};

@@ -1,8 +1,8 @@
 //! Beyond the paper: in which order a flow takes its paths, and whose path its control takes, where smooth packets of many flows fall short
 //! (Figs. 13 and 14).
 
-use xoff_fabric::{Config, ControlPath, Core, Pattern, Shape, Spray, Traffic};
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, ControlPath, Core, Pattern, Shape, Spray, Traffic};
 
 use super::run::{Plan, Run, soundness};
 use super::setups::{self, MIN_P};

@@ -1,8 +1,8 @@
 //! Sections 3.3 and 3.4: a reassembly buffer for a few packets, and who gets its slots.
 
-use xoff_fabric::{Config, Pattern, Sizes, Stream, Traffic};
 use xoff_mech::scheduled::request_grant::Service;
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, Pattern, Sizes, Stream, Traffic};
 use xoff_units::Bytes;
 
 use super::run::{Plan, Run, soundness};

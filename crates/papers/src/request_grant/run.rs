@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize, Serializer};
-use xoff_fabric::{Config, Delay, Pattern, Report, World};
+use xoff_sim::scheduled::{Config, Delay, Pattern, Report, World};
 
 use crate::study::{self, Series};
 use crate::{Check, Context, ReproduceError};
@@ -119,7 +119,7 @@ impl Run {
         let sum = |of: &[u64], wanted: bool| (0..n).filter(|o| hot.contains(o) == wanted).map(|o| of[o as usize]).sum::<u64>();
         let cold_ports = n as usize - hot.len();
         let window_bytes = c.line.as_f64() / 8e12 * c.window.0 as f64 * cold_ports as f64;
-        let stretch = |w: &xoff_fabric::Window| Stretch {
+        let stretch = |w: &xoff_sim::scheduled::Window| Stretch {
             end: w.end.0 as f64 / t_min,
             cold: w.cold_bytes as f64 / window_bytes,
             hot_bytes: w.hot_bytes,

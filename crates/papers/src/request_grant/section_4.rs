@@ -1,7 +1,7 @@
 //! Section 4: the numbers that it derives from its parameters, recomputed from the configuration that all entries run.
 
-use xoff_fabric::Control;
 use xoff_report::{Align, Cell, Table, Unit};
+use xoff_sim::scheduled::Control;
 
 use super::setups::{self, MIN_P};
 use crate::{Check, Context, Findings, ReproduceError};

@@ -1,8 +1,8 @@
 //! The paper's settings, and how entries vary them (sections 2.3, 2.4 and 4).
 
-use xoff_fabric::{Config, Control, Pattern, Sizes, Traffic};
 use xoff_mech::scheduled::request_grant::Admission;
 use xoff_report::Unit;
+use xoff_sim::scheduled::{Config, Control, Pattern, Sizes, Traffic};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::{Check, Context, Mode};

@@ -1,7 +1,7 @@
 //! Section 4: how much speed-up implicit rate regulation needs, with the parameters of Figs. 11 and 12.
 
-use xoff_fabric::{Pattern, Sizes, Traffic};
 use xoff_report::{Align, Axis, Cell, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Pattern, Sizes, Traffic};
 
 use super::run::{Plan, Results, soundness};
 use super::setups::{self, BURST, MAX_P, MIN_P, t_min};

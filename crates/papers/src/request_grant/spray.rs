@@ -1,7 +1,7 @@
 //! Beyond the paper: what spreading a flow evenly is worth (premise (v) of Theorem 1), in packets.
 
-use xoff_fabric::{Config, Core, Pattern, Shape, Spray, Traffic};
 use xoff_report::{Align, Axis, Bar, BarGroup, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, Core, Pattern, Shape, Spray, Traffic};
 
 use super::run::{Plan, Results, Run, soundness};
 use super::setups::{self, BURST, MIN_P};

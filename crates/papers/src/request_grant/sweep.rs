@@ -1,7 +1,7 @@
 //! Delay and throughput over the load, one curve a workload (Figs. 6, 8, 11, 12).
 
-use xoff_fabric::Config;
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::Config;
 
 use super::run::{Plan, Results};
 use super::setups::{self, t_min};

@@ -1,4 +1,4 @@
-use xoff_fabric::World;
+use xoff_sim::scheduled::World;
 
 use super::run::Job;
 use super::setups::{self, *};

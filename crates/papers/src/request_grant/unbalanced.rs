@@ -1,7 +1,7 @@
 //! Figs. 13 and 14: throughput under unbalanced traffic, N = 64 and N = 256.
 
-use xoff_fabric::{Config, Core, Pattern, Shape, Sizes, Spray, Traffic};
 use xoff_report::{Align, Axis, Cell, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, Core, Pattern, Shape, Sizes, Spray, Traffic};
 
 use super::run::{Plan, Results, Run, soundness};
 use super::setups::{self, BURST, MAX_P, MIN_P};

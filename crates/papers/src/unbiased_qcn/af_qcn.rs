@@ -1,10 +1,10 @@
 //! Beyond the paper: AF-QCN, which it sets itself apart from, in its scenes.
 
-use xoff_fabric::CongestionPoints;
 use xoff_mech::detection::af_qcn;
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::CongestionPoints;
 use xoff_units::Bytes;
 
 use super::fig2::{self, spreads, throughput, unfair};

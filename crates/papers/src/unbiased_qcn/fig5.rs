@@ -74,11 +74,16 @@ struct Variant {
     series: Series,
 }
 
-fn variants(plan: &mut Plan, cx: &Context, fabric: fn(xoff_fabric::Config) -> xoff_fabric::Config, called: &str) -> Vec<Variant> {
+fn variants(
+    plan: &mut Plan,
+    cx: &Context,
+    fabric: fn(xoff_sim::scheduled::Config) -> xoff_sim::scheduled::Config,
+    called: &str,
+) -> Vec<Variant> {
     let mut all = Vec::new();
     let n = cx.mode.pick(5, 10);
     let on_rack = !called.is_empty();
-    let mut add = |name: String, change: &dyn Fn(&mut xoff_fabric::Hosts)| {
+    let mut add = |name: String, change: &dyn Fn(&mut xoff_sim::scheduled::Hosts)| {
         let config = |seed| {
             let mut hosts = scenes::fan_in_hosts(at_inputs(Sampling::Arrival), true, seed);
             change(&mut hosts);

@@ -1,10 +1,10 @@
 //! Fig. 6: one flow, whose output drops to 1 Gb/s; how soon it is throttled, and what the buffers hold meanwhile.
 
-use xoff_fabric::Hosts;
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{Params, Placement};
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::Hosts;
 use xoff_units::{Bytes, Span};
 
 use super::run::{Plan, Run, soundness};

@@ -1,9 +1,9 @@
 //! Section III-A: a multicast frame can be sampled once at its input, and at each of its outputs.
 
-use xoff_fabric::{Config, HostFlow, Hosts};
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, HostFlow, Hosts};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::run::{Plan, Run, soundness};

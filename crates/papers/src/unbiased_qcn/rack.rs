@@ -1,9 +1,9 @@
 //! Beyond the paper: the rack fabric itself (leaf switches, spines, segments, reassembly) against one ideal switch.
 
-use xoff_fabric::{Config, HostFlow, Hosts};
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::Placement;
 use xoff_report::{Align, Axis, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::{Config, HostFlow, Hosts};
 use xoff_units::{Rate, Span, Time};
 
 use super::run::{Plan, Results, Run, soundness};

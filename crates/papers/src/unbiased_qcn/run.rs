@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
-use xoff_fabric::{Config, HostReport, Report, World};
+use xoff_sim::scheduled::{Config, HostReport, Report, World};
 use xoff_units::Span;
 
 use crate::lab::Points;
@@ -51,7 +51,7 @@ impl study::Job for Job {
     }
 }
 
-fn refused(problems: Vec<xoff_fabric::Problem>) -> ReproduceError {
+fn refused(problems: Vec<xoff_sim::scheduled::Problem>) -> ReproduceError {
     let mut all = xoff_scenario::Problems::default();
     problems.into_iter().for_each(|p| all.push(xoff_scenario::Problem::new(format!("{}: {}", p.key, p.what), p.hint)));
     ReproduceError::Scenario(all)
@@ -126,7 +126,7 @@ pub struct Run {
 impl Run {
     fn of(c: &Config, report: &Report, h: &HostReport) -> Run {
         let Some(hosts) = &c.hosts else { return Run::default() };
-        let flow = |(f, flow): (usize, &xoff_fabric::HostFlow)| {
+        let flow = |(f, flow): (usize, &xoff_sim::scheduled::HostFlow)| {
             let port = flow.source as usize;
             FlowRun {
                 source: flow.source,

@@ -1,10 +1,10 @@
 //! The paper's scenes: which host sends to which, when, and what the ports do about it.
 
-use xoff_fabric::{Config, CongestionPoints, HostFlow, Hosts};
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{Params, Placement};
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_net::workload::random;
+use xoff_sim::scheduled::{Config, CongestionPoints, HostFlow, Hosts};
 use xoff_units::{Rate, Span, Time};
 
 /// Assumptions of every simulation.

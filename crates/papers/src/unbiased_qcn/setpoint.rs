@@ -1,9 +1,9 @@
 //! Table I prints Q_eq = 60 without a unit, and I_s as a base: what the readings give in the paper's scenes.
 
-use xoff_fabric::Config;
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{Params, Placement};
 use xoff_report::{Align, Axis, Bar, BarGroup, Figure, Mark, Panel, Table, Unit};
+use xoff_sim::scheduled::Config;
 use xoff_units::Bytes;
 
 use super::fig2::off_fair;

@@ -2,8 +2,8 @@
 
 use maud::html;
 use serde::Serialize;
-use xoff_fabric::Window;
 use xoff_run::{ExtraFile, FabricFinished, FabricScenario};
+use xoff_sim::scheduled::Window;
 use xoff_units::Span;
 
 use crate::view::network::{Fact, class};
@@ -84,7 +84,7 @@ pub fn of_fabric(s: &FabricScenario, f: &FabricFinished) -> ExtraFile {
         for (i, flow) in hosts.flows.iter().enumerate().take(FLOWS_MAX) {
             let stretches: Vec<_> = seen.windows.chunks(join).collect();
             let spans = starts.windows(2).map(|w| w[1] - w[0]);
-            let sent = |(c, span): (&&[_], u64)| rate(c.iter().map(|w: &xoff_fabric::HostWindow| w.arrived[i]).sum(), span);
+            let sent = |(c, span): (&&[_], u64)| rate(c.iter().map(|w: &xoff_sim::scheduled::HostWindow| w.arrived[i]).sum(), span);
             flows.push(FlowView {
                 name: format!("flow {i}, from P{}", flow.source),
                 rate: stretches.iter().zip(spans).map(sent).collect(),

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Core, Report, World};
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
 use xoff_record::{Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow};
+use xoff_sim::scheduled::{Core, Report, World};
 use xoff_units::{Rate, Time, grouped};
 
 use super::FabricScenario;

@@ -11,9 +11,9 @@ mod workload;
 
 use std::path::{Path, PathBuf};
 
-use xoff_fabric::Config;
 use xoff_scenario::Problems;
 use xoff_scenario::document::{Document, Override};
+use xoff_sim::scheduled::Config;
 
 pub use execute::FabricFinished;
 pub(crate) use read::read;

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use xoff_fabric::{Blocked, Config, CongestionPoints, Control, ControlPath, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic};
 use xoff_mech::detection::{af_qcn, qcn};
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_mech::scheduled::request_grant::{Admission, Service};
 use xoff_scenario::document::{Document, Section};
 use xoff_scenario::{Problem, Problems};
+use xoff_sim::scheduled::{
+    Blocked, Config, CongestionPoints, Control, ControlPath, Core, HostFlow, Hosts, Pattern, Shape, Sizes, Spray, Traffic,
+};
 use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -278,9 +280,9 @@ fn read_element(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
     c.element.crosspoint = s.bytes_opt("crosspoint")?;
     c.element.holds = s.flag("holds")?;
     c.element.arbitration = match s.text("arbitration")?.as_str() {
-        "oldest-first" => xoff_fabric::Arbitration::OldestFirst,
-        "islip" => xoff_fabric::Arbitration::Islip,
-        _ => xoff_fabric::Arbitration::RoundRobin,
+        "oldest-first" => xoff_sim::scheduled::Arbitration::OldestFirst,
+        "islip" => xoff_sim::scheduled::Arbitration::Islip,
+        _ => xoff_sim::scheduled::Arbitration::RoundRobin,
     };
     let crosspoint = c.element.crosspoint.unwrap_or(Bytes::ZERO);
     for (key, size) in [("input", c.element.input), ("output", c.element.output), ("crosspoint", crosspoint)] {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use xoff_fabric::{Arrival, Pattern, Sizes, Stream, Traffic};
 use xoff_scenario::document::{Document, Override, Section};
 use xoff_scenario::{Problem, Problems};
+use xoff_sim::scheduled::{Arrival, Pattern, Sizes, Stream, Traffic};
 use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Span, Time};
 

@@ -1,7 +1,7 @@
 //! Resources of the machine for a run: threads and memory.
 
-use xoff_fabric::Config;
 use xoff_net::topology::Topology;
+use xoff_sim::scheduled::Config;
 use xoff_sim::{Memory, PAYS_WINDOW};
 use xoff_units::Bytes;
 use xoff_units::params::{ParamError, memory};

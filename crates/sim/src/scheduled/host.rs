@@ -17,8 +17,8 @@ use xoff_mech::detection::qcn::{self, Cnm, Placement, Qcn};
 use xoff_mech::rate_control::{RateControl as _, qcn as reaction};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::config::Config;
-use crate::measure::Delay;
+use crate::scheduled::config::Config;
+use crate::scheduled::measure::Delay;
 
 /// A flow of a host: frames at a constant rate, as far as its rate limiter and PAUSE let it.
 #[derive(Clone, Debug, PartialEq)]

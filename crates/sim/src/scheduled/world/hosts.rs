@@ -8,15 +8,15 @@ use xoff_net::workload::random;
 use xoff_units::{Bytes, Time};
 
 use super::World;
-use crate::event::Kind;
-use crate::flow::Tag;
-use crate::host::{Host, HostFrame, HostReport, HostWindow, Hosts, Multicasts};
+use crate::scheduled::event::Kind;
+use crate::scheduled::flow::Tag;
+use crate::scheduled::host::{Host, HostFrame, HostReport, HostWindow, Hosts, Multicasts};
 
 /// All that there is only with hosts in front of the ports.
 pub(super) struct HostSide {
     pub config: Hosts,
     pub hosts: Vec<Host>,
-    pub buffers: Vec<crate::host::Buffers>,
+    pub buffers: Vec<crate::scheduled::host::Buffers>,
     /// Place of each flow among the senders of its host.
     pub place: Vec<u32>,
     pub multicasts: Multicasts,

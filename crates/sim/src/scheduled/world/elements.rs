@@ -3,11 +3,11 @@
 use xoff_units::Bytes;
 
 use super::World;
-use crate::config::Core;
-use crate::element::Arbitration;
-use crate::event::Kind;
-use crate::link::{Feeder, Ready};
-use crate::shape::End;
+use crate::scheduled::config::Core;
+use crate::scheduled::element::Arbitration;
+use crate::scheduled::event::Kind;
+use crate::scheduled::link::{Feeder, Ready};
+use crate::scheduled::shape::End;
 
 impl World {
     /// The head of a segment is at the input behind `link`.

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Config, CongestionPoints, HostFlow, HostReport, HostWindow, Hosts, Problem, Report, World};
 use xoff_mech::detection::culprit::Sampling;
 use xoff_mech::detection::qcn::{Params, Placement};
 use xoff_mech::rate_control::qcn as reaction;
 use xoff_net::workload::random;
+use xoff_sim::scheduled::{Config, CongestionPoints, HostFlow, HostReport, HostWindow, Hosts, Problem, Report, World};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 fn run(config: Config) -> (Report, HostReport) {
@@ -274,7 +274,7 @@ fn settings_that_cannot_work_are_refused_with_the_inequality() {
     }
     let mut c = Config::unbiased_qcn_ideal(4, Rate::from_gbps(10), Hosts { stop: Bytes(150_000 - 4_418), ..good() });
     assert_eq!(c.problems(), []);
-    (c.traffic.load, c.traffic.sizes) = (0.1, xoff_fabric::Sizes::Fixed(Bytes(9_000)));
+    (c.traffic.load, c.traffic.sizes) = (0.1, xoff_sim::scheduled::Sizes::Fixed(Bytes(9_000)));
     c.segment_max = Bytes(9_000);
     assert!(c.problems().iter().any(|p| p.key == "sizes"), "{:?}", c.problems());
 }

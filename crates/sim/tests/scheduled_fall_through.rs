@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Arrival, Config, Hosts, Pattern, World};
+use xoff_sim::scheduled::{Arrival, Config, Hosts, Pattern, World};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 fn delay(c: Config, frame: u64) -> u64 {

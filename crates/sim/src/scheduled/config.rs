@@ -3,10 +3,10 @@
 use xoff_mech::scheduled::request_grant::{Admission, GranterParams, Service};
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use crate::element::Arbitration;
-use crate::host::Hosts;
-use crate::shape::Shape;
-use crate::traffic::{Pattern, Sizes, Traffic};
+use crate::scheduled::element::Arbitration;
+use crate::scheduled::host::Hosts;
+use crate::scheduled::shape::Shape;
+use crate::scheduled::traffic::{Pattern, Sizes, Traffic};
 
 /// Core between the edges.
 #[derive(Clone, Copy, Debug, PartialEq)]

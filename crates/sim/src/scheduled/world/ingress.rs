@@ -3,12 +3,12 @@
 use xoff_mech::scheduled::request_grant::MaySend;
 
 use super::World;
-use crate::config::{Control, ControlPath, Core, Spray};
-use crate::event::Kind;
-use crate::flow::Tag;
-use crate::link::Ready;
-use crate::segment::Segment;
-use crate::shape::End;
+use crate::scheduled::config::{Control, ControlPath, Core, Spray};
+use crate::scheduled::event::Kind;
+use crate::scheduled::flow::Tag;
+use crate::scheduled::link::Ready;
+use crate::scheduled::segment::Segment;
+use crate::scheduled::shape::End;
 
 impl World {
     /// Takes the next packet of a source.
@@ -299,7 +299,7 @@ pub(super) fn control_segment(source: u32, destination: u32) -> Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Pattern, Sizes, Traffic};
+    use crate::scheduled::{Config, Pattern, Sizes, Traffic};
     use xoff_units::Bytes;
 
     fn world(spray: Spray, control_path: ControlPath) -> World {

@@ -12,8 +12,8 @@
 use xoff_mech::scheduled::request_grant::Admission;
 use xoff_units::{Bytes, Rate, Span};
 
-use crate::config::{Config, Control, Core, Problem};
-use crate::traffic::{Pattern, Sizes};
+use crate::scheduled::config::{Config, Control, Core, Problem};
+use crate::scheduled::traffic::{Pattern, Sizes};
 
 /// Packets of a workload as segments, on average.
 struct Cut {
@@ -191,9 +191,9 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Hosts;
-    use crate::traffic::Traffic;
-    use crate::world::World;
+    use crate::scheduled::host::Hosts;
+    use crate::scheduled::traffic::Traffic;
+    use crate::scheduled::world::World;
     use std::ops::ControlFlow;
     use xoff_units::Time;
 
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_warning_comes_where_the_load_is_not_carried() {
         let reserve = |c: Config, slots| Config { admission: Admission::ReserveFabricBuffers { slots }, ..c };
-        let with_input = |c: Config, input| Config { element: crate::ElementConfig { input: Bytes(input), ..c.element }, ..c };
+        let with_input = |c: Config, input| Config { element: crate::scheduled::ElementConfig { input: Bytes(input), ..c.element }, ..c };
         let cases = [
             (fabric(false, 256, 0.8), Some(("segment_max", 0.01))),
             (fabric(false, 256, 0.2), None),
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn room_behind_a_link_is_used_once_per_round_trip() {
         let c = fabric(true, 256, 0.8);
-        let c = Config { element: crate::ElementConfig { input: Bytes(256), ..c.element }, ..c };
+        let c = Config { element: crate::scheduled::ElementConfig { input: Bytes(256), ..c.element }, ..c };
         for pack in [false, true] {
             let w = Config { pack, ..c.clone() }.warnings();
             let w = w.iter().find(|w| w.key == "input").expect("a warning");
@@ -267,7 +267,7 @@ mod tests {
                        = 6.4 * 256 B / 281.92 ns";
             assert!(w.what.starts_with(how), "{}", w.what);
         }
-        assert!(Config { element: crate::ElementConfig { input: Bytes(512), ..c.element }, ..c }.warnings().is_empty());
+        assert!(Config { element: crate::scheduled::ElementConfig { input: Bytes(512), ..c.element }, ..c }.warnings().is_empty());
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use xoff_units::Bytes;
 
-use crate::config::{Config, Core, Problem, Spray};
-use crate::element::{Input, Output};
-use crate::event::PLACES_MAX;
-use crate::flow::Flow;
-use crate::link::Link;
-use crate::shape::Shape;
+use crate::scheduled::config::{Config, Core, Problem, Spray};
+use crate::scheduled::element::{Input, Output};
+use crate::scheduled::event::PLACES_MAX;
+use crate::scheduled::flow::Flow;
+use crate::scheduled::link::Link;
+use crate::scheduled::shape::Shape;
 
 /// Elements of one kind: how many, with how many inputs and outputs each.
 struct Kind {
@@ -105,9 +105,9 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Arbitration;
-    use crate::host::Hosts;
-    use crate::traffic::{Pattern, Sizes, Traffic};
+    use crate::scheduled::Arbitration;
+    use crate::scheduled::host::Hosts;
+    use crate::scheduled::traffic::{Pattern, Sizes, Traffic};
     use xoff_units::Rate;
 
     fn paper(core: Core) -> Config {

@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Arrival, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Stream, Traffic, World};
 use xoff_mech::scheduled::request_grant::{Admission, Service};
+use xoff_sim::scheduled::{Arrival, Blocked, Config, Control, Core, Pattern, Report, Shape, Sizes, Spray, Stream, Traffic, World};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 fn run(config: Config) -> Report {

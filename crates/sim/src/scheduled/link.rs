@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use xoff_units::{Bytes, Rate};
 
-use crate::shape::End;
+use crate::scheduled::shape::End;
 
 /// Source of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

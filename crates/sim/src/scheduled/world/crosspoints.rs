@@ -7,9 +7,9 @@
 //!                |          |
 //! ```
 
-use crate::config::Core;
-use crate::link::Ready;
-use crate::shape::End;
+use crate::scheduled::config::Core;
+use crate::scheduled::link::Ready;
+use crate::scheduled::shape::End;
 
 use super::World;
 

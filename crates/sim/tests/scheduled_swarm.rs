@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use xoff_fabric::{Arbitration, Blocked, Config, Control, ControlPath, Core, Pattern, Report, Shape, Sizes, Spray, Traffic, World};
 use xoff_mech::scheduled::request_grant::{Admission, Service};
+use xoff_sim::scheduled::{Arbitration, Blocked, Config, Control, ControlPath, Core, Pattern, Report, Shape, Sizes, Spray, Traffic, World};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Numbers for one case: a generator of its own (PCG's multiplier), so that a case is known by its number.

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use xoff_units::Time;
 
-use crate::host::HostReport;
+use crate::scheduled::host::HostReport;
 
 /// Delays of packets: from the last bit at the input adapter to the first bit on the output line (section 4) [ps].
 #[derive(Clone, Debug, PartialEq)]

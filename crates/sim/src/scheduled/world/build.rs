@@ -9,17 +9,17 @@ use xoff_units::Bytes;
 
 use super::World;
 use super::hosts::HostSide;
-use crate::config::{Config, Core, Spray};
-use crate::element::{Element, Input, Output};
-use crate::event::{Events, Kind, PLACES_MAX};
-use crate::flow::Flow;
-use crate::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
-use crate::link::{Feeder, Link};
-use crate::measure::{Delay, Report, Window};
-use crate::port::{Edge, Port};
-use crate::segment::Segments;
-use crate::shape::{End, Place};
-use crate::traffic::Source;
+use crate::scheduled::config::{Config, Core, Spray};
+use crate::scheduled::element::{Element, Input, Output};
+use crate::scheduled::event::{Events, Kind, PLACES_MAX};
+use crate::scheduled::flow::Flow;
+use crate::scheduled::host::{Buffers, CongestionPoints, Host, HostReport, HostWindow, Point, Sender};
+use crate::scheduled::link::{Feeder, Link};
+use crate::scheduled::measure::{Delay, Report, Window};
+use crate::scheduled::port::{Edge, Port};
+use crate::scheduled::segment::Segments;
+use crate::scheduled::shape::{End, Place};
+use crate::scheduled::traffic::Source;
 
 /// Purpose of a random stream; see `xoff_net::workload::random`.
 const FIRST_PATH: u64 = 2_001;

@@ -4,9 +4,9 @@ use xoff_mech::scheduled::request_grant::{Decision, MaySend};
 
 use super::World;
 use super::ingress::control_segment;
-use crate::config::Control;
-use crate::event::Kind;
-use crate::segment::Segment;
+use crate::scheduled::config::Control;
+use crate::scheduled::event::Kind;
+use crate::scheduled::segment::Segment;
 use xoff_units::{Bytes, Time};
 
 impl World {

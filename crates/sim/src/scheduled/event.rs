@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use xoff_sim::{EventQueue, Pending};
+use crate::{EventQueue, Pending};
 use xoff_units::Time;
 
 /// Subject of an event; `at` and `arg` of an event are place and details.
@@ -136,8 +136,8 @@ impl Events {
 }
 
 /// Just after everything that happens at `until`.
-fn just_after(until: u64) -> xoff_sim::EventKey {
-    xoff_sim::EventKey { time: Time(until), rank: u64::MAX }
+fn just_after(until: u64) -> crate::EventKey {
+    crate::EventKey { time: Time(until), rank: u64::MAX }
 }
 
 #[cfg(test)]

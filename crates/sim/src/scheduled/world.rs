@@ -9,19 +9,19 @@ mod ingress;
 
 use std::ops::ControlFlow;
 
+use crate::Pending as _;
 use rand_chacha::ChaCha8Rng;
-use xoff_sim::Pending as _;
 use xoff_units::Time;
 
-use crate::config::{Config, Core, Problem};
-use crate::element::{Element, Input, Output};
-use crate::event::{Events, Kind};
-use crate::flow::Flow;
-use crate::link::{Feeder, Link};
-use crate::measure::{Partial, Report, Stuck, Window};
-use crate::port::{Edge, Port};
-use crate::segment::Segments;
-use crate::traffic::Source;
+use crate::scheduled::config::{Config, Core, Problem};
+use crate::scheduled::element::{Element, Input, Output};
+use crate::scheduled::event::{Events, Kind};
+use crate::scheduled::flow::Flow;
+use crate::scheduled::link::{Feeder, Link};
+use crate::scheduled::measure::{Partial, Report, Stuck, Window};
+use crate::scheduled::port::{Edge, Port};
+use crate::scheduled::segment::Segments;
+use crate::scheduled::traffic::Source;
 
 /// A fabric with everything in it.
 pub struct World {
@@ -207,8 +207,8 @@ impl World {
     }
 
     /// Place of an element on the way of a segment, from 0.
-    fn stage_of(&self, place: crate::shape::Place) -> usize {
-        use crate::shape::Place::*;
+    fn stage_of(&self, place: crate::scheduled::shape::Place) -> usize {
+        use crate::scheduled::shape::Place::*;
         let Core::Network(shape) = self.config.core else { return 0 };
         match place {
             Left { level, .. } => level as usize,

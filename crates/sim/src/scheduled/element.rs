@@ -73,7 +73,7 @@ pub(crate) struct Output {
 /// An element: its inputs and outputs are consecutive among those of the fabric.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
-    pub place: crate::shape::Place,
+    pub place: crate::scheduled::shape::Place,
     pub first_input: u32,
     pub first_output: u32,
 }
