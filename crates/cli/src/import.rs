@@ -216,7 +216,7 @@ fn network(format: &Format, files: &[PathBuf], options: &Options) -> Result<Netw
 /// The same result; if the scenario at `path` was refused because it is a file of another program or of a sweep, the one error that says so.
 pub fn or_foreign<T>(read: Result<T, Problems>, path: &Path, command: &str) -> Result<T, Problems> {
     read.map_err(|problems| {
-        let other = xoff_import::foreign(path, command).or_else(|| sweep_file(path));
+        let other = xoff_scenario::import::foreign(path, command).or_else(|| sweep_file(path));
         other.map_or(problems, Problems::from)
     })
 }
@@ -226,7 +226,7 @@ fn sweep_file(path: &Path) -> Option<Problem> {
     let source = Source::read_document(path).ok().filter(|_| path.is_file())?;
     let name = path.display().to_string();
     let hint = format!("use xoff sweep {}", terminal::word(&name));
-    xoff_sweep::is_plan(&source).then(|| Problem::new(format!("'{name}' is a sweep file, not a scenario"), hint))
+    xoff_lab::sweep::is_plan(&source).then(|| Problem::new(format!("'{name}' is a sweep file, not a scenario"), hint))
 }
 
 /// Reads `FORMAT:FILE,FILE,...,key=value`; `None`: the text is not of this form.

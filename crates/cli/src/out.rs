@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use xoff_record::output::{Draft, Folder, Kind, OutputError};
 use xoff_record::Manifest;
+use xoff_record::output::{Draft, Folder, Kind, OutputError};
 use xoff_scenario::{Problem, Problems, read};
 
 use crate::terminal;

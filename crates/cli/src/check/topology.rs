@@ -60,7 +60,7 @@ pub fn load(text: &str) -> Result<Network, Problems> {
     }
     // A text that looks like a path was meant as one.
     if path.exists() || text.contains(['/', '\\']) || (path.extension().is_some() && !text.contains(':')) {
-        if let Some(unknown) = xoff_import::unknown_format(text, "check").filter(|_| !path.exists()) {
+        if let Some(unknown) = xoff_scenario::import::unknown_format(text, "check").filter(|_| !path.exists()) {
             return Err(unknown.into());
         }
         let read = Source::read(path).and_then(|source| match is_scenario(&source) {

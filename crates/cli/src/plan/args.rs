@@ -109,12 +109,14 @@ impl TypedValueParser for Planned {
         match value.to_str() {
             Some(text) if is_network(text) => Ok(text.to_owned()),
             // A mechanism goes first: a folder of that name is no network without its format.
-            text => self.0.parse_ref(cmd, arg, value).map_err(|e| match text.and_then(|t| xoff_import::foreign(Path::new(t), "plan")) {
-                Some(p) => {
-                    let text = format!("{}\n\n  tip: {}\n", p.message, p.hint);
-                    clap::Error::raw(clap::error::ErrorKind::ValueValidation, text)
+            text => self.0.parse_ref(cmd, arg, value).map_err(|e| {
+                match text.and_then(|t| xoff_scenario::import::foreign(Path::new(t), "plan")) {
+                    Some(p) => {
+                        let text = format!("{}\n\n  tip: {}\n", p.message, p.hint);
+                        clap::Error::raw(clap::error::ErrorKind::ValueValidation, text)
+                    }
+                    None => e,
                 }
-                None => e,
             }),
         }
     }

@@ -246,7 +246,7 @@ pub struct Drive<'a> {
     /// Forwarding and repetition.
     pub real: Real,
     /// Sees every frame.
-    pub tap: Option<crate::testbed::switchd::Tap<'a>>,
+    pub tap: Option<crate::switchd::Tap<'a>>,
     /// Draws the page that goes next to the tables.
     pub page: Option<Page<'a>>,
 }

@@ -149,7 +149,7 @@ const GAP_MAX: Span = Span::from_ms(24 * 3600 * 1000);
 const FRAME_MAX: u32 = 1 << 16;
 
 /// Packet number `number` as the replay uses it, or its impossible value.
-fn plausible(f: crate::testbed::netio::Captured, number: u64, ports: usize, last: &mut Time) -> io::Result<Captured> {
+fn plausible(f: crate::netio::Captured, number: u64, ports: usize, last: &mut Time) -> io::Result<Captured> {
     let refuse = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, format!("packet {number} {what}")));
     if f.port >= ports {
         return refuse(format!("is of interface {}; the nodes of the scenario have {ports}", f.port));

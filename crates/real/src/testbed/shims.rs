@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The stack gets no message: the shim reads from it only as long as it holds little from it
-//! ([`RunnerConfig::plain_backlog`](crate::testbed::switchd::RunnerConfig::plain_backlog)), and unread data waits in the stack.
+//! ([`RunnerConfig::plain_backlog`](crate::switchd::RunnerConfig::plain_backlog)), and unread data waits in the stack.
 
 use std::net::Ipv4Addr;
 

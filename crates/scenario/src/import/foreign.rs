@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use xoff_scenario::Problem;
+use crate::Problem;
 
-use crate::{FORMATS, Format, find, formats};
+use crate::import::{FORMATS, Format, find, formats};
 
 /// Bytes at the start of a file that tell its format.
 const HEAD: u64 = 64 * 1024;
