@@ -71,6 +71,11 @@ def points(runs: Runs) -> dict[str, dict[float, list[Row]]]:
     return found
 
 
+def nearest(of: dict[float, list[Row]], load: float) -> list[Row]:
+    """The runs at the load that is nearest."""
+    return of[min(of, key=lambda one: int(abs(one - load) * 1e6))]
+
+
 def sweep(r: Results) -> dict[str, dict[str, dict[float, list[Row]]]]:
     """By name of the sweep, curve and load."""
     return {name: points(runs) for name, runs in r.named.items()}
@@ -213,7 +218,7 @@ def difference_of_sizes(r: Results) -> str:
     """Largest difference between the delays of both sizes at load 0.78, or the nearest one [per cent]."""
 
     def delay_near(of: dict[float, list[Row]]) -> float:
-        return mean(of[min(of, key=lambda load: int(abs(load - 0.78) * 1e6))], "delay").mean
+        return mean(nearest(of, 0.78), "delay").mean
 
     of = sweep(r)
     return f"{100 * max(abs(delay_near(of['32 KB'][c]) / delay_near(of['36 KB'][c]) - 1) for c in CURVES):.1f}"
@@ -222,7 +227,7 @@ def difference_of_sizes(r: Results) -> str:
 def busy_near_the_peak(r: Results) -> dict[str, dict[str, float]]:
     """Smallest throughput of hotspots at load 0.78, or the nearest one."""
     return {
-        name: {curve: min(values(at[min(at, key=lambda load: int(abs(load - 0.78) * 1e6))], "hot")) for curve, at in of.items()}
+        name: {curve: min(values(nearest(at, 0.78), "hot")) for curve, at in of.items()}
         for name, of in sweep(r).items()
     }
 
@@ -248,8 +253,12 @@ LONGEST_POSSIBLE = 83 / 29
 
 
 def beyond(r: Results) -> dict[str, dict[str, Mean]]:
-    """Part by which 8 hotspots lengthen the delay, by load."""
-    return {name: {at.rpartition(", ")[2]: m.plus(-1.0) for at, m in of.items() if at.startswith("8 hotspots, 0")} for name, of in slower(r).items()}
+    """Part by which 8 hotspots lengthen the delay, by load; relative to uniform traffic at the nearest load."""
+
+    def of_load(of: dict[str, dict[float, list[Row]]], load: float) -> Mean:
+        return ratio(of["8 hotspots"][load], nearest(of["uniform"], load), "delay").plus(-1.0)
+
+    return {name: {f"{load}": of_load(of, load) for load in of["8 hotspots"]} for name, of in sweep(r).items()}
 
 
 def longer_by(r: Results) -> dict[str, str]:
