@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -104,10 +105,12 @@ def table(r: Results) -> dict[str, list[dict[str, str]]]:
     def delay(m: Mean) -> str:
         return words(m, 0) if m.n else "no packet"
 
+    def part_of(span: tuple[float, float], which: int) -> Callable[[Row], Any]:
+        return lambda row: over(row, *span)[which]
+
     def row(rows: Any, scheme: str) -> dict[str, str]:
-        carried = [words(mean(rows, lambda row, s=s: over(row, *s)[0]), 3) for s in spans.values()]
-        delays = [delay(mean(rows, lambda row, s=s: over(row, *s)[1])) for s in spans.values()]
-        # Two columns have the same heading twice.
+        carried = [words(mean(rows, part_of(span, 0)), 3) for span in spans.values()]
+        delays = [delay(mean(rows, part_of(span, 1))) for span in spans.values()]
         return {
             "Scheme": scheme,
             "Throughput before": carried[0],
@@ -125,14 +128,16 @@ def table(r: Results) -> dict[str, list[dict[str, str]]]:
 def inputs(r: Results) -> dict[str, str]:
     """Share of the line that inputs send in the second half of the blocking: those beside the hotspots, the others, and what they are offered."""
 
-    def sent(row: Row, hot: bool) -> float:
-        by_input = row["ports"]["by_input"].to_list()
-        of = [by_input[p] for p in range(64) if (p // 8 == 7) == hot]
-        return sum(of) / len(of)
+    def sent(hot: bool) -> Callable[[Row], Any]:
+        ports = [p for p in range(64) if (p // 8 == 7) == hot]
+        return lambda row: sum(row["ports"]["by_input"][p] for p in ports) / len(ports)
 
     rows = r["alone"]
-    load = rows[0]["traffic.load"]
-    return {"hot": f"{mean(rows, lambda row: sent(row, True)).mean:.3f}", "others": f"{mean(rows, lambda row: sent(row, False)).mean:.3f}", "offered": f"{load * 56 / 64:.3f}"}
+    return {
+        "hot": f"{mean(rows, sent(True)).mean:.3f}",
+        "others": f"{mean(rows, sent(False)).mean:.3f}",
+        "offered": f"{rows[0]['traffic.load'] * 56 / 64:.3f}",
+    }
 
 
 def why(r: Results) -> dict[str, str]:

@@ -16,7 +16,7 @@ T_MIN = 3_200.0
 HOT = ["56-63"]
 """The outputs of the last-stage switch whose outputs are hotspots."""
 
-Value = str | Callable[[Row], float]
+Value = str | Callable[[Row], Any]
 
 
 # ---- of every run -------------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def stretches(run: Run, cold_ports: int) -> pl.DataFrame:
 # ---- over the seeds of a series -------------------------------------------------------------------------------------------------
 
 
-def values(rows: Sequence[Row], value: Value) -> list[float]:
+def values(rows: Sequence[Row], value: Value) -> list[Any]:
     return [row[value] if isinstance(value, str) else value(row) for row in rows]
 
 
