@@ -13,7 +13,9 @@ PLACES: dict[str, dict[str, str]] = {
     "inputs, arrival": {"congestion_points.placement": "input"},
     "inputs, random": {"congestion_points.placement": "input", "congestion_points.sampling": "random"},
 }
-KINDS = {f"{kind}, {place}": own | more for place, own in PLACES.items() for kind, more in (("QCN", {}), ("AF-QCN", {"congestion_points": "af-qcn"}))}
+# A kind takes no key that the scenario gives to another kind.
+AF_QCN = {"congestion_points": "af-qcn", "congestion_points.setpoint": "60KB"}
+KINDS = {f"{kind}, {place}": own | more for place, own in PLACES.items() for kind, more in (("QCN", {}), ("AF-QCN", AF_QCN))}
 
 
 def cases(r: Results) -> dict[str, dict[str, str]]:
