@@ -7,8 +7,8 @@ from xoff.lab import Results, Row, units
 from .fig2 import LINE
 from .fig2 import seen as measured
 
-LOADS = [{"run": "one", "name": "one congestion point"}, {"run": "two", "name": "two congestion points"}]
-READINGS = [
+LOADS: list[dict[str, str]] = [{"run": "one", "name": "one congestion point"}, {"run": "two", "name": "two congestion points"}]
+READINGS: list[dict[str, Any]] = [
     # B: 1 - 1.2 x 0.502 with ns3-rdma's initial alpha, raised before the cut.
     {"name": "A", "left": 0.4, "assume": "reading-a"},
     {"name": "B", "left": 1 - 1.2 * (0.5 + 0.5 / 256), "assume": "reading-b"},
@@ -32,18 +32,22 @@ def cuts(r: Results) -> dict[str, dict[str, float]]:
 
 def _run(r: Results, load: str, name: str) -> Row:
     """The run ``TCD, A``."""
-    return r[load][f"TCD, {name}"]
+    row: Row = r[load][f"TCD, {name}"]
+    return row
 
 
 def wrong(row: Row) -> int:
     """CE that P2 puts on the two victims."""
-    return row["ce_P2_F0"] + row["ce_P2_F2"]
+    return int(row["ce_P2_F0"] + row["ce_P2_F2"])
 
 
 def paused(r: Results) -> dict[str, dict[str, str]]:
     """Until when P2 is paused, in words."""
-    until = lambda t: "never" if t is None else f"until {units.time(t)}"
-    return {name: {row["case"].removeprefix("TCD, "): until(row["last_off"]) for row in runs} for name, runs in r.named.items()}
+    return {name: {row["case"].removeprefix("TCD, "): _until(row["last_off"]) for row in runs} for name, runs in r.named.items()}
+
+
+def _until(time: float | None) -> str:
+    return "never" if time is None else f"until {units.time(time)}"
 
 
 def loads_table(r: Results) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from xoff.lab import Mean, Results, Runs, units
 
-from .groups import mean, names, quick, ratio, seeds, times, unsound
+from .groups import SOUND, mean, names, quick, ratio, seeds, times, unsound
 from .victims import burst_load, flow_groups
 
 GAP_US = 722

@@ -1,10 +1,8 @@
 """Figs. 15(a), 17(a) and 18(a): completion times of victims by size. The first case is without TCD, the second with it, the others are shown next to."""
 
-from typing import Any
-
 from xoff.lab import Mean, Results, Runs, units
 
-from .groups import mean, names, quick, ratio, seeds, times, unsound
+from .groups import SOUND, mean, names, quick, ratio, seeds, times, unsound
 from .victims import FLOWS, MESSAGES, flow_groups, message_groups
 
 ONLY_MARKS = "TCD marks"

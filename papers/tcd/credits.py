@@ -10,14 +10,17 @@ from xoff.lab.observe import MS, US
 from . import theory
 from .fig2 import PORTS
 
-CASES = [{"us": us, "rivals": rivals, "name": f"T_c {us} us, R_d = C/{rivals + 1}"} for us in (20, 40) for rivals in (1, 2, 3, 7)]
+CASES: list[dict[str, Any]] = [{"us": us, "rivals": rivals, "name": f"T_c {us} us, R_d = C/{rivals + 1}"} for us in (20, 40) for rivals in (1, 2, 3, 7)]
 """Periods T_c, and numbers of hosts that share P3 with the traffic through P2."""
 
 
 def cases(r: Results) -> dict[str, dict[str, Any]]:
     """Each of the hosts sends to R1 forever, as the scenario's A0 does."""
-    flows = lambda rivals: {f"flow[{n + 1}].{end}": host for n in range(1, rivals) for end, host in (("src", f"A{n}"), ("dst", "R1"))}
-    return {c["name"]: {"topology.burst_hosts": c["rivals"], "flow_control.period": f"{c['us']}us", **flows(c["rivals"])} for c in CASES}
+    return {c["name"]: {"topology.burst_hosts": c["rivals"], "flow_control.period": f"{c['us']}us", **_flows(c["rivals"])} for c in CASES}
+
+
+def _flows(rivals: int) -> dict[str, str]:
+    return {f"flow[{n + 1}].{end}": host for n in range(1, rivals) for end, host in (("src", f"A{n}"), ("dst", "R1"))}
 
 
 def on_periods(run: Run) -> dict[str, Any]:

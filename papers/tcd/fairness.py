@@ -24,28 +24,30 @@ def shares_of(run: Run) -> dict[str, Any]:
     control = {name: observe.flow_rate(run, flow, "rate_control") for name, flow in flows.items()}
     states = pl.concat([observe.states(run, port).with_columns(port=pl.lit(name)) for name, port in LANES.items()])
     marks = run.marks.filter(pl.col("port").cast(pl.String) == LANES["P2"]).with_columns(pl.col("mark").cast(pl.String))
-    released = marks.filter(pl.col("time_ps") < 6 * MS, mark="ue")["time_ps"].max()
-    pauses = observe.pauses(run, LANES["P2"])["end_ps"]
     # P2 is held until its last UE while the bursts last.
-    until = math.nan if released is None else float(released)
-    before = {name: points.filter(pl.col("time_ps") <= until) if released is not None else points.clear() for name, points in control.items()}
+    until = max([float(t) for t in marks.filter(pl.col("time_ps") < 6 * MS, mark="ue")["time_ps"]], default=-math.inf)
+    pauses = observe.pauses(run, LANES["P2"])["end_ps"]
+    before = {name: points.filter(pl.col("time_ps") <= until) for name, points in control.items()}
     jain = _jain([windows(measured[name], end) for name in FLOWS])
-    named = lambda frames: pl.concat([points.with_columns(flow=pl.lit(name)) for name, points in frames.items()])
     return {
         "end": end,
         "lost": observe.lost(run),
         "released": until,
-        "undetermined": _share(states.filter(port="P2"), end, float(pauses[0]), until) if len(pauses) else math.nan,
-        "early_ce": marks.filter(pl.col("time_ps") <= until, pl.col("flow").is_in(list(flows.values())), mark="ce").height if released is not None else 0,
+        "undetermined": _share(states.filter(port="P2"), end, float(pauses[0]), until) if len(pauses) and until > 0 else math.nan,
+        "early_ce": marks.filter(pl.col("time_ps") <= until, pl.col("flow").is_in(list(flows.values())), mark="ce").height,
         "changes": sum(points.height for points in before.values()),
-        "lowest": min([40e9, *(points["y"].min() for points in before.values() if points.height)]),
+        "lowest": min([40e9, *(y for points in before.values() for y in points["y"])]),
         "jain_held": min((j for t, j in jain if t <= until), default=None),
-        "jain_after": min((j for t, j in jain if t > until), default=None),
+        "jain_after": min((j for t, j in jain if t > until > 0), default=None),
         **{f"rate_{name}": observe.mean(points, end - 40 * MS, end) for name, points in measured.items()},
-        "rates": named(measured),
-        "control": named(control),
+        "rates": _named(measured),
+        "control": _named(control),
         "states": states,
     }
+
+
+def _named(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([points.with_columns(flow=pl.lit(name)) for name, points in frames.items()])
 
 
 def windows(points: pl.DataFrame, until: float) -> list[tuple[float, float]]:
@@ -70,7 +72,7 @@ def _jain(of_flows: list[list[tuple[float, float]]]) -> list[tuple[float, float]
 def _share(states: pl.DataFrame, end: float, start: float, stop: float) -> float:
     ends = [*states["time_ps"].to_list()[1:], end]
     spans = zip(states["time_ps"].to_list(), ends, states["state"].to_list(), strict=True)
-    return sum(max(min(to, stop) - max(since, start), 0.0) for since, to, s in spans if s == "undetermined") / (stop - start)
+    return float(sum(max(min(to, stop) - max(since, start), 0.0) for since, to, s in spans if s == "undetermined")) / (stop - start)
 
 
 # ---- for checks and sentences -----------------------------------------------------------------------------------------------------
@@ -78,7 +80,8 @@ def _share(states: pl.DataFrame, end: float, start: float, stop: float) -> float
 
 def main(r: Results) -> Row:
     """The run of the claim."""
-    return r.runs[0]
+    row: Row = r.runs[0]
+    return row
 
 
 def seen(r: Results) -> Runs:
@@ -106,8 +109,11 @@ def timely(r: Results) -> list[dict[str, Any]]:
     return _table("TIMELY", r)
 
 
+def _number(index: float | None) -> str:
+    return "n/a" if index is None else f"{index:.4f}"
+
+
 def _table(first: str, r: Results) -> list[dict[str, Any]]:
-    index = lambda v: "n/a" if v is None else f"{v:.4f}"
     return [
         {
             first: row["case"],
@@ -115,8 +121,8 @@ def _table(first: str, r: Results) -> list[dict[str, Any]]:
             "CE until then": row["early_ce"],
             "Rate changes until then": row["changes"],
             "Lowest rate until then": units.rate(row["lowest"]),
-            "Jain's index until then": index(row["jain_held"]),
-            "After it": index(row["jain_after"]),
+            "Jain's index until then": _number(row["jain_held"]),
+            "After it": _number(row["jain_after"]),
             **{name: units.rate(row[f"rate_{name}"]) for name in [*FLOWS, "F1"]},
         }
         for row in [*r.runs, *r["others"]]

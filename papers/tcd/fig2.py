@@ -128,7 +128,7 @@ def share(row: Row, port: str, state: str, start: float | None, stop: float) -> 
     states = row["states"].filter(port=port)
     ends = [*states["time_ps"].to_list()[1:], row["end"]]
     spans = zip(states["time_ps"].to_list(), ends, states["state"].to_list(), strict=True)
-    return sum(max(min(end, stop) - max(begin, start), 0.0) for begin, end, s in spans if s == state) / (stop - start)
+    return float(sum(max(min(end, stop) - max(begin, start), 0.0) for begin, end, s in spans if s == state)) / (stop - start)
 
 
 def marked(row: Row, flow: str, mark: str, start: float | None, stop: float, port: str = "") -> int:
@@ -136,7 +136,8 @@ def marked(row: Row, flow: str, mark: str, start: float | None, stop: float, por
     if start is None:
         return 0
     inside = (pl.col("time_ps") >= start) & (pl.col("time_ps") < stop)
-    return row["marks"].filter(inside, pl.col("flow") == flow, pl.col("mark") == mark, pl.col("port") == port if port else True).height
+    of: pl.DataFrame = row["marks"].filter(inside, pl.col("flow") == flow, pl.col("mark") == mark, pl.col("port") == port if port else True)
+    return of.height
 
 
 def marks_table(runs: Iterable[Row]) -> list[dict[str, Any]]:

@@ -40,20 +40,32 @@ def _states(axes: Axes, row: Row, ports: list[str] = PORTS) -> None:
 
 
 def _marks(axes: Axes, row: Row, by: str, lanes: list[str], title: str, port: str = "") -> None:
-    """A lane a port or a flow, with a dash for each marked frame."""
+    """A lane a port or a flow, with a dash where frames are marked."""
     for y, lane in enumerate(lanes):
         for mark, colour in MARKS.items():
             of = row["marks"].filter(pl.col(by) == lane, pl.col("mark") == mark, pl.col("port") == port if port else True)
-            times = of["time_ps"].to_numpy() / MS
-            axes.vlines(times, y - 0.4, y + 0.4, colors=colour, linewidth=0.2, rasterized=len(times) > 2000)
+            axes.broken_barh(_stretches(of["time_ps"].to_list(), row["end"]), (y - 0.4, 0.8), color=colour, linewidth=0)
     _lanes(axes, row, lanes, MARKS, title)
+
+
+def _stretches(times: list[int], end: float) -> list[tuple[float, float]]:
+    """Begin and length [ms] of the times in which marks follow each other closely: no drawing shows a thousandth of the run."""
+    found: list[list[float]] = []
+    for time in times:
+        if found and time - found[-1][1] < end / 1000:
+            found[-1][1] = time
+        else:
+            found.append([time, time])
+    return [(begin / MS, (last - begin + end / 2000) / MS) for begin, last in found]
 
 
 def _lanes(axes: Axes, row: Row, lanes: list[str], colours: dict[str, str], title: str) -> None:
     for name, colour in colours.items():
         axes.plot([], [], color=colour, linewidth=5, label=name.replace("_", "-") if "_" in name or len(name) > 2 else name.upper())
     axes.set(yticks=range(len(lanes)), yticklabels=lanes, ylim=(len(lanes) - 0.5, -0.5), xlim=(0, row["end"] / MS))
+    axes.set_axisbelow(True)
     draw.label(axes, "Time [ms]", "", title)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(colours), borderaxespad=0.0)
 
 
 def ordinary(r: Results) -> Figure:
@@ -270,8 +282,13 @@ def _bars(axes: Axes, labels: list[str], groups: dict[str, list[Mean]], paper: l
         axes.bar(x, middle, width, yerr=ends, label=name, error_kw={"linewidth": 0.8, "capsize": 2})
     for i, value in enumerate(paper or []):
         if value is not None:
-            axes.hlines(value, i - 0.45, i + 0.45, color="0.2", linestyle=":", label="paper" if value == next(v for v in paper or [] if v is not None) else None)
+            first = value == next(v for v in paper or [] if v is not None)
+            axes.hlines(value, i - 0.45, i + 0.45, color="0.2", linestyle=":", label="paper" if first else "")
     axes.set(xticks=range(len(labels)), xticklabels=labels)
+
+
+def _scaled(m: Mean, by: float) -> Mean:
+    return Mean(m.mean * by, m.low * by, m.high * by, m.n)
 
 
 def tab3(r: Results) -> Figure:
@@ -280,9 +297,8 @@ def tab3(r: Results) -> Figure:
     detectors = [*r.value("ETHERNET"), *r.value("INFINIBAND")]
     figure, axes = draw.panels(1 + len(senders), 1)
     first, *others = axes.flat
-    percent = lambda m: Mean(100 * m.mean, 100 * m.low, 100 * m.high, m.n)
     paper = [None if (v := r.value("PAPER").get(name)) is None else 100 * v for name in detectors]
-    _bars(first, [name.replace(" (", "\n(") for name in detectors], {"here": [percent(r.value("ce")[name]) for name in detectors]}, paper)
+    _bars(first, [name.replace(" (", "\n(") for name in detectors], {"here": [_scaled(r.value("ce")[name], 100) for name in detectors]}, paper)
     draw.label(first, "", "Victims marked CE [%]")
     for one, sender in zip(others, senders, strict=True):
         for name in detectors:
@@ -300,8 +316,7 @@ def by_size(r: Results) -> Figure:
 
 def _times(bins: list[str], cases: Mapping[str, Runs], gain: Mapping[str, Mean], paper: list[float | None] | None = None) -> Figure:
     figure, (above, below) = draw.panels(2, 1)
-    in_us = lambda m: Mean(m.mean / 1e6, m.low / 1e6, m.high / 1e6, m.n)
-    _bars(above[0], bins, {name: [in_us(mean(runs, f"{b} fct")) for b in bins] for name, runs in list(cases.items())[:2]})
+    _bars(above[0], bins, {name: [_scaled(mean(runs, f"{b} fct"), 1e-6) for b in bins] for name, runs in list(cases.items())[:2]})
     above[0].set_yscale("log")
     draw.label(above[0], "", "Completion time [us]")
     _bars(below[0], bins, {"here": [gain[b] for b in bins]}, paper)
@@ -315,7 +330,10 @@ def bursts(r: Results) -> Figure:
     figure, axes = draw.panels(2, 1)
     times, shares = axes.flat
     sizes = r.value("sizes")
-    of = lambda case, column: [mean(r.runs.where({"case": case, "workload[2].size": f"{s}KB"}), column).mean for s in sizes]
+
+    def of(case: str, column: str) -> list[float]:
+        return [mean(r.runs.where({"case": case, "workload[2].size": f"{s}KB"}), column).mean for s in sizes]
+
     without, with_ = dict.fromkeys(r.runs.column("case"))
     for case in (without, with_):
         times.plot(sizes, [t / 1e6 for t in of(case, "victims fct")], label=case)

@@ -39,7 +39,7 @@ def _of(flows: pl.DataFrame, start: str, low: int, high: int) -> dict[str, Any]:
 
 
 def totals(run: Run) -> dict[str, Any]:
-    """Loss, what did not end, broken promises; pauses and messages of all ports; CE of P0 and P2, where the network has them."""
+    """Loss, what did not end, broken promises; pauses of all ports and messages of flow control; CE of P0 and P2, where the network has them."""
     marked = {str(port): int(n) for port, n in run.ports.select(pl.col("port").cast(pl.String), "marked").rows()}
     return {
         "lost": observe.lost(run),
@@ -47,7 +47,7 @@ def totals(run: Run) -> dict[str, Any]:
         "violations": observe.violations(run),
         "stops": observe.total(run, "pauses"),
         "stopped_ps": float((run.ports["paused_ps"] // 1000).sum()) * 1e3,
-        "messages": observe.total(run, "messages"),
+        "messages": observe.total(run, "messages_sent"),
         "inside_P0": marked.get("T0->L0", 0),
         "inside_P2": marked.get("L0->T2", 0),
     }
@@ -80,6 +80,14 @@ def names(runs: Iterable[Any]) -> list[str]:
 # ---- metrics of every claim -------------------------------------------------------------------------------------------------------
 
 
+SOUND = [
+    {"key": "lost", "what": "frames lost in all runs", "unit": "frames"},
+    {"key": "incomplete", "what": "flows that were not complete at the end", "unit": "flows"},
+    {"key": "violations", "what": "violated invariants (order, conservation, credits)", "unit": "violations"},
+]
+"""What must not be in any run."""
+
+
 def seeds(r: Results) -> int:
     """Number of seeds of the first runs."""
     return len({row["seed"] for row in r.runs})
@@ -90,5 +98,4 @@ def quick(r: Results) -> bool:
 
 
 def unsound(r: Results) -> dict[str, int]:
-    """What must not be in any run."""
-    return {what: sum(sum(runs.column(what)) for runs in r.named.values()) for what in ("lost", "incomplete", "violations")}
+    return {s["key"]: sum(sum(runs.column(s["key"])) for runs in r.named.values()) for s in SOUND}

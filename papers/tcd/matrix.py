@@ -4,10 +4,10 @@ from typing import Any
 
 from xoff.lab import Mean, Results, Runs, units
 
-from .groups import mean, quick, ratio, seeds, times, unsound
+from .groups import SOUND, mean, quick, ratio, seeds, times, unsound
 from .victims import flow_groups
 
-CONTROLS = [{"kind": None, "name": "PFC"}, {"kind": "gfc-buffer", "name": "Buffer-based GFC"}, {"kind": "gfc-time", "name": "Time-based GFC"}, {"kind": "cbfc", "name": "CBFC"}]
+CONTROLS: list[dict[str, Any]] = [{"kind": None, "name": "PFC"}, {"kind": "gfc-buffer", "name": "Buffer-based GFC"}, {"kind": "gfc-time", "name": "Time-based GFC"}, {"kind": "cbfc", "name": "CBFC"}]
 """Flow controls. PFC is that of the scenario, so that these runs are those of Fig. 15(a) and Fig. 18(a)."""
 RATES = ["DCQCN", "TIMELY", "HPCC"]
 
@@ -34,34 +34,31 @@ def ce(r: Results) -> dict[str, Mean]:
 
 def gains(r: Results) -> dict[str, str]:
     """By rate control, in words."""
-    return {rate: ", ".join(f"{c['name']} {group_gain(r, str(c['name']), rate, 'victims').words(times)}" for c in CONTROLS) for rate in RATES}
+    return {rate: ", ".join(f"{c['name']} {group_gain(r, c['name'], rate, 'victims').words(times)}" for c in CONTROLS) for rate in RATES}
 
 
 def longer_period(r: Results) -> str:
     """CE on victims with T = max(T_on) and with T = 1 ms."""
-    share = lambda name, case: units.share(mean(of(r, name, case), "victims ce").mean)
-    return "; ".join(f"{c['name']} {share(c['name'], 'DCQCN + TCD')} and {share(c['name'], 'patient')}" for c in CONTROLS)
+    shares = {case: [units.share(mean(of(r, c["name"], case), "victims ce").mean) for c in CONTROLS] for case in ("DCQCN + TCD", "patient")}
+    return "; ".join(f"{c['name']} {usual} and {longer}" for c, usual, longer in zip(CONTROLS, *shares.values(), strict=True))
 
 
 def hpcc(r: Results) -> dict[str, float]:
     """HPCC on PFC next to DCQCN."""
-    value = lambda case, column: mean(of(r, "PFC", case), column).mean
-    return {
-        "hpcc": value("HPCC", "victims fct"),
-        "dcqcn": value("DCQCN + TCD", "victims fct"),
-        "stops_hpcc": value("HPCC", "stops"),
-        "stops_dcqcn": value("DCQCN", "stops"),
-    }
+    wanted = {"hpcc": ("HPCC", "victims fct"), "dcqcn": ("DCQCN + TCD", "victims fct"), "stops_hpcc": ("HPCC", "stops"), "stops_dcqcn": ("DCQCN", "stops")}
+    return {name: mean(of(r, "PFC", case), column).mean for name, (case, column) in wanted.items()}
 
 
 def table(r: Results) -> list[dict[str, str]]:
     return [
-        {"Flow control": c["name"], "Rate control": rate + tcd} | _row(of(r, str(c["name"]), rate + tcd)) for c in CONTROLS for rate in RATES for tcd in ("", " + TCD")
+        {"Flow control": c["name"], "Rate control": rate + tcd} | _row(of(r, c["name"], rate + tcd)) for c in CONTROLS for rate in RATES for tcd in ("", " + TCD")
     ]
 
 
 def _row(runs: Runs) -> dict[str, str]:
-    value = lambda column: mean(runs, column).mean
+    def value(column: str) -> float:
+        return mean(runs, column).mean
+
     return {
         "Victims' mean time": units.time(value("victims fct")),
         "< 10 KB": units.time(value("< 10 KB fct")),

@@ -5,7 +5,7 @@ from typing import Any
 from xoff import Run
 from xoff.lab import Mean, Results, Runs, units
 
-from .groups import EVER, Group, examined, mean, quick, ratio, times, unsound
+from .groups import EVER, Group, SOUND, examined, mean, quick, ratio, times, unsound
 
 BINS: dict[str, Group] = {
     "all": ("", 0, EVER),
@@ -36,7 +36,8 @@ def by_case(r: Results) -> dict[str, Runs]:
 
 def gain(r: Results) -> dict[str, Mean]:
     """How many times longer messages take without TCD, by size."""
-    return {name: ratio(*by_case(r).values(), f"{name} fct") for name in BINS}
+    without, with_ = by_case(r).values()
+    return {name: ratio(without, with_, f"{name} fct") for name in BINS}
 
 
 def gains(r: Results) -> str:
@@ -53,8 +54,8 @@ def other(r: Results) -> dict[str, dict[str, str]]:
 def marked(r: Results) -> dict[str, float]:
     """Share of the I/O messages of 512 KB with a mark."""
     without, with_ = by_case(r).values()
-    share = lambda runs, mark: mean(runs, f"I/O 512 KB {mark}").mean
-    return {"without ce": share(without, "ce"), "with ce": share(with_, "ce"), "with ue": share(with_, "ue")}
+    wanted = {"without ce": (without, "ce"), "with ce": (with_, "ce"), "with ue": (with_, "ue")}
+    return {name: mean(runs, f"I/O 512 KB {mark}").mean for name, (runs, mark) in wanted.items()}
 
 
 def size(r: Results) -> dict[str, int]:
@@ -68,8 +69,13 @@ def seeds(r: Results) -> int:
 
 def table(r: Results) -> list[dict[str, str]]:
     without, with_ = by_case(r).values()
-    time = lambda runs, name: units.time(mean(runs, f"{name} fct").mean)
-    share = lambda runs, name, mark: units.share(mean(runs, f"{name} {mark}").mean)
+
+    def time(runs: Runs, name: str) -> str:
+        return units.time(mean(runs, f"{name} fct").mean)
+
+    def share(runs: Runs, name: str, mark: str) -> str:
+        return units.share(mean(runs, f"{name} {mark}").mean)
+
     return [
         {
             "Messages": name,

@@ -11,7 +11,7 @@ from xoff.lab.observe import MS
 from . import fig2
 from .fig2 import seen as measured
 
-FABRICS = [
+FABRICS: list[dict[str, Any]] = [
     # CEE: one CNP of F1 more or less is 0.4 to 0.8 ms. InfiniBand in Fig. 4 has its full rate, for which credits must be frequent.
     {"name": "CEE", "until": 1.6 * MS, "first": 1.1 * MS, "last": 2.1 * MS, "assume": "read", "at_rate": "read"},
     {"name": "InfiniBand", "until": 4 * MS, "first": 2 * MS, "last": 5 * MS, "assume": "becn", "at_rate": "full-rate"},
@@ -37,7 +37,7 @@ def summary(r: Results) -> dict[str, str]:
 
 def sent_before_slowdown(r: Results) -> float:
     """What F1 has sent by then, at its share of P3 [bytes]."""
-    return r.runs["CEE"]["last_off"] / 1e12 * 2.5e9 / 8
+    return float(r.runs["CEE"]["last_off"]) / 1e12 * 2.5e9 / 8
 
 
 def _names(r: Results) -> dict[str, dict[str, Row]]:
@@ -81,7 +81,7 @@ def marks(r: Results) -> list[dict[str, Any]]:
 
 # ---- section 3.1.3: the two compared ----------------------------------------------------------------------------------------------
 
-WINDOWS = [
+WINDOWS: list[dict[str, Any]] = [
     {"name": "CEE", "first": 1, "last": 1.5, "assume": "read"},
     {"name": "InfiniBand", "first": 2.6, "last": 4, "assume": "becn"},
 ]
@@ -106,15 +106,10 @@ def evolution(r: Results) -> dict[str, dict[str, Any]]:
 
 def _compared(pair: list[pl.DataFrame], start: float, stop: float) -> dict[str, float]:
     """Means, correlation and mean distance of two queues at the same times."""
-    a, b = (observe.between(queue, start, stop) for queue in pair)
-    one, two = a.sum() / len(a), b.sum() / len(b)
-    covariance, variances = ((a - one) * (b - two)).mean(), [((q - q.sum() / len(q)) ** 2).mean() for q in (a, b)]
-    return {
-        "one": one,
-        "two": two,
-        "correlation": covariance / math.sqrt(variances[0] * variances[1]),
-        "difference": (a - b).abs().mean() / ((one + two) / 2),
-    }
+    a, b = (observe.between(queue, start, stop).to_numpy() for queue in pair)
+    one, two = float(a.mean()), float(b.mean())
+    covariance, variances = float(((a - one) * (b - two)).mean()), float(a.var()) * float(b.var())
+    return {"one": one, "two": two, "correlation": covariance / math.sqrt(variances), "difference": float(abs(a - b).mean()) / ((one + two) / 2)}
 
 
 def compared(r: Results) -> list[str]:

@@ -30,8 +30,8 @@ class Reading:
     def tiers(self, k: int) -> list[float]:
         """Offered load of hosts', edge and core links in a fat-tree of ``k``, for a host load of 1."""
         half, hosts = k / 2, k**3 // 4
-        leaving = lambda inside: (hosts - inside) / (hosts - 1)
-        return [1.0, leaving(half), leaving(half * half) * (half if self.hash == "ecmp-polarised" else 1.0)]
+        leaving = [(hosts - inside) / (hosts - 1) for inside in (half, half * half)]
+        return [1.0, leaving[0], leaving[1] * (half if self.hash == "ecmp-polarised" else 1.0)]
 
     def host_load(self, k: int) -> float:
         """The load of a host's link."""

@@ -12,7 +12,7 @@ from .fig2 import PORTS, marked, max_ton, share
 from .fig2 import seen as measured
 from .second_reading import second_reading, under_fifo
 
-FABRICS = [
+FABRICS: list[dict[str, Any]] = [
     # Above the threshold an ordinary port marks everything: Kmax, or FECN's threshold.
     {"name": "CEE", "threshold": 200e3, "period": max_ton("CEE"), "assume": "read"},
     {"name": "InfiniBand", "threshold": 50e3, "period": max_ton("InfiniBand"), "assume": "full-rate"},
@@ -94,8 +94,8 @@ def roles(r: Results) -> dict[str, dict[str, tuple[str, float]]]:
     return {tree: {port: _role(row, port, *when) for port in PORTS} for tree, when in stands(r).items()}
 
 
-def _role(row: Row, port: str, start: float | None, stop: float) -> tuple[str, float]:
-    shares = {role: share(row, port, state, start, stop) for role, state in ROLES.items()}
+def _role(row: Row, port: str, start: float | None, stop: float | None) -> tuple[str, float]:
+    shares = {role: share(row, port, state, start, math.nan if stop is None else stop) for role, state in ROLES.items()}
     most = max(shares, key=lambda role: shares[role])
     return (most if shares[most] >= 0.9 else "changing"), shares[most]
 
@@ -148,7 +148,7 @@ def swing(r: Results) -> dict[str, float]:
     queue = observe.between(row["queue"].filter(port="P2"), release, row["first_ce"])
     starts = row["offs"].filter(pl.col("start_ps") > release, port="P0")["start_ps"]
     distance = (starts[-1] - starts[0]) / (len(starts) - 1) if len(starts) > 1 else math.nan
-    return {"low": queue.min(), "high": queue.max(), "distance": distance, "period": max_ton("CEE"), "swings": max_ton("CEE") / distance}
+    return {"low": min(queue), "high": max(queue), "distance": distance, "period": max_ton("CEE"), "swings": max_ton("CEE") / distance}
 
 
 def delays(r: Results) -> dict[float, float]:

@@ -7,7 +7,7 @@ from typing import Any
 from xoff import Run
 from xoff.lab import Mean, Results, Runs, units
 
-from .groups import EVER, Group, examined, mean, quick, ratio, seeds, times, unsound
+from .groups import EVER, Group, SOUND, examined, mean, quick, ratio, seeds, times, unsound
 from .readings import BASE, READINGS, Reading
 from .victims import crossings
 
@@ -100,7 +100,8 @@ def websearch_gfc(r: Results) -> Settings:
 def dcqcn_readings(r: Results) -> Settings:
     """Every other reading of hash and load, and of the switch."""
     found = {f"{reading.name}: {name}": of for reading in READINGS for name, of in _cases(r, "hadoop", DCQCN, reading).items()}
-    in_turn = _cases(r, "hadoop", DCQCN, **{"switch.discipline": "round-robin"})
+    more: dict[str, Any] = {"switch.discipline": "round-robin"}
+    in_turn = _cases(r, "hadoop", DCQCN, **more)
     return found | {f"{BASE.name}; ingresses served round robin: {name}": of for name, of in in_turn.items()}
 
 
@@ -256,16 +257,21 @@ def levels(r: Results) -> list[dict[str, Any]]:
 
 
 def level(r: Results) -> dict[str, Mean]:
-    return {one["key"]: pair(r).value(one["range"], WHICH[one["which"]])[one["with"] == "with"] for one in levels(r)}
+    return {one["key"]: _printed(pair(r), one) for one in levels(r)}
+
+
+def _printed(p: Pair, one: dict[str, Any]) -> Mean:
+    """A slowdown that the paper prints, here."""
+    without, with_ = p.value(one["range"], WHICH[one["which"]])
+    return with_ if one["with"] == "with" else without
 
 
 def found(r: Results) -> dict[str, str]:
     """The loads of the hosts at which a slowdown is the paper's, where all switches have one hash."""
     words = {}
     for one in levels(r):
-        value = lambda p, one=one: p.value(one["range"], WHICH[one["which"]])[one["with"] == "with"].mean
         polarised = [(reading, p) for name, reading, p, _ in _readings(r) if reading.hash == "ecmp-polarised" and ";" not in name]
-        curve = sorted((reading.host_load(_k(r)), value(p)) for reading, p in polarised)
+        curve = sorted((reading.host_load(_k(r)), _printed(p, one).mean) for reading, p in polarised)
         at = " and ".join(units.share(v) for v in crossings(curve, one["paper"]))
         words[one["key"]] = f"if hosts offer {at}" if at else "at none of these loads"
     return words
@@ -357,7 +363,7 @@ def gfc_gain(r: Results) -> dict[str, dict[str, Mean]]:
 
 def gfc_unsound(r: Results) -> dict[str, dict[str, int]]:
     """Of the runs with GFC."""
-    return {g["title"]: {what: sum(r[f"{g['title']} on GFC"].column(what)) for what in ("lost", "incomplete", "violations")} for g in GFC}
+    return {g["title"]: {s["key"]: sum(r[f"{g['title']} on GFC"].column(s["key"])) for s in SOUND} for g in GFC}
 
 
 def gfc_words(r: Results) -> str:

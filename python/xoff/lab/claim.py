@@ -286,7 +286,7 @@ class Claim:
             value=math.nan if found is None else float(found),
             low=low,
             high=high,
-            unit=given.get("unit", ""),
+            unit=_filled(given.get("unit", ""), args),
             interval=interval,
             source=source,
             assumption=self._assumption(_filled(given.get("assuming", ""), args)),
