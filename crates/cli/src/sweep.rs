@@ -6,7 +6,6 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_lab::sweep::{Collected, Ended, Plan, Setting, Status, Store, Study, SweepError, Value, run_local};
-use xoff_lab::sweep::{Collected, Ended, Plan, Status, Store, Study, SweepError, run_local};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems, Source};
 
