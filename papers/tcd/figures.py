@@ -65,7 +65,7 @@ def _lanes(axes: Axes, row: Row, lanes: list[str], colours: dict[str, str], titl
     axes.set(yticks=range(len(lanes)), yticklabels=lanes, ylim=(len(lanes) - 0.5, -0.5), xlim=(0, row["end"] / MS))
     axes.set_axisbelow(True)
     draw.label(axes, "Time [ms]", "", title)
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(colours), borderaxespad=0.0)
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(colours), borderaxespad=0.0, fontsize=6, handlelength=1.0, columnspacing=0.8)
 
 
 def ordinary(r: Results) -> Figure:
