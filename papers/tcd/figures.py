@@ -64,7 +64,8 @@ def _lanes(axes: Axes, row: Row, lanes: list[str], colours: dict[str, str], titl
         axes.plot([], [], color=colour, linewidth=5, label=name.replace("_", "-") if "_" in name or len(name) > 2 else name.upper())
     axes.set(yticks=range(len(lanes)), yticklabels=lanes, ylim=(len(lanes) - 0.5, -0.5), xlim=(0, row["end"] / MS))
     axes.set_axisbelow(True)
-    draw.label(axes, "Time [ms]", "", title)
+    draw.label(axes, "Time [ms]", "")
+    axes.set_title(title, loc="left", fontsize=8, pad=12)
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=len(colours), borderaxespad=0.0, fontsize=6, handlelength=1.0, columnspacing=0.8)
 
 
