@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_fabric_that_does_not_fit_is_refused_with_the_estimate() {
         let text = "[run]\nduration = \"1us\"\n[scheduled_fabric]\nkind = \"ideal\"\nports = 4096\nline = \"100Gbps\"\n[admission]\nkind = \"implicit\"\n";
-        let s = FabricScenario::from_text("x.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let s = FabricScenario::from_text("x.toml", text, &[], std::path::Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
         let needed = s.config.memory();
         assert!(needed.0 > 4096 * 4096 * 100, "{needed}");
         assert!(fabric_suffices(&s.config, needed).is_ok());
