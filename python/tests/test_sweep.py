@@ -374,3 +374,30 @@ def test_dask_killed_twice_and_a_worker_in_the_middle(ring: Path, tmp_path: Path
             process.kill()
             process.communicate()
     assert digest(tmp_path / "local") == digest(tmp_path / "dask")
+
+
+def test_a_point_may_have_a_seed_of_its_own(ring: Path, tmp_path: Path) -> None:
+    points = [{"run.duration": "3ms", "run.seed": 2}, {"run.duration": "4ms", "run.seed": 5}, {"run.duration": "4ms"}]
+    own = xoff.sweep({"scenario": ring, "point": points}, out=tmp_path, progress=False)
+    assert own.runs["seed"].to_list() == [2, 5, 1]
+    kept = sorted((tmp_path / "finished").rglob("*.json"))
+    # The same runs as those of plans with these seeds.
+    for point, seeds in (("3ms", [2]), ("4ms", [5, 1])):
+        xoff.sweep({"scenario": ring, "point": [{"run.duration": point}], "seeds": seeds}, out=tmp_path, progress=False)
+    assert sorted((tmp_path / "finished").rglob("*.json")) == kept
+    with pytest.raises(xoff.ScenarioError, match=r"'run.seed' is no parameter"):
+        xoff.sweep({"scenario": ring, "point": points, "seeds": 2})
+    with pytest.raises(xoff.ScenarioError, match="expected a whole number, 0 or more"):
+        xoff.sweep({"scenario": ring, "point": [{"run.seed": "two"}]})
+
+
+def test_frames_are_kept_with_their_run(ring: Path, tmp_path: Path) -> None:
+    plan = {"scenario": ring, "set": {"run.duration": "3ms"}, "grid": {"flow_control": ["pfc", "gfc-buffer"]}}
+    swept = xoff.sweep(plan, out=tmp_path, measure=ports_of, progress=False)
+    assert swept.runs["ports"].to_list() == [12, 12]
+    files = list((tmp_path / "finished").rglob("*.names.parquet"))
+    assert len(files) == 2 and all("H1->S1" in pl.read_parquet(f)["port"].to_list() for f in files)
+
+
+def ports_of(run: xoff.Run) -> dict[str, object]:
+    return {"ports": run.ports.height, "names": run.ports.select(pl.col("port").cast(pl.String))}

@@ -11,6 +11,7 @@ use xoff_analysis::scheduled::theorem_1::{Report, Trial};
 use xoff_analysis::scheduled::{examples, lemma_1, slots};
 use xoff_analysis::theorems::theorem_4_1;
 use xoff_mech::flow_control::pffc::slot;
+use xoff_net::workload::random;
 use xoff_units::Span;
 
 /// Conceptual GFC: smallest gap `B_m - q` in the worst case, in units of `C tau`; `l` is `(B_m - B_0) / (C tau)`, `drain` is `R_d / C`.
@@ -150,4 +151,10 @@ pub fn pffc_share_a_slot(py: Python<'_>, flows: u32, slots: u32, drawn: u32) -> 
         };
         (0..blocks).map(met).sum::<u64>() as f64 / f64::from(blocks * flows)
     })
+}
+
+/// The first number of the random stream of a seed, a subject (a flow) and a purpose, from 0 to below `below`.
+#[pyfunction]
+pub fn random_below(seed: u64, subject: u64, purpose: u64, below: u64) -> u64 {
+    random::below(&mut random::stream(seed, subject, purpose), below)
 }

@@ -32,7 +32,7 @@ pub use error::RecordError;
 pub use export::{Exporter, FORMATS, Format};
 pub use hash::{ResultHash, TableHasher};
 pub use jobs::{IterationAnswer, JobAnswer, MismatchAnswer, PathAnswer, StragglerAnswer, StuckAnswer};
-pub use manifest::{FastForward, Manifest, PAGE, Parameter, ResultFile, built_from, commit};
+pub use manifest::{FabricDelays, FabricHosts, FabricTotals, FastForward, Manifest, PAGE, Parameter, ResultFile, built_from, commit};
 pub use slowdown::Slowdown;
 pub use table::Table;
 pub use tables::{Closed, FabricTables, MemoryTable, RunInfo, SCHEMA_VERSION, Sink, Tables};

@@ -61,6 +61,73 @@ pub struct FastForward {
     pub because: Option<String>,
 }
 
+/// Delays of packets from the input adapter to the line; of quantiles three digits are exact.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FabricDelays {
+    /// Number of packets; without any, all others are 0.
+    pub packets: u64,
+    /// Smallest [ps].
+    pub min_ps: u64,
+    /// Mean [ps].
+    pub mean_ps: f64,
+    /// 99th percentile [ps].
+    pub p99_ps: u64,
+    /// Largest [ps].
+    pub max_ps: u64,
+}
+
+/// Hosts in front of a scheduled fabric.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FabricHosts {
+    /// Largest occupancy of an input buffer [bytes].
+    pub input_bytes_max: u64,
+    /// Frames that arrived at a full input buffer.
+    pub overflows: u64,
+    /// Bytes of CNM and PAUSE frames.
+    pub control_bytes: u64,
+    /// Delays of the frames of each flow.
+    pub delays: Vec<FabricDelays>,
+    /// Delays of the packets of `[traffic]`.
+    pub background: FabricDelays,
+}
+
+/// Totals of a run of a scheduled fabric that no table has, from the end of the warm-up on.
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct FabricTotals {
+    /// Time from the end of the warm-up to the end [ps].
+    pub measured_ps: u64,
+    /// Delays of packets to outputs that are no hotspots.
+    pub cold: FabricDelays,
+    /// Delays of packets to hotspots.
+    pub hot: FabricDelays,
+    /// Bytes that left through hotspots, by input.
+    pub hot_bytes_by_input: Vec<u64>,
+    /// Largest output queue, by stage [bytes].
+    pub queue_bytes_max: Vec<u32>,
+    /// Number of times that an idle link had a segment and no room behind it, by stage; the links of the adapters first.
+    pub waits: Vec<u64>,
+    /// Largest reorder and reassembly buffer [bytes].
+    pub reassembly_bytes_max: u64,
+    /// Segments with payload.
+    pub segments: u64,
+    /// Unsolicited segments among them.
+    pub unsolicited: u64,
+    /// Segments that arrived before an earlier one of their flow.
+    pub out_of_order: u64,
+    /// Control segments that traveled alone, or control messages on separate wires.
+    pub control: u64,
+    /// Bytes of these.
+    pub control_bytes: u64,
+    /// Bytes of segments with payload.
+    pub segment_bytes: u64,
+    /// Number of times that a segment entered an element.
+    pub hops: u64,
+    /// A deadlock in words; null: none.
+    pub stuck: Option<String>,
+    /// Hosts; null: the scenario has none.
+    pub hosts: Option<FabricHosts>,
+}
+
 static COMMIT: OnceLock<&'static str> = OnceLock::new();
 
 /// Sets the commit from which this program was built, for the manifests that it writes. The first call counts.
@@ -172,6 +239,9 @@ pub struct Manifest {
     /// Outcomes of the jobs, in the order of the scenario; absent: the scenario has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobAnswer>,
+    /// Totals of a scheduled fabric; absent: a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricTotals>,
     /// Outcome of the run; null only in manifests of earlier versions.
     #[serde(default)]
     pub verdict: Option<Verdict>,

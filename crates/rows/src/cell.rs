@@ -136,6 +136,13 @@ pub struct Beside {
     pub value: u64,
 }
 
+impl Beside {
+    /// A value that follows from what the hash has already: it adds nothing.
+    pub const fn derived(value: u64) -> Beside {
+        Beside { usual: value, value }
+    }
+}
+
 impl Cell for Beside {
     const KIND: Kind = Kind::U64;
     fn value(self) -> Value {

@@ -1,6 +1,6 @@
 //! The tables of a run of a scheduled fabric.
 
-use crate::cell::Node;
+use crate::cell::{Beside, Node};
 use crate::spec::{TableRow, TableSpec, table};
 use crate::words::words;
 
@@ -42,6 +42,8 @@ table! {
         grants_held_max: u32 ["segments"],
         /// Grants held by an input on average.
         grants_held_mean: f64 ["segments"],
+        /// Sum of the delays behind `cold_delay_ps`.
+        cold_delay_sum_ps: Beside ["ps"],
     }
 }
 table! {
@@ -80,6 +82,12 @@ table! {
         input_bytes: u64 ["bytes"],
         /// The output buffer of its first destination at the end.
         output_bytes: u64 ["bytes"],
+        /// Its own bytes in its input buffer at the end.
+        held_bytes: Beside ["bytes"],
+        /// Bytes that left its outputs, every copy counted, with the overhead on the line.
+        delivered_bytes: Beside ["bytes"],
+        /// CNMs that reached it.
+        cnms: Beside,
     }
 }
 

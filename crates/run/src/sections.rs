@@ -31,7 +31,10 @@ pub(crate) const RUN: &[ParamSpec] = &[
     ),
 ];
 
-pub(crate) const ROUTING: &[ParamSpec] = &[ParamSpec { key: "kind", ..Routing::PARAM }];
+pub(crate) const ROUTING: &[ParamSpec] = &[
+    ParamSpec { key: "kind", ..Routing::PARAM },
+    ParamSpec::optional("seed", Kind::Count, "seed of the hashes that choose among several paths; default: that of the run", ""),
+];
 
 pub(crate) const FAILURES: &[ParamSpec] = &[
     ParamSpec::optional("links", Kind::Texts, "links that are down, `A1-C1`", ""),

@@ -29,7 +29,7 @@ Settings = dict[str, Any]
 def cases(spec: Mapping[str, Any], seed: int) -> list[tuple[str, Settings]]:
     """Name and settings of every run: cases x grid x seeds. Each has its seed in ``run.seed``."""
     grid: Mapping[str, Any] = spec.get("grid", {})
-    named: Mapping[str, Settings] = spec.get("case") or {"": {}}
+    named: Mapping[str, Settings] = spec.get("case", {"": {}})
     given = spec.get("seeds", 1)
     seeds = list(given) if isinstance(given, (list, tuple, range)) else [seed + i for i in range(int(given))]
     fixed: Settings = dict(spec.get("set", {}))

@@ -23,6 +23,7 @@ from .._core import (
     qcn_interval,
     qcn_notified,
     qcn_sampled,
+    random_below,
     theorem_1_example,
     theorem_1_trial,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "qcn_interval",
     "qcn_notified",
     "qcn_sampled",
+    "random_below",
     "theorem_1_example",
     "theorem_1_trial",
 ]

@@ -3,8 +3,11 @@
 use std::ops::ControlFlow;
 
 use xoff_record::verdict::{Deadlock, Losses, Parts, Promises, Work};
-use xoff_record::{Closed, FabricPortRow, FabricTables, HostFlowRow, Load, Manifest, Names, Node, RecordError, Sink, WindowRow};
-use xoff_sim::scheduled::{Core, Report, World};
+use xoff_record::{
+    Beside, Closed, FabricDelays, FabricHosts, FabricPortRow, FabricTables, FabricTotals, HostFlowRow, Load, Manifest, Names, Node,
+    RecordError, Sink, WindowRow,
+};
+use xoff_sim::scheduled::{Core, Delay, HostReport, Report, World};
 use xoff_units::{Rate, Time, grouped};
 
 use super::FabricScenario;
@@ -78,6 +81,7 @@ impl FabricScenario {
             scenario_folder: self.folder.display().to_string(),
             active: self.active(&report),
             inactive: self.inactive(&report),
+            fabric: Some(totals(&report)),
             ..manifest(&source, &clocks, &closed)
         };
         let manifest = manifest.judged(self.judge(&report, interrupted).into());
@@ -132,6 +136,7 @@ impl FabricScenario {
                 hot_queue_bytes_mean: w.hot_queue_mean,
                 grants_held_max: w.grants_max,
                 grants_held_mean: w.grants_mean,
+                cold_delay_sum_ps: Beside::derived(w.cold_delay),
             })?;
         }
         for (port, hot) in self.config.hot_outputs().into_iter().enumerate() {
@@ -158,6 +163,9 @@ impl FabricScenario {
                     limit_bps: w.limit[flow].map(|r| r.0),
                     input_bytes: w.input[flow],
                     output_bytes: w.output[flow],
+                    held_bytes: Beside::derived(w.held[flow]),
+                    delivered_bytes: Beside::derived(w.delivered[flow]),
+                    cnms: Beside::derived(w.cnms[flow].into()),
                 })?;
             }
             before = end;
@@ -211,6 +219,39 @@ impl FabricScenario {
         }
         stated
     }
+}
+
+/// Totals of the run that no table has.
+fn totals(r: &Report) -> FabricTotals {
+    let hosts = |h: &HostReport| FabricHosts {
+        input_bytes_max: h.input_max,
+        overflows: h.overflows,
+        control_bytes: h.control_bytes,
+        delays: h.delays.iter().map(delays).collect(),
+        background: delays(&h.background),
+    };
+    FabricTotals {
+        measured_ps: r.measured,
+        cold: delays(&r.cold),
+        hot: delays(&r.hot),
+        hot_bytes_by_input: r.hot_by_input.clone(),
+        queue_bytes_max: r.queue_max.clone(),
+        waits: r.waits.clone(),
+        reassembly_bytes_max: r.reassembly_max,
+        segments: r.segments,
+        unsolicited: r.unsolicited,
+        out_of_order: r.out_of_order,
+        control: r.control,
+        control_bytes: r.control_bytes,
+        segment_bytes: r.segment_bytes,
+        hops: r.hops,
+        stuck: r.stuck.as_ref().map(ToString::to_string),
+        hosts: r.hosts.as_ref().map(hosts),
+    }
+}
+
+fn delays(d: &Delay) -> FabricDelays {
+    FabricDelays { packets: d.count(), min_ps: d.min(), mean_ps: d.mean(), p99_ps: d.quantile(0.99), max_ps: d.max() }
 }
 
 fn ended(interrupted: bool, r: &Report) -> String {

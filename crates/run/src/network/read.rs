@@ -160,7 +160,8 @@ impl<'d> Sections<'d> {
         handed_in: &[u8],
     ) -> Sections<'d> {
         let routing = doc.open(&sections::routing()).take(|s| {
-            let rule = Routing::named(&s.text("kind")?, run.seed).and_then(|rule| rule.fits(topology).map(|()| rule));
+            let (kind, seed) = (s.text("kind")?, s.count_opt("seed")?.unwrap_or(run.seed));
+            let rule = Routing::named(&kind, seed).and_then(|rule| rule.fits(topology).map(|()| rule));
             rule.map_err(|e| ParamError::new("kind", e.what, e.hint))
         });
         let mut host_section = doc.open(&sections::host());
