@@ -5,13 +5,17 @@ from typing import Any
 
 import polars as pl
 from xoff import Run
-from xoff.lab import Results, Row, observe
+from xoff.lab import Results, Row, observe, units
 from xoff.lab.observe import MS
 
 PORT = "H1->S1"
 """The port whose queue and input rate Figs. 9 and 10 show."""
 PARKED = 750e3 + 5e9 / 8.0 * 90e-6
 """B_1 + (C - R_d) tau with tau = 90 us: where the queue of a port parks [bytes]."""
+BY_OCCUPANCY = 1e6 - 508e3 / 2
+"""(B_m + B_0) / 2: steady queue of time-based GFC at half rate if the message carries the occupancy [bytes]."""
+BY_CREDIT = (BY_OCCUPANCY - 5e9 / 8.0 * 90e-6) * 1500 / 1536
+"""The same with FCCL - FCTBS: R_d tau lower, and a frame of 1500 B counts as 24 credit blocks of 64 B [bytes]."""
 NAMES = {"pfc": "PFC", "cbfc": "CBFC", "gfc-buffer": "Buffer-based GFC", "gfc-time": "Time-based GFC"}
 
 
@@ -27,9 +31,11 @@ def outcome(run: Run) -> dict[str, Any]:
         "cycle": observe.deadlock_ports(run),
         "stopped": observe.standing_still(run),
         "lost": observe.lost(run),
+        "flows": run.flows.height,
         "messages": observe.total(run, "messages"),
         "highest": max(run.ports["ingress_bytes_max"]),
         "fastest": max([0.0, *rates]),
+        "slowest_flow": min(rates, default=None),
         "slowest_2ms": _slowest_window(run, 2 * MS),
         "mean_rate": sum(rates) / len(rates),
         **{f"rate_{n}": rate for n, rate in enumerate(rates, 1)},
@@ -58,6 +64,11 @@ def port_of_h1(run: Run) -> dict[str, Any]:
         "slowest": observe.of_port(run, PORT, "allowed_bps_min"),
         "rate": observe.port_rate(run, PORT),
     }
+
+
+def ring_link(run: Run) -> dict[str, Any]:
+    """The same, and the rate that flow control allows on a link of the ring."""
+    return {**outcome(run), "allowed": observe.port_rate(run, "S1->S2", "flow_control")}
 
 
 # ---- the ring -----------------------------------------------------------------------------------------------------------------
@@ -116,6 +127,10 @@ def lost(r: Results) -> int:
     return sum(r.runs.column("lost"))
 
 
+def overshoot(r: Results) -> float:
+    return r.runs["late"]["peak"] - r.runs["late"]["rest"]
+
+
 def disturbed(r: Results) -> Mapping[str, Row]:
     return {row["case"]: row for row in r["disturbed"]}
 
@@ -131,3 +146,23 @@ def disturbances_table(r: Results) -> pl.DataFrame:
         pl.col("rest").alias("Steady-state queue"),
         pl.col("slowest").alias("Smallest rate of H1"),
     )
+
+
+# ---- two hosts per switch -------------------------------------------------------------------------------------------------------
+
+
+def share_of_the_line(r: Results) -> dict[str, float]:
+    return {row["case"]: row["slowest_flow"] / 10e9 for row in r.runs}
+
+
+def hosts_in_words(r: Results) -> str:
+    def words(row: Row) -> str:
+        if not row["case"].startswith("gfc"):
+            return f"deadlock at {'none' if row['deadlock_ps'] is None else units.time(row['deadlock_ps'])}"
+        return f"{row['stopped']} of {row['flows']} flows stop, and the slowest has {units.rate(row['slowest_flow'])} in the last 10 ms"
+
+    return "; ".join(f"{NAMES[row['case']]}: {words(row)}" for row in r.runs)
+
+
+def any_fails(r: Results) -> bool:
+    return any(not check.passes for check in r.checks())
