@@ -153,16 +153,10 @@ def table(r: Results) -> list[dict[str, Any]]:
 
 # ---- Fig. 5(a) --------------------------------------------------------------------------------------------------------------------
 
-
-def _frames(length: int) -> dict[str, Any]:
-    """Frames of another length; the traffic without a load has it too, as a packet must not be longer than a grant."""
-    return {"hosts.frame": f"{length}B", "traffic.kind": "uniform", "traffic.load": 0.0, "traffic.size": f"{length}B"}
-
-
 VARIANTS: dict[str, dict[str, Any]] = {
-    **{f"frames of {n} B": _frames(n) for n in (200, 500, 1_000, 1_522, 4_000)},
+    **{f"frames of {n} B": {"hosts.frame": f"{n}B"} for n in (200, 500, 1_000, 1_522, 4_000)},
     "gaps of 0 to twice their length, at random": {"hosts.gap_jitter": 1.0},
-    "the same, and frames of 200 B": {"hosts.gap_jitter": 1.0, **_frames(200)},
+    "the same, and frames of 200 B": {"hosts.gap_jitter": 1.0, "hosts.frame": "200B"},
     "f1 and f6 offer 10 Gb/s each": {"host_flow[0].rate": "10Gbps", "host_flow[5].rate": "10Gbps"},
     "f1 and f6 offer 5 Gb/s each": {"host_flow[0].rate": "5Gbps", "host_flow[5].rate": "5Gbps"},
     "intervals that do not shrink": {"congestion_points.shrinking": False},

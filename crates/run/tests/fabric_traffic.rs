@@ -43,6 +43,14 @@ fn hotspots_may_come_in_addition_to_the_rest() {
     assert!(read(text, &[], Path::new("")).unwrap_err().contains("load of an input <= 1: 1.300"));
 }
 
+/// Without `[traffic]` no packet is longer than a frame of the hosts, which one grant has to cover.
+#[test]
+fn hosts_may_send_short_frames() {
+    let text = "[scheduled_fabric]\nkind = \"ideal\"\n[hosts]\nframe = \"200B\"\n[[host_flow]]\nsource = 0\ndestinations = [\"1\"]\n";
+    let read = FabricScenario::from_text("hosts.toml", text, &[], Path::new("")).map_err(|p| p.to_string()).unwrap();
+    assert_eq!((read.config.traffic.sizes, read.config.segment_max), (Sizes::Fixed(Bytes(200)), Bytes(200)));
+}
+
 /// Rates of 100 Gb/s: a packet of 1000 B takes 80 ns.
 #[test]
 fn a_network_gives_its_flows_in_packets() {

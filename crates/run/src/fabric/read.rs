@@ -227,7 +227,9 @@ fn read_flow(s: &mut Section, line: Rate, duration: Span) -> Result<HostFlow, Pa
 
 /// Defaults of a kind of fabric.
 fn defaults(core: Core, line: Rate, traffic: Option<Traffic>, hosts: Option<Hosts>) -> Config {
-    let quiet = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(Bytes(1_500)), burst_packets: 1.0 };
+    // Hosts may send frames that are shorter than 1500 B, and a grant is then shorter too.
+    let size = hosts.as_ref().map_or(Bytes(1_500), |h| h.frame);
+    let quiet = Traffic { pattern: Pattern::Uniform, load: 0.0, sizes: Sizes::Fixed(size), burst_packets: 1.0 };
     let without_hosts = || Hosts::unbiased_qcn(Vec::new(), None);
     let given = hosts.clone();
     let config = match core {
