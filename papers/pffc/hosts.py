@@ -16,7 +16,10 @@ HOSTS = ["PFC", BY_FLOW, "PFFC, by priority"]
 
 
 def by_seed(r: Results) -> dict[str, dict[str, list[float]]]:
-    of = lambda src, case: [mean_time(row, "all") for row in r.runs.where({"flow[0].src": src}, case=case)]
+
+    def of(src: str, case: str) -> list[float]:
+        return [mean_time(row, "all") for row in r.runs.where({"flow[0].src": src}, case=case)]
+
     return {src: {case: of(src, case) for case in HOSTS} for src in ELEPHANTS}
 
 

@@ -50,7 +50,10 @@ def seeds(r: Results) -> int:
 
 def ratio(r: Results) -> dict[str, dict[str, Mean]]:
     """PFC relative to PFFC, by elephants and size."""
-    of = lambda e, size: Mean.ratio(*(by_seed(r, e, s, mean_time, size) for s in NAMES))
+
+    def of(e: str, size: str) -> Mean:
+        return Mean.ratio(*(by_seed(r, e, s, mean_time, size) for s in NAMES))
+
     return {e: {size: of(e, size) for size in SIZES} for e in elephants(r)}
 
 
@@ -64,12 +67,18 @@ def inverse(r: Results) -> dict[str, float]:
 
 def stops(r: Results) -> dict[str, dict[str, float]]:
     """Of S1->S2, by elephants and scheme."""
-    stopped = lambda row, _: float(port(row, "S1->S2", "blocks"))
+
+    def stopped(row: Row, _: str) -> float:
+        return port(row, "S1->S2", "blocks")
+
     return {e: {s: Mean.of(by_seed(r, e, s, stopped, "all")).mean for s in NAMES} for e in elephants(r)}
 
 
 def words(r: Results) -> str:
-    time = lambda e, s: units.time(Mean.of(by_seed(r, e, s, mean_time, "all")).mean)
+
+    def time(e: str, s: str) -> str:
+        return units.time(Mean.of(by_seed(r, e, s, mean_time, "all")).mean)
+
     return ". ".join(
         f"{e}: PFC {time(e, 'pfc')}, PFFC {time(e, 'pffc')}, ratio {of['all'].words('{:.2f}'.format)}" for e, of in r.value("ratio").items()
     )

@@ -24,8 +24,8 @@ def staggers(r: Results) -> list[int]:
 def cases(r: Results) -> dict[str, dict[str, Any]]:
     schemes: dict[str, dict[str, Any]] = {"PFC": {"flow_control": "pfc"}}
     schemes |= {name: {"flow_control": "pffc", "flow_control.queues": q} for name, q in zip(PFFC, QUEUES, strict=True)}
-    starts = lambda us: {f"flow[{i}].start": f"{i * us}us" for i in FLOWS}
-    return {f"{name} / {us}": settings | starts(us) for name, settings in schemes.items() for us in staggers(r)}
+    starts = {us: {f"flow[{i}].start": f"{i * us}us" for i in FLOWS} for us in staggers(r)}
+    return {f"{name} / {us}": settings | starts[us] for name, settings in schemes.items() for us in staggers(r)}
 
 
 def sharing(queues: int) -> int:

@@ -80,7 +80,7 @@ def by_xon(r: Results) -> dict[str, dict[str, Any]]:
 
 
 def least_of_two(r: Results) -> float:
-    return min(e["share"] for e in r.value("explored") if e["scene"] == "two flows")
+    return float(min(e["share"] for e in r.value("explored") if e["scene"] == "two flows"))
 
 
 def table(r: Results) -> list[dict[str, Any]]:

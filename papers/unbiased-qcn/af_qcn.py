@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from xoff.lab import Mean, Results, units
+from xoff.lab import Mean, Results, Row, units
 
 from .scenes import F1, F6, PHASES, cnms, of_seeds, overflows, settled, spreads, staggered, stuck, unfair, windows
 
@@ -39,12 +39,18 @@ def over(r: Results) -> dict[str, Mean]:
 
 def victim(r: Results) -> dict[str, Mean]:
     """Rate of the victim, mean of the phases."""
-    rate = lambda row: sum(settled(row, F6, p) for p in range(len(PHASES))) / len(PHASES)
+
+    def rate(row: Row) -> float:
+        return sum(settled(row, F6, p) for p in range(len(PHASES))) / len(PHASES)
+
     return {kind: of_seeds(r["victim"].where(case=kind), rate) for kind in KINDS}
 
 
 def table(r: Results) -> list[dict[str, Any]]:
-    notified = lambda kind, f: of_seeds(r["victim"].where(case=kind), lambda row: cnms(row, f, 0, 300)).mean
+
+    def notified(kind: str, flow: int) -> float:
+        return of_seeds(r["victim"].where(case=kind), lambda row: cnms(row, flow, 0, 300)).mean
+
     return [
         {
             "Scheme": kind,

@@ -59,7 +59,7 @@ def counters_per_unit(r: Results) -> float:
 
 
 def longest(r: Results) -> int:
-    return max(row["most"] for row in r.runs)
+    return int(max(row["most"] for row in r.runs))
 
 
 def longest_ps(r: Results) -> float:

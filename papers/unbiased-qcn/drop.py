@@ -74,8 +74,9 @@ def times(r: Results) -> dict[str, Mean]:
 
 def variant_times(r: Results) -> dict[str, dict[str, Mean]]:
     """By variant and kind."""
-    of = lambda name, kind: of_seeds(r["variants"].where(case=f"{name} / {kind}"), time)
-    return {name: {kind: of(name, kind) for kind in (DRAWN if name == NEAREST else DRAWN[:2])} for name in VARIANTS}
+    runs = r["variants"]
+    kinds = {name: DRAWN if name == NEAREST else DRAWN[:2] for name in VARIANTS}
+    return {name: {kind: of_seeds(runs.where(case=f"{name} / {kind}"), time) for kind in of} for name, of in kinds.items()}
 
 
 def ratios(r: Results) -> dict[str, str]:
@@ -92,8 +93,8 @@ def outputs(r: Results) -> Mean:
 
 def over_outputs(r: Results) -> dict[str, Mean]:
     """Seeds belong to nothing in common here: pairs of them are as good as any."""
-    of = lambda kind: [time(row) for row in r.runs.where(case=kind)]
-    return {kind: Mean.ratio(of(kind), of("outputs")) for kind in KINDS}
+    of = {kind: [time(row) for row in r.runs.where(case=kind)] for kind in KINDS}
+    return {kind: Mean.ratio(times, of["outputs"]) for kind, times in of.items()}
 
 
 def sentence(r: Results) -> str:
@@ -109,7 +110,10 @@ def nearest(r: Results) -> str:
 
 def buffer(r: Results) -> dict[str, dict[str, float]]:
     """Quantiles while PAUSE acts: from two milliseconds after the drop until the output flow would have been throttled."""
-    of = lambda kind, series, share: of_seeds(r.runs.where(case=kind), lambda row: part(row, series, DROP + 2, DROP + 10, share)).mean
+
+    def of(kind: str, series: str, share: float) -> float:
+        return of_seeds(r.runs.where(case=kind), lambda row: part(row, series, DROP + 2, DROP + 10, share)).mean
+
     return {
         "inputs": {"low": of("inputs", "input_0", 0.1), "high": of("inputs", "input_0", 0.9)},
         "outputs": {"low": of("outputs", "output_0", 0.1)},

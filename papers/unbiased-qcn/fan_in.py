@@ -24,9 +24,9 @@ def phases(r: Results) -> list[dict[str, Any]]:
             "farthest": _farthest([s / fair(p) for row in r.runs for s in shares(row, p)]) * fair(p),
             "variation": min(_variation(row, f, start + SETTLED, stop) for row in r.runs for f in range(flows)),
             "mean": Mean.of(s for row in r.runs for s in shares(row, p)).mean,
-            "spread": of_seeds(r.runs, lambda row, p=p: spread(shares(row, p))),
+            "spread": Mean.of(spread(shares(row, p)) for row in r.runs),
             "unfair": unfair(r.runs, p),
-            "within": of_seeds(r.runs, lambda row, p=p: _within(row, p)).mean,
+            "within": Mean.of(_within(row, p) for row in r.runs).mean,
         }
         for p, (start, stop, flows) in enumerate(PHASES)
     ]
@@ -123,8 +123,8 @@ def off(r: Results) -> float:
 
 def pause_time(r: Results) -> float:
     """Of hosts, relative to PAUSE only."""
-    stopped = lambda runs: of_seeds(runs, lambda row: row["stopped_ps"]).mean
-    return float(stopped(r.runs) / stopped(r["paused"]))
+    own, paused = (of_seeds(runs, lambda row: row["stopped_ps"]).mean for runs in (r.runs, r["paused"]))
+    return own / paused
 
 
 # ---- table ----------------------------------------------------------------------------------------------------------------------

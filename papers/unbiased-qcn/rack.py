@@ -56,7 +56,10 @@ def end(row: Row) -> float:
 
 def seen(row: Row) -> dict[str, Any]:
     stop = end(row)
-    flows = lambda which: _ends([rate(row, f, SETTLED, stop) for f in which])
+
+    def flows(which: range) -> dict[str, float]:
+        return _ends([rate(row, f, SETTLED, stop) for f in which])
+
     return {
         "victim": rate(row, VICTIM, SETTLED, stop),
         "hot": flows(range(VICTIM)),
@@ -119,7 +122,11 @@ def small(r: Results) -> dict[str, Mean]:
 
 def scatter(r: Results) -> float:
     """Standard deviation of rack minus ideal."""
-    variance = lambda of: sum((v - Mean.of(of).mean) ** 2 for v in of) / (len(of) - 1)
+
+    def variance(of: Sequence[float]) -> float:
+        mean = Mean.of(of).mean
+        return sum((v - mean) ** 2 for v in of) / (len(of) - 1)
+
     return float(sum(variance(of) for of in r.value("inputs").values()) ** 0.5)
 
 
@@ -149,7 +156,10 @@ def quick(r: Results) -> bool:
 
 
 def table(r: Results) -> list[dict[str, Any]]:
-    span = lambda of: f"{units.rate(of['slowest'])} to {units.rate(of['fastest'])}"
+
+    def span(of: dict[str, float]) -> str:
+        return f"{units.rate(of['slowest'])} to {units.rate(of['fastest'])}"
+
     return [
         {
             "QCN": kind,

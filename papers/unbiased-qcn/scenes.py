@@ -58,7 +58,7 @@ def windows(run: Run) -> dict[str, Any]:
     per_flow = table.partition_by("flow", maintain_order=True)
     ends = per_flow[0]["time_ps"].cast(pl.Int64)
     spans = ends - ends.shift(1, fill_value=0)
-    series = {}
+    series: dict[str, pl.Series] = {}
     for n, of in enumerate(per_flow):
         arrived = (of["rate_bps"].cast(pl.Float64) * spans / 8e12).round().cast(pl.Int64)
         columns = [arrived, of["cnms"], of["limit_bps"], of["held_bytes"], of["input_bytes"], of["output_bytes"]]
@@ -88,7 +88,7 @@ def windows(run: Run) -> dict[str, Any]:
 
 def between(row: Row, series: str, start: float, stop: float) -> pl.Series:
     """The windows of a series within a stretch of time."""
-    whole = row["windows"][series]
+    whole: pl.Series = row["windows"][series]
     first, last = (min(round(ms * MS / row["window"]), len(whole)) for ms in (start, stop))
     return whole[first:last]
 
@@ -96,7 +96,7 @@ def between(row: Row, series: str, start: float, stop: float) -> pl.Series:
 def rate(row: Row, flow: int, start: float, stop: float) -> float:
     """Mean rate of a flow at its input buffer, as the paper counts it: with the overhead [bit/s]."""
     arrived = between(row, f"arrived_{flow}", start, stop)
-    return int(arrived.sum()) * 8e12 / (len(arrived) * row["window"])
+    return float(int(arrived.sum()) * 8e12 / (len(arrived) * row["window"]))
 
 
 def cnms(row: Row, flow: int, start: float = 0, stop: float = 1e6) -> int:

@@ -31,7 +31,10 @@ def found(r: Results) -> dict[str, dict[str, float]]:
 
 def _of(r: Results, reading: str) -> dict[str, float]:
     runs = {name: of.where(case=reading) for name, of in r.named.items()}
-    held = lambda name, series: of_seeds(runs[name], lambda row: mean(row, series, 25, 40)).mean
+
+    def held(name: str, series: str) -> float:
+        return of_seeds(runs[name], lambda row: mean(row, series, 25, 40)).mean
+
     outputs, inputs = (of_seeds(runs[f"drop, {at}"], time).mean for at in ("outputs", "inputs"))
     queues = held("hotspot, inputs", "input_0"), held("hotspot, outputs", "output_0")
     return {
@@ -53,7 +56,8 @@ def _of(r: Results, reading: str) -> dict[str, float]:
 def farther(r: Results) -> dict[str, float]:
     """How much farther from the paper's 15 ms of outputs a reading is than 60 KB."""
     of = r.value("found")
-    return {"91.3 KB": of["60 frames, 91.3 KB"]["distance"] / of["60 KB"]["distance"], "15.4 KB": of["60 units of 256 B, 15.4 KB"]["distance"] / of["60 KB"]["distance"]}
+    readings = {"91.3 KB": "60 frames, 91.3 KB", "15.4 KB": "60 units of 256 B, 15.4 KB"}
+    return {name: of[reading]["distance"] / of["60 KB"]["distance"] for name, reading in readings.items()}
 
 
 def table(r: Results) -> list[dict[str, Any]]:

@@ -25,23 +25,31 @@ SAMPLINGS = {"arrival": "arrival", "random": "random occupancy", "largest": "lar
 
 def fast(r: Results) -> dict[str, dict[str, float]]:
     """The fast flow without a backlog, by sampling: its share of arrivals, of the buffer, and of CNMs, from 20 ms on."""
-    found = {}
-    for case in SAMPLINGS:
-        total = lambda of, case=case: sum(of(row) for row in r.runs.where(case=case))
-        of_flow = lambda question, f: total(lambda row: question(row, f, 20, 300))
-        held = lambda f: total(lambda row: mean(row, f"held_{f}", 20, 300))
-        all_ = total(lambda row: cnms(row, F6, 20, 300) + cnms(row, F1, 20, 300))
-        arrivals = of_flow(rate, F6) / total(lambda row: rate(row, F6, 20, 300) + rate(row, F1, 20, 300))
-        occupied, notified = held(F6) / (held(F6) + held(F1)), of_flow(cnms, F6) / all_
-        found[case] = {
-            "arrivals": arrivals,
-            "occupied": occupied,
-            "notified": notified,
-            "off_arrivals": notified - arrivals,
-            "off_occupied": notified - occupied,
-            "cnms": all_,
-        }
-    return found
+    return {case: _fast(r.runs.where(case=case)) for case in SAMPLINGS}
+
+
+def _fast(runs: Runs) -> dict[str, float]:
+    def total(question: Callable[[Row, int], float], flow: int) -> float:
+        return sum(question(row, flow) for row in runs)
+
+    def held(row: Row, flow: int) -> float:
+        return mean(row, f"held_{flow}", 20, 300)
+
+    def arrived(row: Row, flow: int) -> float:
+        return rate(row, flow, 20, 300)
+
+    def notices(row: Row, flow: int) -> float:
+        return cnms(row, flow, 20, 300)
+
+    arrivals, occupied, notified = (total(of, F6) / (total(of, F6) + total(of, F1)) for of in (arrived, held, notices))
+    return {
+        "arrivals": arrivals,
+        "occupied": occupied,
+        "notified": notified,
+        "off_arrivals": notified - arrivals,
+        "off_occupied": notified - occupied,
+        "cnms": total(notices, F6) + total(notices, F1),
+    }
 
 
 def fast_table(r: Results) -> list[dict[str, Any]]:
@@ -134,7 +142,10 @@ def rows(runs: dict[str, Runs], first: str) -> list[dict[str, Any]]:
 def _table_row(name: str, runs: Runs, p: int, first: str) -> dict[str, Any]:
     start, stop, _ = PHASES[p]
     f1, f6 = of_flow(runs, F1, p).mean, of_flow(runs, F6, p).mean
-    notified = lambda f: f"{of_seeds(runs, lambda row: cnms(row, f, start + SETTLED, stop)).mean:.1f}"
+
+    def notified(flow: int) -> str:
+        return f"{of_seeds(runs, lambda row: cnms(row, flow, start + SETTLED, stop)).mean:.1f}"
+
     return {
         first: name,
         "Phase": phase_name(p),
@@ -171,7 +182,10 @@ def variant_cases(r: Results) -> dict[str, dict[str, Any]]:
 
 def variant(r: Results) -> dict[str, dict[str, str]]:
     """Ratio of f6 to f1 in the second phase, and in brackets that of their CNMs per byte, on both fabrics."""
-    words = lambda runs: f"{ratio(runs, 1).mean:.2f} ({bias(runs):.2f})"
+
+    def words(runs: Runs) -> str:
+        return f"{ratio(runs, 1).mean:.2f} ({bias(runs):.2f})"
+
     return {name: {fabric: words(r[f"variants, {fabric}"].where(case=name)) for fabric in ("ideal", "rack")} for name in VARIANTS}
 
 
@@ -230,5 +244,8 @@ def _limits(row: Row) -> list[int]:
 
 def rate_words(r: Results) -> dict[str, dict[str, str]]:
     """Mean rates of the three phases."""
-    of = lambda runs, f: ", ".join(units.rate(of_flow(runs, f, p).mean) for p in NUMBERS)
+
+    def of(runs: Runs, flow: int) -> str:
+        return ", ".join(units.rate(of_flow(runs, flow, p).mean) for p in NUMBERS)
+
     return {name: {"f1": of(runs, F1), "f6": of(runs, F6)} for name, runs in r.named.items()}
