@@ -305,3 +305,48 @@ def test_a_mistake_is_named(paper: Path, tmp_path: Path, old: str, new: str, mes
     file.write_text(file.read_text().replace(old, new, 1))
     with pytest.raises(ClaimError, match=message.replace("[", r"\[")):
         xoff.lab.reproduce(paper, out=tmp_path / "out", progress=False)
+
+
+STARTS = """
+title = "Starts"
+paper = "Flows start at random."
+band = "Flow 12 starts last."
+measured = "{starts:.0f} us; {starts[mean]:.0f}, {late[of]} of {late[n]}; {last:time}"
+
+[[run]]
+scenario = "ring.toml"
+measure = "outcome"
+settings = "spread"
+set = { within = 20, "run.duration" = "1ms" }
+seeds = 2
+"""
+STARTS_METRICS = """
+from xoff.lab import Mean, Share
+
+def spread(settings, scenario):
+    first, late = len(scenario["flow"]), settings.pop("within") + settings["run.seed"]
+    for n in range(first, 13):
+        settings |= {f"flow[{n}].src": "H1", f"flow[{n}].dst": "H2", f"flow[{n}].start": f"{late + n}us"}
+    return settings
+
+def outcome(run):
+    return {"last": run.flows["start_ps"].max()}
+
+def starts(r):
+    assert r.runs.column("within") == [20, 20] and "flow[12].start" not in r.runs[0]
+    return Mean.of(last / 1e6 for last in r.runs.column("last"))
+
+def late(r):
+    return Share(sum(last > 33e6 for last in r.runs.column("last")), len(r.runs))
+
+def last(r):
+    return max(r.runs.column("last"))
+"""
+
+
+def test_settings_may_be_computed_from_the_seed_and_the_scenario(paper: Path, tmp_path: Path, ring: Path) -> None:
+    (paper / "starts.toml").write_text(STARTS.replace("ring.toml", str(ring)))
+    (paper / "metrics.py").write_text(STARTS_METRICS)
+    (claim,) = xoff.lab.reproduce(paper, "starts", out=tmp_path / "out", progress=False).claims
+    # Flow 12 starts at 20 + 12 us, and one or two later by the seed.
+    assert claim.measured == "34 (27 to 40) us; 34, 1 of 2; 34 us"
