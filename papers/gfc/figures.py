@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 from xoff.lab import Results, draw, theory
 from xoff.lab.observe import MS
 
+_REPAIR = {"Buffer-based GFC": draw.color("gfc-buffer", 0), "Time-based GFC": draw.color("gfc-time", 0), "GFC with entry ports": "tab:purple"}
+"""Colours of the flow controls that the repair compares."""
 _TONES = ListedColormap(["#f4c7c3", "#fbe7b2", "#cde8cf"])
 """Not as in the paper, in some runs, as in the paper."""
 
@@ -64,8 +66,9 @@ def fig05(r: Results) -> Figure:
         row, points = r.runs[case], pl.DataFrame(fluid, schema=["time_ps", "queue", "rate"], orient="row")
         draw.line(above, row["queue"], "packets", x=MS, y=1e3)
         draw.line(above, points.select("time_ps", y="queue"), "fluid", x=MS, y=1e3, linestyle="--")
-        draw.line(below, _pauses_as_rate(row["pauses"]) if case == "pfc" else row["allowed"], "packets", x=MS, y=1e9, drawstyle="steps-post")
-        draw.line(below, points.select("time_ps", y="rate"), "fluid", x=MS, y=1e9, linestyle="--", drawstyle="steps-post" if case == "pfc" else "default")
+        draw.line(below, _pauses_as_rate(row["paused"]) if case == "pfc" else row["allowed"], "packets", x=MS, y=1e9, drawstyle="steps-post")
+        style = "steps-post" if case == "pfc" else "default"
+        draw.line(below, points.select("time_ps", y="rate"), "fluid", x=MS, y=1e9, linestyle="--", drawstyle=style)
         for level, what in [(80, "XOFF"), (77, "XON")] if case == "pfc" else [(75, "paper: 75 KB")]:
             draw.level(above, level, what)
         draw.label(above, "", "Queue length [KB]", f"{name}: ingress queue")
@@ -109,6 +112,7 @@ def _fat_tree(r: Results, stops: str, gentle: str) -> Figure:
         for flow in range(4):
             draw.line(above, row["throughput"].filter(pl.col("flow") == flow).select("time_ps", "y"), f"F{flow + 1}", x=MS, y=1e9)
         draw.level(above, 5, "paper, GFC: 5 Gb/s")
+        above.set_ylim(0, 10.5)
         draw.line(below, row["queue_h0"], "H0->E1", x=MS, y=1e3)
         draw.line(below, row["queue_c1"], "C1->A3", x=MS, y=1e3)
         draw.label(above, "", "Throughput [Gb/s]", title)
@@ -215,4 +219,17 @@ def matrix(r: Results) -> Figure:
         panel.set_yticks(range(len(rows)), rows, fontsize=6)
         panel.grid(visible=False)
         draw.label(panel, "Flow control, jitter", "", f"Thresholds: {name}")
+    return figure
+
+
+def repair(r: Results) -> Figure:
+    figure, axes = draw.panels(1, 3, width=9.0)
+    titles = "Ring, FIFO", "Two hosts per switch, FIFO", "Two hosts per switch, round robin"
+    for start, title, panel in zip(("ring, fifo, ", "two hosts, fifo, ", "two hosts, round-robin, "), titles, axes.flat, strict=True):
+        for name, row in r.value("job").items():
+            scheme = name.removeprefix(start)
+            if name.startswith(start) and "thresholds" not in scheme:
+                draw.line(panel, row["rate_of_flow_1"], scheme, x=MS, y=1e9, color=_REPAIR[scheme])
+        panel.set_yscale("log")
+        draw.label(panel, "Time [ms]", "Rate of flow 1 [Gb/s]", title)
     return figure

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 import xoff
-from xoff import Link, Message, Occupancy, Run
+from xoff import Link, Message, Occupancy, Receiver, Run, Sender
 from xoff.lab import Results, Row, observe, units
 from xoff.lab.observe import MS
 
@@ -30,7 +30,7 @@ class Stages:
         return self.line >> stage
 
 
-class Receiver:
+class CoarseReceiver(Receiver):
     """Announces stages, as buffer-based GFC."""
 
     def __init__(self, line: int, unit: int) -> None:
@@ -52,7 +52,7 @@ class Receiver:
         return self.stages.rate(self.stages.stage(stuck_bytes)) < self.unit
 
 
-class Sender:
+class CoarseSender(Sender):
     """Its limiter cannot hold less than the unit: targets below it become zero."""
 
     def __init__(self, line: int, unit: int) -> None:
@@ -95,11 +95,11 @@ class Coarse:
     def __init__(self, unit: int) -> None:
         self.unit = unit
 
-    def receiver(self, link: Link) -> Receiver:
-        return Receiver(link.rate_bps, self.unit)
+    def receiver(self, link: Link) -> CoarseReceiver:
+        return CoarseReceiver(link.rate_bps, self.unit)
 
-    def sender(self, link: Link) -> Sender:
-        return Sender(link.rate_bps, self.unit)
+    def sender(self, link: Link) -> CoarseSender:
+        return CoarseSender(link.rate_bps, self.unit)
 
 
 def incast(unit: int) -> dict[str, Any]:

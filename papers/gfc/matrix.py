@@ -215,6 +215,5 @@ def fields(r: Results) -> dict[str, list[list[tuple[float, str]]]]:
         shown = _share(row["stuck"] if scheme in ("pfc", "cbfc") else holds(row) and not row["lost"] for row in rows)
         return shown, words(rows)
 
-    return {
-        s: [[field((s, d, jitter, offset), scheme) for scheme in SCHEMES for jitter in jitters(r)] for d in DISCIPLINES for offset in OFFSETS] for s in SETS
-    }
+    columns = [(scheme, jitter) for scheme in SCHEMES for jitter in jitters(r)]
+    return {s: [[field((s, d, j, offset), scheme) for scheme, j in columns] for d in DISCIPLINES for offset in OFFSETS] for s in SETS}

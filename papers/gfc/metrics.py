@@ -44,7 +44,7 @@ def outcome(run: Run) -> dict[str, Any]:
     }
 
 
-def _slowest_window(run: Run, window: float) -> float:
+def _slowest_window(run: Run, window: float) -> Any:
     """Rate of the slowest flow in the slowest window."""
     of_flows = run.rates.filter(pl.col("flow").is_not_null() & (pl.col("source").cast(pl.String) == "measured"))
     whole = of_flows.filter(pl.col("time_ps") <= observe.end(run) // window * window)
@@ -55,12 +55,12 @@ def _slowest_window(run: Run, window: float) -> float:
 def port_of_h1(run: Run) -> dict[str, Any]:
     """The same, and the port of S1 behind H1: its highest, mean and swing of the fill over the last 10 ms, its smallest allowed rate."""
     queue, stop = observe.queue(run, PORT), observe.end(run)
-    settled = observe.between(queue, stop - 10 * MS, stop)
+    settled = observe.between(queue, stop - 10 * MS, stop).to_list()
     return {
         **outcome(run),
         "peak": observe.of_port(run, PORT, "ingress_bytes_max"),
         "rest": observe.mean(queue, stop - 10 * MS, stop),
-        "swing": settled.max() - settled.min(),
+        "swing": max(settled) - min(settled),
         "slowest": observe.of_port(run, PORT, "allowed_bps_min"),
         "rate": observe.port_rate(run, PORT),
     }
@@ -116,7 +116,7 @@ def port(r: Results) -> Mapping[str, Row]:
 
 
 def mean_rate(r: Results) -> float:
-    return r.runs["sync"]["mean_rate"]
+    return float(r.runs["sync"]["mean_rate"])
 
 
 def stopped_gently(r: Results) -> int:
@@ -128,7 +128,7 @@ def lost(r: Results) -> int:
 
 
 def overshoot(r: Results) -> float:
-    return r.runs["late"]["peak"] - r.runs["late"]["rest"]
+    return float(r.runs["late"]["peak"] - r.runs["late"]["rest"])
 
 
 def disturbed(r: Results) -> Mapping[str, Row]:

@@ -1,5 +1,6 @@
 """Section 7: GFC together with DCQCN (Fig. 20), a routing loop, and several priorities."""
 
+import math
 from bisect import bisect_right
 from typing import Any
 
@@ -25,7 +26,7 @@ def hand_over(run: Run) -> dict[str, Any]:
     changes = allowed.filter((pl.col("y") != pl.col("y").shift()).fill_null(True))
     limited = changes.filter(pl.col("y") < LINE)
     # From the first stage to the last return to line rate, GFC is in charge or stands by.
-    released = changes.filter(pl.col("y") >= LINE)["time_ps"].max()
+    released = max(changes.filter(pl.col("y") >= LINE)["time_ps"].to_list(), default=math.nan)
     rates = observe.rates_at_end(run, 10 * MS)
     return {
         "reached": limited["time_ps"].min(),
@@ -57,11 +58,11 @@ def _below_for_good(a: pl.DataFrame, b: pl.DataFrame) -> float | None:
 
 
 def h1(r: Results) -> Row:
-    return r.runs["ingress"]
+    return r.runs.row(case="ingress")
 
 
 def literal(r: Results) -> Row:
-    return r.runs["egress"]
+    return r.runs.row(case="egress")
 
 
 def literal_slowest(r: Results) -> str:

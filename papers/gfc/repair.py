@@ -1,0 +1,116 @@
+"""Buffer-based GFC whose entry ports slow down before the others, where the paper's rule decays."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+from xoff import Run
+from xoff.lab import Results, Row, observe, units
+from xoff.lab.observe import MS
+
+from .matrix import DISCIPLINES, OFFSETS, Setting, on_the_ring
+
+KEPT = 4.5e9
+"""Required rate of a flow of the ring [bit/s]."""
+REPAIRED = {
+    "ring, fifo, GFC with entry ports": KEPT,
+    "ring, fifo, thresholds of the simulations, GFC with entry ports": KEPT,
+    "two hosts, fifo, GFC with entry ports": KEPT / 2,
+    "two hosts, round-robin, GFC with entry ports": KEPT / 2,
+}
+"""Required rate by run [bit/s]."""
+LINE = 10e9
+MESSAGE_BITS = 512.0
+ONE_PER_TAU = MESSAGE_BITS / 7.4e-6 / LINE
+"""Share of a link that messages take, one per tau of the links of section 6.2.2."""
+
+
+def _rates(run: Run) -> list[float]:
+    return [rate for rate in observe.rates_at_end(run, 20 * MS) if not math.isnan(rate)]
+
+
+def ends(run: Run) -> dict[str, Any]:
+    """How the flows of a ring end: rates of the last 20 ms, and what the messages of a port take of its link at most."""
+    rates = _rates(run)
+    return {
+        "slowest": min(rates),
+        "fastest": max([0.0, *rates]),
+        "stopped": observe.standing_still(run),
+        "deadlocks": observe.deadlocks(run),
+        "lost": observe.lost(run),
+        "end": observe.end(run),
+        "highest": run.ports["ingress_bytes_max"].max(),
+        "messages": max(run.ports["messages_sent"].to_list()) * MESSAGE_BITS / (observe.end(run) * 1e-12) / LINE,
+        "rate_of_flow_1": observe.flow_rate(run, 0).filter(pl.col("y") > 0),
+    }
+
+
+def slowest_at_the_end(run: Run) -> dict[str, Any]:
+    return {"slowest": min(_rates(run)), "lost": observe.lost(run)}
+
+
+def job(r: Results) -> Mapping[str, Row]:
+    return {row["case"]: row for name in ("ring", "thresholds of the simulations", "two hosts") for row in r[name]}
+
+
+def deadlocks_and_lost(r: Results) -> dict[str, int]:
+    return {name: row["deadlocks"] + row["lost"] for name, row in job(r).items()}
+
+
+def milliseconds(r: Results) -> str:
+    return f"{r['ring'][0]['end'] / MS:.0f}"
+
+
+def two_hosts(r: Results) -> str:
+    return "; ".join(f"{units.rate(row['slowest'])} in {row['case']}" for row in r["two hosts"])
+
+
+def jobs_table(r: Results) -> list[dict[str, Any]]:
+    return [
+        {
+            "Run": name,
+            "Length": row["end"],
+            "Slowest flow": row["slowest"],
+            "Fastest flow": row["fastest"],
+            "Highest ingress queue": row["highest"],
+            "Messages of a port, most": row["messages"],
+            "Frames lost": row["lost"],
+        }
+        for name, row in job(r).items()
+    ]
+
+
+# ---- the settings of the matrix -------------------------------------------------------------------------------------------------
+
+
+def of_the_matrix() -> dict[str, Setting]:
+    """Those whose thresholds absorb the jitter: with the simulations' ones 40 us is more than 20 KB absorb."""
+    return {
+        ", ".join(map(str, (thresholds, discipline, jitter, offset))): (thresholds, discipline, jitter, offset)
+        for thresholds, jitters in (("testbed", (0, 40)), ("simulations", (0,)))
+        for discipline in DISCIPLINES
+        for jitter in jitters
+        for offset in OFFSETS
+    }
+
+
+def settings(r: Results) -> dict[str, dict[str, Any]]:
+    return {name: on_the_ring(setting, "gfc-buffer") for name, setting in of_the_matrix().items()}
+
+
+def kept(r: Results) -> dict[str, float]:
+    """Share of the settings in which every flow keeps its rate."""
+    found: dict[str, list[bool]] = {"by arrival": [], "input-fifo": []}
+    for name, setting in of_the_matrix().items():
+        found["input-fifo" if setting[1] == "input-fifo" else "by arrival"].append(r["settings of the matrix"][name]["slowest"] >= KEPT)
+    return {group: sum(all_) / len(all_) for group, all_ in found.items()}
+
+
+def settings_table(r: Results) -> list[dict[str, Any]]:
+    found = []
+    for name, (thresholds, discipline, jitter, offset) in of_the_matrix().items():
+        row = r["settings of the matrix"][name]
+        of = {"Thresholds": thresholds, "Egress": discipline, "Jitter": f"{jitter} us", "Offset": f"{offset} us"}
+        found.append(of | {"Slowest flow": row["slowest"], "Frames lost": row["lost"]})
+    return found
