@@ -78,8 +78,22 @@ pub fn golden(path: &Path, got: &str) {
         std::fs::write(path, got).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
     let want = std::fs::read_to_string(path).unwrap_or_default();
-    let name = path.display();
-    assert_eq!(want, got, "{name} differs; if the change is right, run this test with XOFF_TEST_BLESS=1 and read the difference");
+    assert!(
+        want == got,
+        "{} differs; if the change is right, run this test with XOFF_TEST_BLESS=1 and read the difference:\n{}",
+        path.display(),
+        changed_lines(&want, got)
+    );
+}
+
+/// Lines that only one of two texts has, forty at most.
+fn changed_lines(want: &str, got: &str) -> String {
+    let only = |a: &str, b: &str, mark: char| {
+        let others: std::collections::BTreeSet<&str> = b.lines().collect();
+        a.lines().filter(|l| !others.contains(l)).take(20).map(|l| format!("{mark} {l}\n")).collect::<String>()
+    };
+    let lines = only(want, got, '-') + &only(got, want, '+');
+    if lines.is_empty() { "the same lines in another order, or another end".into() } else { lines }
 }
 
 /// The same for a long text in sections that begin with `## `: the file holds a hash for each section. A difference names the sections, and
@@ -206,6 +220,12 @@ mod tests {
         let (passed, lines, _) = recorded("named", &[no, ("XOFF_TEST_MAY_SKIP", "sun, moon")]);
         assert!(passed && lines.contains("moon"), "{lines}");
         assert!(recorded("off", &[("XOFF_TEST_NO_SKIPS", "0")]).0);
+    }
+
+    #[test]
+    fn a_golden_names_the_lines_that_differ() {
+        assert_eq!(changed_lines("a\nb\nc\n", "a\nd\nc\n"), "- b\n+ d\n");
+        assert_eq!(changed_lines("a\nb\n", "b\na\n"), "the same lines in another order, or another end");
     }
 
     #[test]
