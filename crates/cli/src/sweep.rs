@@ -269,11 +269,19 @@ fn next(args: &Args, plan: &Plan, c: &Collected, out: &Path) -> Vec<String> {
     }
     let (number, suffix) = c.failed.first().map_or((0, "run"), |(n, ..)| (*n, "failed"));
     let Some(scenario) = plan.scenario_file() else { return Vec::new() };
-    let file = args.plan.parent().unwrap_or(Path::new("")).join(scenario);
+    let file = joined(args.plan.parent().unwrap_or(Path::new("")), Path::new(scenario));
     let cell = plan.cell(number);
     let set: String = cell.all().map(|(name, s)| format!(" --set {}", terminal::word(&format!("{name}={}", typed(s))))).collect();
     let results = PathBuf::from(format!("{}-{suffix}-{number}", out.display().to_string().trim_end_matches('/')));
     vec![format!("xoff run {} --seed {}{set} --out {}", named(&file), cell.seed, named(&results))]
+}
+
+/// A path below a folder, `..` of its beginning taken off the folder where that is a plain name.
+fn joined(folder: &Path, path: &Path) -> PathBuf {
+    match (path.strip_prefix(".."), folder.file_name()) {
+        (Ok(rest), Some(_)) if !folder.is_symlink() => joined(folder.parent().unwrap_or(Path::new("")), rest),
+        _ => folder.join(path),
+    }
 }
 
 /// Reads a text as a value of TOML.
@@ -285,6 +293,28 @@ fn parse_value(text: &str) -> Result<(), Problems> {
 fn typed(setting: &Setting) -> &str {
     let plain = |t: &&String| t.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && parse_value(t).is_err();
     if let Value::Text(text) = &setting.value { Some(text).filter(plain).unwrap_or(&setting.toml) } else { &setting.toml }
+}
+
+/// The table of combinations; false: without its intervals, because with them its rows would break.
+fn draw(c: &Collected) -> (String, bool) {
+    let rows = &c.table.rows[..c.table.rows.len().min(100)];
+    let table = |cell: fn(&str) -> String| {
+        let mut t = terminal::table(c.table.columns.iter().map(|c| c.name.as_str()));
+        rows.iter().for_each(|row| _ = t.add_row(row.iter().map(|c| cell(c.text()))));
+        terminal::draw(&t)
+    };
+    let whole = table(str::to_owned);
+    // Two lines of heading and a rule.
+    if whole.lines().count() <= rows.len() + 3 { (whole, true) } else { (table(without_interval), false) }
+}
+
+/// `5.06 Gb/s` of `5.06 (5.031 to 5.088) Gb/s`.
+fn without_interval(text: &str) -> String {
+    let parts = text.split_once(" (").and_then(|(value, rest)| Some((value, rest.split_once(')')?)));
+    match parts {
+        Some((value, (interval, unit))) if interval.contains(" to ") => format!("{value}{unit}"),
+        _ => text.to_owned(),
+    }
 }
 
 fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
@@ -304,15 +334,12 @@ fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
         text += &format!("Missing: --index {}\n", ranges(&c.missing));
     }
     text.push('\n');
-    let mut t = terminal::table(c.table.columns.iter().map(|c| c.name.as_str()));
-    c.table.rows.iter().take(100).for_each(|row| {
-        t.add_row(row.iter().map(|c| c.text().to_owned()));
-    });
-    text += &terminal::draw(&t);
+    let (drawn, whole) = draw(c);
+    text += &drawn;
     if c.table.rows.len() > 100 {
         text += &format!("... and {} more rows, in table.csv\n", c.table.rows.len() - 100);
     }
-    text += &terminal::wrapped(&c.manifest.intervals);
+    text += &terminal::wrapped(if whole { &c.manifest.intervals } else { "Intervals: in the report, or here in a wider terminal." });
     text += &format!("\nRuns: {}\nReport: {}\n", out.join("runs.parquet").display(), out.join("index.html").display());
     Answer::new(text, &c.json(out), conclusion.into())
 }
@@ -320,6 +347,12 @@ fn answer(args: &Args, c: &Collected, out: &Path) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_has_its_unit_without_its_interval() {
+        let cells = ["5.06 (5.031 to 5.088) Gb/s", "0 (0 to 27.75) %", "8 (a link)", "gfc-buffer"];
+        assert_eq!(cells.map(without_interval), ["5.06 Gb/s", "0 %", "8 (a link)", "gfc-buffer"]);
+    }
 
     #[test]
     fn numbers_of_cells_are_read_and_written_as_ranges() {
