@@ -114,7 +114,7 @@ impl Hosts {
     }
 
     /// The settings that cannot work, to `require`: whether it holds, key, problem, remedy.
-    /// Long, as it is a list: one condition an item.
+    #[expect(clippy::too_many_lines, reason = "a list: one condition an item")]
     pub(crate) fn problems(&self, c: &Config, require: &mut dyn FnMut(bool, &'static str, String, String)) {
         require(
             self.go < self.stop && self.stop <= self.input_buffer,
