@@ -9,10 +9,12 @@ use xoff_analysis::scheduled::network::Network;
 use xoff_analysis::scheduled::rational::Q;
 use xoff_analysis::scheduled::theorem_1::{Report, Trial};
 use xoff_analysis::scheduled::{examples, lemma_1, slots};
-use xoff_analysis::theorems::theorem_4_1;
+use xoff_analysis::theorems::fig5::{Fig5, Point};
+use xoff_analysis::theorems::{message_rate, theorem_4_1, theorem_5_1};
 use xoff_mech::flow_control::pffc::slot;
+use xoff_mech::flow_control::{Gate, RateLimiter};
 use xoff_net::workload::random;
-use xoff_units::Span;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Conceptual GFC: smallest gap `B_m - q` in the worst case, in units of `C tau`; `l` is `(B_m - B_0) / (C tau)`, `drain` is `R_d / C`.
 #[pyfunction]
@@ -30,6 +32,72 @@ pub fn gfc_overshoot(py: Python<'_>, l: f64, drain: f64) -> f64 {
 #[pyfunction]
 pub fn gfc_onset(py: Python<'_>) -> f64 {
     py.detach(theorem_4_1::onset)
+}
+
+/// Time-based GFC: `B_m - B_0` by Theorem 5.1, and the exact bound for any `tau` and `T` [bytes].
+#[pyfunction]
+pub fn gfc_time_bounds(rate: u64, tau_ps: u64, period_ps: u64) -> (u64, u64) {
+    let (rate, tau, period) = (Rate(rate), Span(tau_ps), Span(period_ps));
+    (theorem_5_1::bound(rate, tau, period).0, theorem_5_1::bound_any(rate, tau, period).0)
+}
+
+/// The exact bound over `C T`; `d` is `tau / T`.
+#[pyfunction]
+pub fn gfc_time_critical_ratio(d: f64) -> f64 {
+    theorem_5_1::critical_ratio(d)
+}
+
+/// Time-based GFC: smallest `(B_m - q) / (B_m - B_0)` of the sampled fluid in the worst phase; `l` is `(B_m - B_0) / (C T)`, `d` is
+/// `tau / T`, `drain` is `R_d / C`.
+#[pyfunction]
+pub fn gfc_time_smallest_gap(py: Python<'_>, l: f64, d: f64, drain: f64) -> f64 {
+    py.detach(|| theorem_5_1::smallest_gap(l, d, drain))
+}
+
+/// Time-based GFC: largest queue of the sampled fluid beyond `B_m` when the drain stops [bytes]; `span` is `B_m - B_0`.
+#[pyfunction]
+pub fn gfc_time_overshoot(py: Python<'_>, rate: u64, tau_ps: u64, period_ps: u64, span: u64) -> f64 {
+    py.detach(|| theorem_5_1::overshoot(Rate(rate), Span(tau_ps), Span(period_ps), Bytes(span)))
+}
+
+/// Time-based GFC: smallest `B_m - B_0` at which that is at most `tolerance` [bytes].
+#[pyfunction]
+pub fn gfc_time_critical(py: Python<'_>, rate: u64, tau_ps: u64, period_ps: u64, tolerance: f64) -> u64 {
+    py.detach(|| theorem_5_1::critical(Rate(rate), Span(tau_ps), Span(period_ps), tolerance).0)
+}
+
+/// Buffer-based GFC: rate of the messages of 64 B in the limit cycle between two stages, by a fluid that is simulated until `until_ps`
+/// [bit/s].
+#[pyfunction]
+pub fn gfc_limit_cycle(py: Python<'_>, tau_ps: u64, upper: u64, lower: u64, drain: u64, until_ps: u64) -> u64 {
+    let rates = [upper, lower, drain].map(Rate);
+    py.detach(|| {
+        let [upper, lower, drain] = rates;
+        message_rate::simulate(message_rate::MESSAGE, Span(tau_ps), upper, lower, drain, Span(until_ps)).rate.0
+    })
+}
+
+/// GFC, Fig. 5 as a fluid: time [ps], queue [bytes] and input rate [bit/s] of PFC and of conceptual GFC.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "plain lists for Python")]
+pub fn gfc_fig_5(py: Python<'_>, until_ps: u64) -> (Vec<(u64, u64, u64)>, Vec<(u64, u64, u64)>) {
+    let plain = |points: Vec<Point>| points.iter().map(|p| (p.time.0, p.queue.0, p.rate.0)).collect();
+    py.detach(|| (plain(Fig5::default().pfc(Time(until_ps))), plain(Fig5::default().gfc(Time(until_ps)))))
+}
+
+/// Mean rate of so many frames through a rate limiter of GFC with a unit of 8 kb/s [bit/s].
+#[pyfunction]
+pub fn gfc_limited_rate(line: u64, limit: u64, frame_bytes: u64, frames: u64) -> u64 {
+    let (tx, mut now) = (Rate(line).time_for(Bytes(frame_bytes)), Time::ZERO);
+    let mut limiter = RateLimiter::new(Rate(line), Rate(8_000));
+    limiter.set_rate(now, Rate(limit));
+    for _ in 0..frames {
+        limiter.on_sent(now, tx);
+        if let Gate::Until(t) = limiter.gate(now) {
+            now = t;
+        }
+    }
+    Rate::of(Bytes(frame_bytes) * frames, now - Time::ZERO).0
 }
 
 /// Request-grant, Lemma 1: a random output and grants for it. Its longest backlog, the bound, and the backlog if the longest round trip is
