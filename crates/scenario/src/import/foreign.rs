@@ -112,10 +112,10 @@ fn word(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Each sample under `tests/data` is told from the others, and the folder of each program too.
+    /// Each sample under `tests/import` is told from the others, and the folder of each program too.
     #[test]
     fn samples_are_recognised() {
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
         for (file, format) in [
             ("containerlab/leafspine.clab.yml", "containerlab"),
             ("containerlab/topology-data.json", "containerlab"),
