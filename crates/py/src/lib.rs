@@ -61,9 +61,9 @@ mod core_module {
     use crate::table::Table;
     #[pymodule_export]
     use crate::theory::{
-        gfc_fig_5, gfc_limit_cycle, gfc_limited_rate, gfc_onset, gfc_overshoot, gfc_smallest_gap, gfc_time_bounds, gfc_time_critical,
-        gfc_time_critical_ratio, gfc_time_overshoot, gfc_time_smallest_gap, granters_in_slots, lemma_1_figures, lemma_1_random,
-        lemma_1_sharing, random_below, theorem_1_example, theorem_1_trial,
+        fat_tree_failures, fat_trees_with_cycles, flow_sizes, gfc_fig_5, gfc_limit_cycle, gfc_limited_rate, gfc_onset, gfc_overshoot,
+        gfc_smallest_gap, gfc_time_bounds, gfc_time_critical, gfc_time_critical_ratio, gfc_time_overshoot, gfc_time_smallest_gap,
+        granters_in_slots, lemma_1_figures, lemma_1_random, lemma_1_sharing, random_below, theorem_1_example, theorem_1_trial,
     };
     #[pymodule_export]
     use crate::theory::{pffc_meets_another, pffc_share_a_slot, pffc_slot};

@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use xoff_analysis::cbd::random_fat_trees;
 use xoff_analysis::plan::pffc;
 use xoff_analysis::scheduled::admission::{Admission, Arbitrated, Limit};
 use xoff_analysis::scheduled::clos::Clos;
@@ -13,7 +14,8 @@ use xoff_analysis::theorems::fig5::{Fig5, Point};
 use xoff_analysis::theorems::{message_rate, theorem_4_1, theorem_5_1};
 use xoff_mech::flow_control::pffc::slot;
 use xoff_mech::flow_control::{Gate, RateLimiter};
-use xoff_net::workload::random;
+use xoff_net::workload::{SizeCdf, random};
+use xoff_scenario::cdf;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Conceptual GFC: smallest gap `B_m - q` in the worst case, in units of `C tau`; `l` is `(B_m - B_0) / (C tau)`, `drain` is `R_d / C`.
@@ -98,6 +100,38 @@ pub fn gfc_limited_rate(line: u64, limit: u64, frame_bytes: u64, frames: u64) ->
         }
     }
     Rate::of(Bytes(frame_bytes) * frames, now - Time::ZERO).0
+}
+
+/// Fat-trees with random failures, by the seeds of these: those whose hosts cannot all reach each other; those whose routes have a cyclic
+/// buffer dependency under `lowest-id`, under `per-edge`, and under any choice of shortest paths. In no list: no routing has a cycle.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "plain lists for Python")]
+pub fn fat_trees_with_cycles(
+    py: Python<'_>,
+    k: u32,
+    probability: f64,
+    first_seed: u64,
+    past_seed: u64,
+) -> PyResult<(Vec<u64>, Vec<u64>, Vec<u64>, Vec<u64>)> {
+    let found = py.detach(|| random_fat_trees::scan(k, probability, first_seed..past_seed));
+    found.map(|s| (s.disconnected, s.lowest_id, s.per_edge, s.all_paths)).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// The links that fail in one of these networks, by name.
+#[pyfunction]
+pub fn fat_tree_failures(k: u32, probability: f64, seed: u64) -> PyResult<Vec<String>> {
+    random_fat_trees::failed_links(k, probability, seed).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+/// A built-in distribution of flow sizes, with flows cut to `at_most` bytes: its points (bytes, percent of the flows), mean and median
+/// [bytes].
+#[pyfunction]
+#[pyo3(signature = (name, at_most = None))]
+pub fn flow_sizes(name: &str, at_most: Option<u64>) -> PyResult<(Vec<(u64, f64)>, f64, f64)> {
+    let points = cdf::built_in(name).ok_or_else(|| PyValueError::new_err(format!("there is no distribution '{name}'")))?;
+    let all = SizeCdf::new(points).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let sizes = at_most.map_or(all.clone(), |cap| all.capped(cap));
+    Ok((sizes.points().to_vec(), sizes.mean(), sizes.quantile(50.0)))
 }
 
 /// Request-grant, Lemma 1: a random output and grants for it. Its longest backlog, the bound, and the backlog if the longest round trip is

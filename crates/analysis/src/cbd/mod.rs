@@ -18,6 +18,7 @@ mod forwarding;
 pub mod gfc_fig11;
 mod incremental;
 mod installed;
+pub mod random_fat_trees;
 mod remedy;
 #[cfg(test)]
 mod tests;

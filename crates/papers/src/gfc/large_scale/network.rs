@@ -1,9 +1,9 @@
 //! The random networks, and the static filter.
 
 use serde::{Deserialize, Serialize};
-use xoff_analysis::cbd::{Rule, Traffic, is_cyclic};
+use xoff_analysis::cbd::random_fat_trees;
 use xoff_net::topology::builders::fat_tree;
-use xoff_net::topology::failures::{fail_random, is_connected_hosts};
+use xoff_net::topology::failures::fail_random;
 use xoff_net::topology::{Routing, Topology};
 use xoff_units::params::{Defaults, ParamError};
 
@@ -67,35 +67,6 @@ impl RoutingRule {
     pub fn routing(self, seed: u64) -> Routing {
         Routing::named(self.name(), seed).expect("a name that routing knows")
     }
-
-    /// The rule of the static filter. Under ECMP the flows of a pair of hosts differ in their source ports, so any
-    /// shortest path may be taken in the course of a closed loop.
-    pub fn filter(self, seed: u64) -> Rule {
-        match self {
-            RoutingRule::Ecmp => Rule::named("all-paths", seed).expect("a name that the analysis knows"),
-            _ => Rule::of(&self.routing(seed)),
-        }
-    }
-}
-
-/// Whether every two edge switches of a fat-tree still have a path of the usual length: over an aggregation switch of
-/// the pod, or over a core switch between pods. Then all shortest paths go up and then down, and there is no cycle.
-/// A quick look that spares the analysis of most large networks; false says nothing.
-fn is_valley_free(t: &Topology, k: u32) -> bool {
-    let (half, k) = (k as usize / 2, k as usize);
-    // Links come in the builder's order: hosts, then edge to aggregation by pod, then aggregation to core.
-    let edge_links = half * half * k;
-    let core_links = edge_links + k * half * half;
-    let mask = |first: usize| (0..half).fold(0u64, |m, i| m | (t.links[first + i].up as u64) << i);
-    let ups: Vec<u64> = (0..k * half).map(|e| mask(edge_links + e * half)).collect();
-    let cores: Vec<u64> = (0..k * half).map(|a| mask(core_links + a * half)).collect();
-    (0..k).all(|p| {
-        (p..k).all(|q| {
-            let over = (0..half).filter(|m| p == q || cores[p * half + m] & cores[q * half + m] != 0).fold(0u64, |all, m| all | 1 << m);
-            let edges = |pod: usize| ups[pod * half..(pod + 1) * half].iter();
-            edges(p).all(|a| edges(q).all(|b| a & b & over != 0))
-        })
-    })
 }
 
 /// Findings of the filter in a block of networks.
@@ -112,28 +83,11 @@ pub struct Filtered {
 impl Filtered {
     /// Looks at the networks `first..past`.
     pub fn scan(k: u32, first: u32, past: u32) -> Result<Filtered, ParamError> {
-        let fabric = intact(k)?;
-        let mut found = Filtered::default();
-        for number in first..past {
-            let network = Network { k, number };
-            let mut t = fabric.clone();
-            fail_random(&mut t, FAILURE_PROBABILITY, network.seed(), false)?;
-            found.networks += 1;
-            if !is_connected_hosts(&t) {
-                found.disconnected += 1;
-                continue;
-            }
-            // Rules that use one of all shortest paths each cannot have a cycle where all paths together have none.
-            if is_valley_free(&t, k) || !is_cyclic(&t, &RoutingRule::Ecmp.filter(network.seed()), Traffic::AllPairs) {
-                continue;
-            }
-            for (rule, numbers) in RoutingRule::ALL.iter().zip(&mut found.cyclic) {
-                if *rule == RoutingRule::Ecmp || is_cyclic(&t, &rule.filter(network.seed()), Traffic::AllPairs) {
-                    numbers.push(number);
-                }
-            }
-        }
-        Ok(found)
+        let seed = |number| Network { k, number }.seed();
+        let found = random_fat_trees::scan(k, FAILURE_PROBABILITY, seed(first)..seed(past))?;
+        let numbers = |seeds: Vec<u64>| seeds.into_iter().map(|s| (s - seed(0)) as u32).collect();
+        let cyclic = [found.lowest_id, found.per_edge, found.all_paths].map(numbers);
+        Ok(Filtered { networks: past - first, disconnected: found.disconnected.len() as u32, cyclic })
     }
 
     /// Adds the block that follows.
@@ -159,23 +113,6 @@ impl Filtered {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_quick_look_never_hides_a_cycle() {
-        let (mut free, mut cyclic) = (0, 0);
-        for number in 0..1500 {
-            let network = Network { k: 4, number };
-            let t = network.build().unwrap();
-            let found = is_cyclic(&t, &RoutingRule::Ecmp.filter(0), Traffic::AllPairs);
-            if is_valley_free(&t, 4) {
-                free += 1;
-                assert!(!found, "network {number}");
-            }
-            cyclic += found as u32;
-        }
-        assert!(free > 1000 && cyclic > 50, "{free} {cyclic}");
-        assert!([4, 8, 16].iter().all(|&k| is_valley_free(&intact(k).unwrap(), k)));
-    }
 
     #[test]
     fn blocks_add_up() {
