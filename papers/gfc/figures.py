@@ -8,6 +8,10 @@ from matplotlib.figure import Figure
 from xoff.lab import Results, draw, theory
 from xoff.lab.observe import MS
 
+from .figures_large import fig15, fig16, fig17, fig18, fig19
+
+__all__ = ["fig15", "fig16", "fig17", "fig18", "fig19"]
+
 _REPAIR = {"Buffer-based GFC": draw.color("gfc-buffer", 0), "Time-based GFC": draw.color("gfc-time", 0), "GFC with entry ports": "tab:purple"}
 """Colours of the flow controls that the repair compares."""
 _TONES = ListedColormap(["#f4c7c3", "#fbe7b2", "#cde8cf"])
