@@ -206,12 +206,13 @@ class Claim:
         """Runs whose cases a function gives, again with every result until there are no new ones."""
         function: Callable[[Results], Mapping[str, Any]] = getattr(module(self.paper.folder, self.module), spec["cases"])
         results.named[name] = Runs([])
-        todo: list[tuple[str, dict[str, Any]]] = []
+        known: set[str] = set()
         while True:
-            new = [c for c in cases({**spec, "case": function(results)}, results.seed) if c not in todo]
+            given = {json.dumps(c, sort_keys=True): c for c in cases({**spec, "case": function(results)}, results.seed)}
+            new = [c for key, c in given.items() if key not in known]
             if not new:
                 return results.named[name]
-            todo += new
+            known |= given.keys()
             results.named[name] = Runs([*results.named[name], *runner.run(spec, self.module, new)])
 
     def judge(self, results: Results, draw: Callable[[Claim, Results, dict[str, Any], int], str] | None = None) -> Judged:
