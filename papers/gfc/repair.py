@@ -9,7 +9,11 @@ from xoff import Run
 from xoff.lab import Results, Row, observe, units
 from xoff.lab.observe import MS
 
+from .large_scale import ENTRY_PORTS, blocks, outcome, performance, scan, scanned, scheme_of
 from .matrix import DISCIPLINES, OFFSETS, Setting, on_the_ring
+from .searches import count, headline, search, stuck
+
+__all__ = ["blocks", "headline", "outcome", "performance", "scan", "scanned", "search", "stuck"]
 
 KEPT = 4.5e9
 """Required rate of a flow of the ring [bit/s]."""
@@ -95,7 +99,7 @@ def of_the_matrix() -> dict[str, Setting]:
     }
 
 
-def settings(r: Results) -> dict[str, dict[str, Any]]:
+def ring_settings(r: Results) -> dict[str, dict[str, Any]]:
     return {name: on_the_ring(setting, "gfc-buffer") for name, setting in of_the_matrix().items()}
 
 
@@ -113,4 +117,39 @@ def settings_table(r: Results) -> list[dict[str, Any]]:
         row = r["settings of the matrix"][name]
         of = {"Thresholds": thresholds, "Egress": discipline, "Jitter": f"{jitter} us", "Offset": f"{offset} us"}
         found.append(of | {"Slowest flow": row["slowest"], "Frames lost": row["lost"]})
+    return found
+
+
+# ---- the networks of Table 1 ------------------------------------------------------------------------------------------------------
+
+
+def networks(r: Results) -> dict[int, dict[str, int]]:
+    """Networks in which flows stop, by k: with entry ports and without."""
+    found = {}
+    for of_size in r.value("headline"):
+        repaired, plain = count(of_size, ENTRY_PORTS), count(of_size, "gfc-buffer")
+        found[of_size.search.k] = {
+            "all": repaired.simulated,
+            "stop": repaired.standstill,
+            "stop without": plain.standstill,
+            "for good": repaired.for_good,
+            "for good without": plain.for_good,
+            "lost": sum(run["lost"] for of in of_size.cases.values() for run in of[ENTRY_PORTS].runs),
+        }
+    return found
+
+
+def sizes(r: Results) -> list[int]:
+    return [k for k, of in networks(r).items() if of["all"]]
+
+
+def where_pfc_deadlocks(r: Results) -> dict[str, Any]:
+    """Rate of a server in the last 5 ms, with entry ports and without, and the networks in which flows are stopped."""
+    found: dict[str, Any] = {}
+    for scheme, words in ((ENTRY_PORTS, ""), ("gfc-buffer", " without")):
+        rows = [row for row in r["stuck"] if scheme_of(row) == scheme]
+        rates = [row["windows"]["y"].tail(50).mean() for row in rows]
+        found["networks"] = len(rows)
+        found[f"rate{words}"] = sum(rates) / len(rates) if rates else None
+        found[f"stopped{words}"] = sum(row["still"] > 0 for row in rows)
     return found
