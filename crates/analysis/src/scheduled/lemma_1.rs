@@ -309,7 +309,8 @@ mod tests {
         let mut passed = 0;
         for seed in 0..20 {
             let (fabric, outputs) = random_sharing(seed);
-            let peaks: Vec<_> = outputs.iter().map(|(_, grants)| (fabric.run(grants).peak.backlog, fabric.effective_bound(grants))).collect();
+            let peaks: Vec<_> =
+                outputs.iter().map(|(_, grants)| (fabric.run(grants).peak.backlog, fabric.effective_bound(grants))).collect();
             assert!(peaks.iter().all(|(peak, bound)| peak <= bound), "seed {seed}: {peaks:?}");
             passed += u32::from(peaks.iter().any(|(peak, _)| *peak > fabric.bound()));
         }
