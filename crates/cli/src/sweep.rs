@@ -295,7 +295,7 @@ fn typed(setting: &Setting) -> &str {
     if let Value::Text(text) = &setting.value { Some(text).filter(plain).unwrap_or(&setting.toml) } else { &setting.toml }
 }
 
-/// The table of combinations; false: without its intervals, because with them its rows would break.
+/// The table of combinations; false: without its intervals, because with them a row would take many lines.
 fn draw(c: &Collected) -> (String, bool) {
     let rows = &c.table.rows[..c.table.rows.len().min(100)];
     let table = |cell: fn(&str) -> String| {
@@ -304,8 +304,8 @@ fn draw(c: &Collected) -> (String, bool) {
         terminal::draw(&t)
     };
     let whole = table(str::to_owned);
-    // Two lines of heading and a rule.
-    if whole.lines().count() <= rows.len() + 3 { (whole, true) } else { (table(without_interval), false) }
+    // Two lines a row at most, two of heading and a rule.
+    if whole.lines().count() <= 2 * rows.len() + 3 { (whole, true) } else { (table(without_interval), false) }
 }
 
 /// `5.06 Gb/s` of `5.06 (5.031 to 5.088) Gb/s`.
