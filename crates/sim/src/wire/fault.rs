@@ -15,7 +15,6 @@ use xoff_node::DrainConfig;
 use xoff_units::{Span, Time};
 
 use crate::wire::errors::LinkErrors;
-use crate::world::model::Fresh;
 
 /// A link that fails for the rest of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +67,7 @@ pub trait StartOrder: Send {
 }
 
 /// All faults of a run.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Faults {
     /// Links that fail.
     pub failures: Vec<LinkFailure>,
@@ -81,7 +80,7 @@ pub struct Faults {
     /// Links repeat corrupted frames.
     pub link_retry: Option<link_retry::Config>,
     /// Frames lost.
-    pub losses: Option<Fresh<dyn Losses>>,
+    pub losses: Option<Box<dyn Losses>>,
     /// Turns after a failure.
-    pub round_robin: Option<Fresh<dyn StartOrder>>,
+    pub round_robin: Option<Box<dyn StartOrder>>,
 }
