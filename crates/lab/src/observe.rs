@@ -40,7 +40,7 @@ pub fn observe(cx: &Context, s: &NetworkScenario) -> Result<Observed, ReproduceE
 pub fn observe_with(cx: &Context, s: &NetworkScenario, change: impl FnOnce(&mut Model)) -> Result<Observed, ReproduceError> {
     let mut model = s.model();
     change(&mut model);
-    let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
+    let mut world = World::build(&s.topology, s.flows.clone(), &model)?;
     world.record_to(Box::new(Vec::<Row>::new()));
     let ended = world.drive(s.until, |_| cx.go_on().is_ok());
     if ended == Ended::Interrupted {

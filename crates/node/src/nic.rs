@@ -25,7 +25,7 @@ use xoff_units::{Bytes, Rate, Time, prefetch, prefetch_whole};
 use crate::buffer::Ingress;
 use crate::env::{Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList};
-use crate::port::{Arrived, ClassConfig, Hit, Port};
+use crate::port::{Arrived, ClassState, Hit, Port};
 
 mod config;
 mod connection;
@@ -150,10 +150,9 @@ impl Nic {
     /// A NIC without flows on a link with this flow control.
     pub fn new(node: u32, flow_control: &FlowControl, link: &LinkFacts, c: Arc<NicConfig>) -> Self {
         let len = c.message_len.unwrap_or(flow_control.message_len());
-        let class = |class| ClassConfig {
-            flow_control: if c.lossy.has(class) { FlowControl::None } else { flow_control.clone() },
-            ingress: Ingress::default(),
-            detector: AnyDetector::None,
+        let class = |class| {
+            let flow_control = if c.lossy.has(class) { &FlowControl::None } else { flow_control };
+            ClassState::new(flow_control, link, Ingress::default(), AnyDetector::None)
         };
         let mut port = Port::new(link, class, c.classes, len);
         if c.cnp_class.is_some() {

@@ -64,11 +64,12 @@ fn free_time<S: Serializer>(free: &EventKey, s: S) -> Result<S::Ok, S::Error> {
     state::deadline(&free.time, s)
 }
 
-/// Parts of a port's class.
-pub(crate) struct ClassConfig {
-    pub flow_control: FlowControl,
-    pub ingress: Ingress,
-    pub detector: AnyDetector,
+impl ClassState {
+    /// An idle class with the halves of a flow control on this link.
+    pub fn new(flow_control: &FlowControl, link: &LinkFacts, ingress: Ingress, detector: AnyDetector) -> ClassState {
+        let (rx, tx) = flow_control.halves(link);
+        ClassState { egress: Egress::default(), tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
+    }
 }
 
 /// Control messages inside the node. Most ports have no such delays.
@@ -145,13 +146,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port whose halves are configured for this link, class by class.
-    pub(crate) fn new(facts: &LinkFacts, of_class: impl Fn(u8) -> ClassConfig, classes: usize, message_len: Bytes) -> Self {
-        let class_state = |class: usize| {
-            let ClassConfig { flow_control, ingress, detector } = of_class(class as u8);
-            let (rx, tx) = flow_control.halves(facts);
-            ClassState { egress: Egress::default(), tx, detector, ingress, rx, rx_wake: Time::NEVER, held_since: Time::NEVER }
-        };
+    /// A port on this link, class by class.
+    pub(crate) fn new(facts: &LinkFacts, of_class: impl Fn(u8) -> ClassState, classes: usize, message_len: Bytes) -> Self {
         let mut port = Port {
             free: EventKey::START,
             wake_at: Time::NEVER,
@@ -173,8 +169,8 @@ impl Port {
             hold_changes: 0,
             rate: facts.rate,
             message_len: message_len.0 as u32,
-            class_state: class_state(0),
-            more: (1..classes).map(class_state).collect(),
+            class_state: of_class(0),
+            more: (1..classes).map(|class| of_class(class as u8)).collect(),
             delays: None,
         };
         let shares = port.class_states().any(|c| c.tx.shared_use().is_some());

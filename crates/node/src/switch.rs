@@ -16,7 +16,7 @@ use crate::control::ControlDelay;
 use crate::discipline::{Discipline, DisciplineKind};
 use crate::env::{Call, Drop, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
-use crate::port::{Arrived, ClassConfig, Hit, Hold, Port};
+use crate::port::{Arrived, ClassState, Hit, Hold, Port};
 use crate::scheduler::{Scheduler, SchedulerKind};
 
 mod congestion_points;
@@ -118,10 +118,10 @@ impl Switch {
         let n = c.links.len();
         let port = |p: usize| {
             let place = Place { link: &c.links[p], flow_control: &c.flow_control[p], to_host: c.to_host[p] };
-            let class_state = |class| ClassConfig {
-                flow_control: if c.lossy.has(class) { FlowControl::None } else { c.flow_control[p].clone() },
-                ingress: c.buffer.ingress(p, c.lossy.has(class)),
-                detector: c.detection[p].detector(&place),
+            let class_state = |class| {
+                let lossy = c.lossy.has(class);
+                let flow_control = if lossy { &FlowControl::None } else { &c.flow_control[p] };
+                ClassState::new(flow_control, &c.links[p], c.buffer.ingress(p, lossy), c.detection[p].detector(&place))
             };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
             let mut port = Port::new(&c.links[p], class_state, c.classes, message_len);

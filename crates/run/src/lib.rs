@@ -11,13 +11,12 @@
 
 mod fabric;
 pub mod hpcc;
-mod idle;
 pub mod keys;
 mod manifest;
 mod network;
 mod scenario;
-mod sections;
 
+pub use fabric::sections::sections as fabric_sections;
 pub use fabric::{FabricFinished, FabricScenario};
 pub use manifest::{ExtraFile, Progress, RESOLVED, RunError};
 pub use network::boundary::Boundary;
@@ -25,13 +24,14 @@ pub use network::checkpoint::{Fork, Saved, bytes as checkpoints};
 pub use network::driven::{Driven, Happened, Message, What};
 pub use network::explain::{Circle, Explanation, How, MessageExplanation, Root, Step, explain, explain_in, explain_message};
 pub use network::resources::cores;
+pub use network::sections::specs as sections;
 pub use network::summary::Summary;
 pub use network::tree::{Branch, Member, Role, Tree, congestion_tree};
 pub use network::verdict;
 pub use network::{CAUSES, Straggler, Stretch, rank_states};
 pub use network::{Course, Finished, FrameTap, Iteration, JobSummary, NetworkScenario, Page, PortLook, RankState, Running};
 pub use scenario::Scenario;
-pub use sections::{fabric_sections, sections};
+
 pub use xoff_sim::{Engine, OnWire, PortSample, Processes, Selection, Stopped, Waiter, agree};
 
 /// Version of this program, as in manifests and tables.

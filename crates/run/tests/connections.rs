@@ -58,7 +58,7 @@ fn moved(s: &NetworkScenario) -> Vec<Row> {
     let build = || {
         let mut m = s.model();
         m.engine = Engine::Events;
-        World::build(&s.topology, s.flows.clone(), &mut m).unwrap()
+        World::build(&s.topology, s.flows.clone(), &m).unwrap()
     };
     let mut w = build();
     w.record_to(Box::new(Vec::<Row>::new()));

@@ -238,7 +238,7 @@ struct Seen {
 fn run(s: &NetworkScenario, engine: Engine, threads: usize, fast_forward: bool) -> Seen {
     let mut m = s.model();
     (m.engine, m.threads, m.fast_forward) = (engine, threads, fast_forward);
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
+    let mut w = World::build(&s.topology, s.flows.clone(), &m).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = w.drive(s.until, |_| true);
     let (outcome, recorder) = w.finish(ended);
@@ -398,7 +398,7 @@ fn a_run_that_skips_much_is_looked_at_in_between() {
     let text = "[run]\nduration = \"20s\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100Gbps\"\ndelay = \"1us\"\n[host]\nframe_max = \"1048B\"\nheader = \"48B\"\n\
         [flow_control]\nkind = \"pfc\"\n[switch]\nbuffer = \"400KB\"\n[[workload]]\nkind = \"incast\"\nreceiver = \"H3\"\n[probes]\npauses = [\"all\"]\n";
     let s = NetworkScenario::from_text("pauses.toml", text, &[], Path::new(".")).unwrap_or_else(|e| panic!("{e}"));
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut s.model()).expect("it was built before");
+    let mut w = World::build(&s.topology, s.flows.clone(), &s.model()).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let mut skipped = Vec::new();
     w.drive(s.until, |w| {

@@ -20,7 +20,7 @@ fn run(s: &NetworkScenario, engine: Engine, processes: Option<Box<dyn Processes>
     let mut m = s.model();
     (m.engine, m.fast_forward) = (engine, false);
     m.share = processes.as_ref().map(|p| Share::of(&**p));
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
+    let mut w = World::build(&s.topology, s.flows.clone(), &m).expect("it was built before");
     if m.share.is_none_or(|s| s.mine == 0) {
         w.record_to(Box::new(Vec::<Row>::new()));
     }

@@ -32,8 +32,8 @@ fn holds(text: &str) -> Vec<(u64, u64)> {
     let t = &s.topology;
     let (node, port) = xoff_net::topology::names::find_port(t, "port", "S1->H2", xoff_net::topology::names::What::Port).unwrap();
     let number = xoff_net::topology::PortNumbers::new(t).of(node, port);
-    let mut model = s.model();
-    let mut w = World::build(t, s.flows.clone(), &mut model).unwrap();
+    let model = s.model();
+    let mut w = World::build(t, s.flows.clone(), &model).unwrap();
     drop(model);
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = w.drive(s.until, |_| true);

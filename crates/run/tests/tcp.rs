@@ -176,7 +176,7 @@ fn busy(flow_control: &str) -> String {
 fn rows(s: &NetworkScenario, engine: Engine, threads: usize) -> (Vec<Row>, Outcome) {
     let mut m = s.model();
     (m.engine, m.threads) = (engine, threads);
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).unwrap();
+    let mut w = World::build(&s.topology, s.flows.clone(), &m).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = loop {
         if let Some(ended) = w.run(s.until, 1 << 16) {

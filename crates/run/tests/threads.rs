@@ -32,7 +32,7 @@ fn run(s: &NetworkScenario, engine: Engine, threads: usize) -> Seen {
 fn run_with(s: &NetworkScenario, engine: Engine, threads: usize, fast_forward: bool) -> Seen {
     let mut m = s.model();
     (m.engine, m.threads, m.fast_forward) = (engine, threads, fast_forward);
-    let mut w = World::build(&s.topology, s.flows.clone(), &mut m).expect("it was built before");
+    let mut w = World::build(&s.topology, s.flows.clone(), &m).expect("it was built before");
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = loop {
         if let Some(ended) = w.run(s.until, 1 << 16) {

@@ -50,7 +50,7 @@ fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
     let FlowControl::Bfc(p) = reader(&link).unwrap() else { unreachable!() };
     let mut m = Model::plain(Bytes(1_000_000), reader);
     m.engine = Engine::Events;
-    let mut w = World::build(&topology, flows, &mut m).unwrap();
+    let mut w = World::build(&topology, flows, &m).unwrap();
     let mut highest = Bytes::ZERO;
     let mut ended = None;
     while ended.is_none() {

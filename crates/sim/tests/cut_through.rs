@@ -28,7 +28,7 @@ fn run(t: &Topology, flows: &[Flow], cut_through: Option<Bytes>) -> Outcome {
     let flows = Flows { flows: flows.to_vec(), labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
     m.cut_through = cut_through;
-    let mut w = World::build(t, flows, &mut m).unwrap();
+    let mut w = World::build(t, flows, &m).unwrap();
     let ended = w.run(Time::from_us(100_000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!((o.violations.len(), o.dropped_frames), (0, 0));

@@ -1,5 +1,7 @@
 //! Links that fail and frames that get lost: what still arrives, and which promises hold.
 
+use std::sync::Arc;
+
 use xoff_mech::flow_control::{FlowControl, pfc};
 use xoff_net::topology::routing::Routing;
 use xoff_net::topology::{LinkId, NodeKind, Topology};
@@ -37,7 +39,7 @@ fn model<'a>() -> Model<'a> {
 }
 
 /// Both left hosts send 1 MB to both right ones.
-fn run(mut m: Model<'_>) -> Outcome {
+fn run(m: Model<'_>) -> Outcome {
     let t = leaf_spine();
     let flow = |src, dst| Flow {
         src,
@@ -53,7 +55,7 @@ fn run(mut m: Model<'_>) -> Outcome {
         label: 0,
     };
     let flows = Flows { flows: vec![flow(0, 2), flow(1, 3)], labels: vec!["pairs".into()], ..Flows::default() };
-    let mut w = World::build(&t, flows, &mut m).unwrap();
+    let mut w = World::build(&t, flows, &m).unwrap();
     let ended = w.run(Time::from_us(10_000), u64::MAX).unwrap_or(Ended::TimeUp);
     w.finish(ended).0
 }
@@ -131,7 +133,7 @@ fn a_link_that_does_not_exist_is_refused() {
     let mut m = model();
     m.faults.failures.push(LinkFailure { at: Time::from_us(100), link: 8 });
     let t = leaf_spine();
-    assert_eq!(World::build(&t, Flows::default(), &mut m).err().unwrap().key, "link_failure");
+    assert_eq!(World::build(&t, Flows::default(), &m).err().unwrap().key, "link_failure");
 }
 
 /// Every tenth frame on one link.
@@ -146,7 +148,7 @@ impl Losses for Tenth {
 #[test]
 fn a_loss_on_a_link_breaks_no_promise() {
     let mut m = model();
-    m.faults.losses = Some(Box::new(Tenth(0)));
+    m.faults.losses = Some(Arc::new(|| Box::new(Tenth(0))));
     let o = run(m);
     assert!(o.lost_frames >= 133, "{}", o.lost_frames);
     assert_eq!(o.ports[6][0].lost, o.lost_frames, "at S1's port to E1");

@@ -29,7 +29,7 @@ fn lone(links: &[(Rate, Span)], f: &Lone, start: Time, cut_through: Option<Bytes
     let flows = Flows { flows: vec![flow], labels: vec!["test".into()], ..Flows::default() };
     let mut m = Model::plain(Bytes(1 << 30), |_| Ok(FlowControl::None));
     (m.cut_through, m.nic.payload_max, m.nic.header, m.deadlock_interval) = (cut_through, f.payload_max, f.header, Span::ZERO);
-    let mut w = World::build(&t, flows, &mut m).unwrap();
+    let mut w = World::build(&t, flows, &m).unwrap();
     let ended = w.run(Time(u64::MAX / 2), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!((o.violations.len(), o.dropped_frames), (0, 0));
@@ -107,7 +107,7 @@ fn a_run_to_the_end_of_time_ends() {
     for engine in [Engine::Windows, Engine::Events] {
         let mut m = Model::plain(Bytes(100_000), |_| Ok(FlowControl::None));
         (m.engine, m.deadlock_interval) = (engine, Span::ZERO);
-        let mut w = World::build(&t, flows.clone(), &mut m).unwrap();
+        let mut w = World::build(&t, flows.clone(), &m).unwrap();
         assert_eq!(w.by_events().is_none(), engine == Engine::Windows);
         assert!(w.run(Time(u64::MAX), 1000).is_some(), "{engine:?}");
     }

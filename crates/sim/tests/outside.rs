@@ -6,7 +6,7 @@ use xoff_net::topology::routing::ExplicitPaths;
 use xoff_net::topology::{NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, Frame, FrameKind};
-use xoff_sim::{Ended, Model, NO_PORT, Outcome, Row, UNKNOWN_SOURCE, World};
+use xoff_sim::{Ended, Model, NO_PORT, Outcome, PerLink, Row, UNKNOWN_SOURCE, World};
 use xoff_units::params::Defaults;
 use xoff_units::{Bytes, Rate, Span, Time};
 
@@ -54,7 +54,7 @@ fn build(kind: &str, discipline: DisciplineKind, here: Option<Vec<bool>>) -> Wor
     m.probes.queues = xoff_sim::Selection::All;
     m.probes.rates = xoff_sim::Selection::All;
     m.outside = here;
-    let mut w = World::build(&topology, flows, &mut m).unwrap();
+    let mut w = World::build(&topology, flows, &m).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     w
 }
@@ -148,17 +148,17 @@ fn flows_of_others_pass_under_everything() {
     let (t, _) = ring();
     for fc in REGISTRY {
         for detection in xoff_mech::detection::REGISTRY {
-            let read = move |_: &LinkFacts| (detection.read)(&mut Defaults::of(detection.params)).unwrap();
+            let read = move |_: &LinkFacts| (detection.read)(&mut Defaults::of(detection.params));
             let flow_control = move |link: &LinkFacts| {
                 let v = Defaults::of(fc.params);
                 let v = if fc.name == "pfc" { v.with("xoff", "80KB").with("xon", "77KB") } else { v };
                 (fc.read)(&mut { v }, link)
             };
             let mut m = Model::plain(Bytes(2_000_000), flow_control);
-            m.detection = Box::new(read);
+            m.detection = PerLink::by(read);
             m.outside = Some(vec![true; 6]);
             m.priorities = vec![0];
-            let mut w = World::build(&t, Flows::default(), &mut m).unwrap();
+            let mut w = World::build(&t, Flows::default(), &m).unwrap();
             // S1 by all of its ports at once, to its host: more than the link carries, and many on their way at a time.
             let (s1, to_host) = (0, 0);
             for n in 0..200u32 {

@@ -1,5 +1,7 @@
 //! Per-flow flow control in a network: flows that share a link with a paused flow, and flows that keep running in a ring.
 
+use std::sync::Arc;
+
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, REGISTRY};
 use xoff_net::topology::routing::ExplicitPaths;
@@ -62,7 +64,7 @@ fn reader(fc: &'static str, params: Set) -> impl Fn(&LinkFacts) -> Result<FlowCo
 fn world((topology, flows): (Topology, Flows), fc: &'static str, params: Set, delay: Span) -> World {
     let mut m = Model::plain(Bytes(1_000_000), reader(fc, params));
     m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: delay, jitter: Span::ZERO } };
-    World::build(&topology, flows, &mut m).unwrap()
+    World::build(&topology, flows, &m).unwrap()
 }
 
 fn run(net: (Topology, Flows), fc: &'static str, params: Set, delay: Span, until_ms: u64) -> Outcome {
@@ -169,8 +171,8 @@ fn a_lost_message_heals_with_time() {
     let lossy = |set: Set| {
         let (topology, flows) = victim();
         let mut m = Model::plain(Bytes(1_000_000), reader("pffc", set));
-        m.faults.losses = Some(Box::new(Tenth(0)));
-        let mut w = World::build(&topology, flows, &mut m).unwrap();
+        m.faults.losses = Some(Arc::new(|| Box::new(Tenth(0))));
+        let mut w = World::build(&topology, flows, &m).unwrap();
         let ended = w.run(Time::from_us(20_000), u64::MAX).unwrap();
         let o = w.finish(ended).0;
         assert_eq!((o.dropped_frames, o.violations.as_slice()), (0, &[][..]), "{set:?}");
@@ -189,5 +191,5 @@ fn another_discipline_is_refused() {
     let pffc = REGISTRY.iter().find(|e| e.name == "pffc").unwrap();
     let mut m = Model::plain(Bytes(1_000_000), |link| (pffc.read)(&mut Defaults::of(pffc.params), link));
     m.discipline = DisciplineKind::RoundRobin;
-    assert_eq!(World::build(&topology, flows, &mut m).err().map(|e| e.key), Some("discipline".into()));
+    assert_eq!(World::build(&topology, flows, &m).err().map(|e| e.key), Some("discipline".into()));
 }

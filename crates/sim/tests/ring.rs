@@ -86,7 +86,7 @@ fn run_ring(
     // Loop of 86 us: 2 x 1 us + 2 x 1.2 us + 81.6 us in the sender.
     m.control_delay = ControlDelay { generation: Delay::default(), processing: Delay { constant: Span(81_600_000), jitter: Span::ZERO } };
     change(&mut m);
-    let mut w = World::build(&topology, flows, &mut m).unwrap();
+    let mut w = World::build(&topology, flows, &m).unwrap();
     let ended = w.run(Time::from_us(until_ms * 1000), u64::MAX).unwrap();
     let (o, _) = w.finish(ended);
     assert_eq!(o.ended, Ended::TimeUp);

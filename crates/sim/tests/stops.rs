@@ -67,7 +67,7 @@ fn host(kind: &str, params: &[(&'static str, &'static str)], buffer: u64, messag
     m.outside = Some(vec![true, false, false]);
     m.probes.pauses = Selection::All;
     m.probes.rate_changes = Selection::All;
-    let mut w = World::build(&t, flows, &mut m).unwrap();
+    let mut w = World::build(&t, flows, &m).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     for &(at, message) in messages {
         w.enter(Time(at), h, 0, Frame::control(message, 0, 64)).unwrap();
@@ -190,7 +190,7 @@ fn incast(threads: usize) -> (Outcome, Vec<Row>, usize) {
     m.probes.rate_changes = Selection::All;
     m.probes.rates = Selection::All;
     m.probes.interval = Span::from_us(10);
-    let mut w = World::build(&t, flows, &mut m).unwrap();
+    let mut w = World::build(&t, flows, &m).unwrap();
     let partitions = w.threads();
     w.record_to(Box::new(Vec::<Row>::new()));
     let ended = w.run(Time::from_us(6000), u64::MAX).unwrap();

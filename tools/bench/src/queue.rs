@@ -26,7 +26,7 @@ pub fn queue_alone_share(bench: &Bench) -> Result<Stat, Failed> {
     let scenario = NetworkScenario::load(Path::new(&file), &[]).map_err(|e| e.to_string())?;
     let mut model = scenario.model();
     model.engine = Engine::Events; // the queue of all events is what is compared
-    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut model).map_err(|e| e.to_string())?;
+    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &model).map_err(|e| e.to_string())?;
     let until = Time(scenario.until.0);
     world.run(until, WARM);
     let mut shares = Vec::new();

@@ -85,7 +85,7 @@ pub fn build(s: &NetworkScenario, how: How) -> Result<World, String> {
     if how.unobserved {
         (m.probes, m.deadlock_interval) = (Probes::default(), Span::ZERO);
     }
-    World::build(&s.topology, s.flows.clone(), &mut m).map_err(|e| e.to_string())
+    World::build(&s.topology, s.flows.clone(), &m).map_err(|e| e.to_string())
 }
 
 /// Another world with the state of this one, which is over.

@@ -7,7 +7,7 @@ use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::gfc_buffer::{Params, Stage, StageReceiver, StageSender, StageTable};
 use xoff_mech::flow_control::{Custom, FlowControl, Gate, Message, Occupancy, Receiver, Sender};
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
-use xoff_sim::RateSource;
+use xoff_sim::{PerLink, RateSource};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::lab::{self, Observed};
@@ -112,7 +112,7 @@ pub fn run(cx: &Context) -> Result<Findings, ReproduceError> {
                 spacing: Span::ZERO,
                 entry: None,
             };
-            model.flow_control = Box::new(move |_| Ok(FlowControl::Custom(Arc::new(Coarse(p.clone())))));
+            model.flow_control = PerLink::All(FlowControl::Custom(Arc::new(Coarse(p.clone()))));
         })
     })?;
     let (from, to) = (lab::ms(5.0), lab::ps(runs[0].outcome.now));

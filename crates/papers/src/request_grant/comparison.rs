@@ -159,7 +159,7 @@ fn share(w: &Workload, s: &NetworkScenario, bytes: u64) -> f64 {
 fn in_network(w: &Workload, s: &NetworkScenario, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Fate>, ReproduceError> {
     let mut model = s.model();
     model.probes = Probes::default();
-    let mut world = xoff_sim::World::build(&s.topology, s.flows.clone(), &mut model)?;
+    let mut world = xoff_sim::World::build(&s.topology, s.flows.clone(), &model)?;
     drop(model);
     let ended = world.drive(s.until, |_| !stop());
     if ended == Ended::Interrupted {

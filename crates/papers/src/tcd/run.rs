@@ -178,7 +178,7 @@ impl study::Job for Job {
         let s = lab::load(&self.scenario, text(&self.scenario), &self.settings)?;
         let mut model = s.model();
         model.probes = Probes::default();
-        let mut world = World::build(&s.topology, s.flows.clone(), &mut model)?;
+        let mut world = World::build(&s.topology, s.flows.clone(), &model)?;
         drop(model);
         let ended = world.drive(s.until, |_| !stop());
         if ended == Ended::Interrupted {

@@ -107,7 +107,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     let mut model = s.model();
     model.threads = 1;
     model.outside = Some(here);
-    let mut world = World::build(&s.topology, s.flows.clone(), &mut model).map_err(|e| DriveError::Run(RunError::Build(e)))?;
+    let mut world = World::build(&s.topology, s.flows.clone(), &model).map_err(|e| DriveError::Run(RunError::Build(e)))?;
     drop(model);
     world.record_to(Box::new(Vec::<Row>::new()));
     let runner = RunnerConfig { until: s.until, report: Duration::from_millis(100), ..RunnerConfig::default() };

@@ -14,7 +14,6 @@ use xoff_units::params::{ParamError, Values};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{FabricScenario, sections, workload};
-use crate::idle;
 use crate::manifest::parameters;
 
 /// Reads a document that has a section `[scheduled_fabric]`; files that it names are looked up in `folder`.
@@ -42,7 +41,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
     let flows: Vec<Option<HostFlow>> =
         flow_sections.iter_mut().map(|s| s.take(|s| read_flow(s, line.unwrap_or(Rate::ZERO), duration))).collect();
     for (section, flow) in flow_sections.iter().zip(&flows).filter_map(|(s, f)| Some((s, f.as_ref()?))) {
-        idle::warn_of_span(section, (flow.start, flow.stop), Time(duration.0));
+        warn_of_span(section, (flow.start, flow.stop), Time(duration.0));
     }
     let changes: Vec<Option<(Time, u32, Rate)>> = doc
         .open_all(&sections::line_change())
@@ -65,7 +64,7 @@ pub(crate) fn read(mut doc: Document, folder: &Path) -> Result<FabricScenario, P
         return Err(doc.check().err().unwrap_or_default());
     };
     let (title, duration, seed, warm_up, window) = times;
-    idle::warn_of_measurement(&run, duration, (warm_up, window));
+    warn_of_measurement(&run, duration, (warm_up, window));
     let idle = |t: &Traffic| t.load == 0.0 && !matches!(t.pattern, Pattern::Streams(_) | Pattern::Listed { .. });
     if traffic.as_ref().is_some_and(idle) && hosts_section.is_none() {
         traffic_section.warn(&ParamError::new("load", "0: no packet arrives", "a load above 0"));
@@ -323,4 +322,32 @@ fn read_admission(s: &mut Section, c: &mut Config) -> Result<(), ParamError> {
         None => c.service,
     };
     Ok(())
+}
+
+/// A fabric that is never measured.
+fn warn_of_measurement(run: &Section<'_>, duration: Span, (warm_up, window): (Span, Span)) {
+    if duration.0 == 0 {
+        run.warn(&ParamError::new(
+            "duration",
+            "the run has a duration of 0: xoff simulates nothing",
+            "expected a time above zero, such as \"1ms\"",
+        ));
+    } else if warm_up >= duration {
+        let what = format!("the warm-up of {warm_up} is not shorter than the run of {duration}: xoff measures nothing");
+        run.warn(&ParamError::new("warm_up", what, "expected, for example, a fifth of run.duration"));
+    } else if window > duration {
+        let what = format!("the window of {window} is longer than the run of {duration}: the table of windows stays empty");
+        run.warn(&ParamError::new("window", what, "expected, for example, a hundredth of run.duration"));
+    }
+}
+
+/// A source that sends from a time to another.
+fn warn_of_span(section: &Section<'_>, (start, stop): (Time, Time), end: Time) {
+    if end.0 > 0 && start >= end {
+        let what = format!("the source starts at {start}, but the run ends at {end}: it sends nothing");
+        section.warn(&ParamError::new("start", what, "choose an earlier start, or extend run.duration"));
+    } else if end.0 > 0 && stop <= start {
+        let what = format!("stop {stop} is not after start {start}: the source sends nothing");
+        section.warn(&ParamError::new("stop", what, "choose a later time"));
+    }
 }

@@ -342,7 +342,7 @@ pub(super) fn reaction_point() -> SectionSpec {
 }
 
 /// Every section of a scenario of a fabric.
-pub(crate) fn sections() -> Vec<SectionSpec> {
+pub fn sections() -> Vec<SectionSpec> {
     vec![
         run(),
         fabric(),

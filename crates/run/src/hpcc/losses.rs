@@ -10,6 +10,7 @@ use crate::hpcc::random::Generator;
 const STREAM: u64 = (1 << 63) + 50;
 
 /// Per link with an error rate of its own one generator, and one that all other links share. All start alike.
+#[derive(Clone)]
 pub(crate) struct LinkErrors {
     /// By link: its place in `models`.
     of: Vec<Option<usize>>,

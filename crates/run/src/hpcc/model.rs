@@ -1,5 +1,7 @@
 //! From a configuration to a model.
 
+use std::sync::Arc;
+
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, red::Red};
 use xoff_mech::flow_control::{FlowControl, pfc};
@@ -10,7 +12,8 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{BufferPolicy, Compat, ControlDelay, DisciplineKind, Pacing, PausedWith, SchedulerKind, SharedPool, Transport};
 use xoff_scenario::hpcc::{CcMode, HpccCase, HpccConfig};
 use xoff_sim::{
-    EventOrder, Faults, LinkFailure, Looks, Losses, Model, NicModel, PathFacts, PathFactsOf, Probes, Selection, StartOrder, World,
+    EventOrder, Faults, Fresh, LinkFailure, Looks, Losses, Model, NicModel, PathFacts, PathFactsOf, PerLink, Probes, Selection, StartOrder,
+    World,
 };
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span, Time, WireClock};
@@ -49,12 +52,16 @@ pub fn prepare(case: &HpccCase) -> Result<Replay, ParamError> {
         return Err(ParamError::new("HAS_WIN", what, "use longer delays: the law of CC_MODE 3 divides by the window"));
     }
     let mut model = model(c, &topology);
-    model.path_facts = c.has_win.then_some(paths);
+    model.path_facts = Some(paths);
+    if !c.has_win {
+        model.path_facts = Some(Arc::new(|_, _| PathFacts::default()));
+    }
     model.faults = faults(case, &topology);
     let with_own_errors = case.topology.links.iter().filter(|l| l.error_rate > 0.0).count() as u64;
-    model.draws = Some(Box::new(Streams::from(6 * topology.nodes.len() as u64 + 2 + 2 * with_own_errors)));
+    let first = 6 * topology.nodes.len() as u64 + 2 + 2 * with_own_errors;
+    model.draws = Some(Arc::new(move || Box::new(Streams::from(first))));
     let failure = model.faults.failures.first().copied();
-    let world = World::build(&topology, flows, &mut model)?;
+    let world = World::build(&topology, flows, &model)?;
     let until = Time::from_ns(c.stop_ns.saturating_sub(1));
     drop(model);
     if let Some(f) = failure {
@@ -94,7 +101,7 @@ fn flows(case: &HpccCase) -> Flows {
 /// Window and round-trip time of each pair of hosts, or with `GLOBAL_T` the largest of all for everyone.
 fn paths<'a>(c: &HpccConfig, pairs: &'a PairTable) -> PathFactsOf<'a> {
     let largest = (c.has_win && c.global_t).then(|| (pairs.bdp_max(), pairs.rtt_max_ns()));
-    Box::new(move |src, dst| {
+    Arc::new(move |src, dst| {
         let (bdp, rtt) = largest.unwrap_or_else(|| (pairs.bdp(src, dst), pairs.rtt_ns(src, dst)));
         let window = bdp as u32 as u64; // handed over in 32 bits there
         PathFacts { window: (window > 0).then_some(window), base_rtt: Some(Span::from_ns(rtt)) }
@@ -107,15 +114,13 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
     let telemetry = telemetry_len(c.cc_mode);
     let buffer = Bytes((c.buffer_mib.wrapping_mul(1 << 20)) as u64);
     Model {
-        flow_control: Box::new(|_| {
-            Ok(FlowControl::Pfc(pfc::Params {
-                threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) },
-                quanta: None,
-                repeat: Span::ZERO,
-            }))
-        }),
-        detection: Box::new(move |link| if c.ecn { red(c, link) } else { Detection::None }),
-        buffer: Box::new(move |at| {
+        flow_control: PerLink::All(FlowControl::Pfc(pfc::Params {
+            threshold: pfc::Threshold::Dynamic { xon_offset: Bytes(3 << 10) },
+            quanta: None,
+            repeat: Span::ZERO,
+        })),
+        detection: if c.ecn { PerLink::by(move |link| Ok(red(c, link))) } else { PerLink::All(Detection::None) },
+        buffer: Arc::new(move |at| {
             let links = at.links;
             BufferPolicy::Shared(SharedPool {
                 total: buffer,
@@ -160,6 +165,7 @@ fn model<'a>(c: &'a HpccConfig, t: &Topology) -> Model<'a> {
             rate_bound: c.rate_bound,
             pacing: Pacing::Gap,
             shared_connections: false,
+            window: None,
         },
         compat: Compat::HPCC_SIMULATOR,
         order: EventOrder::Insertion,
@@ -205,8 +211,8 @@ fn faults(case: &HpccCase, t: &Topology) -> Faults {
     });
     Faults {
         failures: failure.into_iter().collect(),
-        losses: LinkErrors::new(case).map(|l| -> Box<dyn Losses> { Box::new(l) }),
-        round_robin: failure.map(|_| -> Box<dyn StartOrder> { Box::<RoundRobin>::default() }),
+        losses: LinkErrors::new(case).map(|l| -> Fresh<dyn Losses> { Arc::new(move || Box::new(l.clone())) }),
+        round_robin: failure.map(|_| -> Fresh<dyn StartOrder> { Arc::new(|| Box::<RoundRobin>::default()) }),
         ..Faults::default()
     }
 }

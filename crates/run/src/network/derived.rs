@@ -7,18 +7,18 @@ use xoff_mech::rate_control::RateControlKind;
 use xoff_record::Parameter;
 use xoff_units::params::ParamSpec;
 
+use super::sections::Named;
+
 /// Values of one link, or of all.
 type Values = Vec<(&'static str, String)>;
 
-/// Adds missing parameters. `names`: those of flow control, detection and rate control.
-pub(crate) fn add(
+/// Adds missing parameters.
+pub(super) fn add(
     parameters: &mut Vec<Parameter>,
-    names: [&str; 3],
-    links: &[(LinkFacts, FlowControl)],
-    detection: &Detection,
-    rate_control: &RateControlKind,
+    (flow_control, links): (&str, &[(LinkFacts, FlowControl)]),
+    &Named { name: detector, law: ref detection }: &Named<Detection>,
+    &Named { name: rate, law: ref rate_control }: &Named<RateControlKind>,
 ) {
-    let [flow_control, detector, rate] = names;
     let per_link = |of: &dyn Fn(&LinkFacts, &FlowControl) -> Values| links.iter().map(|(l, fc)| (Some(l), of(l, fc))).collect();
     let specs = xoff_mech::flow_control::REGISTRY.iter().find(|e| e.name == flow_control).map_or(&[][..], |e| e.params);
     section(parameters, "flow_control", specs, per_link(&|_, fc| fc.resolved()));

@@ -16,7 +16,7 @@ use xoff_net::topology::routing::Routes;
 use xoff_net::workload::{DST_PORT, Flow, UNLIMITED, src_port};
 use xoff_scenario::document::{Document, Override};
 use xoff_scenario::{Problem, Problems};
-use xoff_sim::{PathFacts, SLICE, World};
+use xoff_sim::{PathFacts, SLICE, World, path_facts};
 use xoff_units::params::ParamError;
 use xoff_units::{Span, Time};
 
@@ -218,7 +218,8 @@ impl Driven {
 
     fn begin(&mut self, id: u64, m: &Message, flow: Flow) {
         let (scenario, routes) = (&self.scenario, &self.routes);
-        let facts = *self.facts.entry((m.src, m.dst)).or_insert_with(|| scenario.facts_of_path(routes, m.src, m.dst));
+        let facts =
+            *self.facts.entry((m.src, m.dst)).or_insert_with(|| path_facts(&scenario.topology, routes, &scenario.model, m.src, m.dst));
         let pair = m.queue_pair.map(|number| {
             *self.pairs.entry((m.src, m.dst, number)).or_insert_with(|| {
                 let count = self.pairs_of.entry(m.src).or_insert(0);

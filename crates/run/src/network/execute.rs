@@ -114,7 +114,7 @@ impl NetworkScenario {
         model.links_without_flow_control.clone_from(&self.boundary.links_without_flow_control);
         model.priorities.clone_from(&self.boundary.priorities);
         model.probes.frames = frames;
-        World::build(&self.topology, self.flows.clone(), &mut model).map_err(RunError::Build)
+        World::build(&self.topology, self.flows.clone(), &model).map_err(RunError::Build)
     }
 
     pub(super) fn start_with(&self, sink: Sink, of: Whereabouts, tapped: Option<(Selection, FrameTap)>) -> Result<Running<'_>, RunError> {
@@ -123,7 +123,7 @@ impl NetworkScenario {
         }
         let mut running = self.start_without_checkpoints(sink, of, tapped)?;
         let Some(every) = self.checkpoint else { return Ok(running) };
-        let refused = match (&running.sink, &self.model.rate_control) {
+        let refused = match (&running.sink, &self.model.nic.rate_control) {
             (Sink::Files(..), RateControlKind::Custom(_)) => Some("a rate control from outside".to_owned()),
             (Sink::Files(..), _) => running.world.save().err(),
             _ => None,

@@ -290,7 +290,7 @@ fn simulate(
     if let Some(saved) = from {
         (model.threads, model.engine) = (saved.threads(), saved.engine());
     }
-    let mut world = World::build(topology, scenario.flows.clone(), &mut model)?;
+    let mut world = World::build(topology, scenario.flows.clone(), &model)?;
     drop(model);
     let mut log = Log::default();
     if let Some(saved) = from {

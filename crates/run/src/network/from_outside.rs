@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use xoff_mech::{flow_control, rate_control};
 use xoff_node::Transport;
+use xoff_sim::PerLink;
 use xoff_units::params::ParamError;
 
 use super::NetworkScenario;
@@ -15,9 +16,8 @@ impl NetworkScenario {
     /// Every link gets this flow control; `name` stands in the summary and in the parameters.
     pub fn use_flow_control(&mut self, name: &'static str, law: Arc<dyn flow_control::Custom>) {
         self.flow_control = name;
-        for (_, of_link) in &mut self.model.flow_control {
-            *of_link = flow_control::FlowControl::Custom(law.clone());
-        }
+        let links = self.links().iter().map(|(facts, _)| (*facts, flow_control::FlowControl::Custom(law.clone())));
+        self.model.flow_control = PerLink::Kinds(links.collect());
         self.rename("flow_control", name);
     }
 
@@ -27,12 +27,12 @@ impl NetworkScenario {
     /// It needs acknowledgements, and hosts send none.
     pub fn use_rate_control(&mut self, name: &'static str, law: Arc<dyn rate_control::Custom>) -> Result<(), ParamError> {
         let kind = rate_control::RateControlKind::Custom(law);
-        if kind.needs_acks() && matches!(self.model.host.transport, Transport::None) {
+        if kind.needs_acks() && matches!(self.model.nic.transport, Transport::None) {
             let what = format!("{name} reacts to acknowledgements, but hosts send none: rates never change");
             return Err(ParamError::new("rate_control", what, "set host.acks = \"per-frame\""));
         }
         self.rate_control = name;
-        self.model.rate_control = kind;
+        self.model.nic.rate_control = kind;
         self.rename("rate_control", name);
         Ok(())
     }

@@ -7,7 +7,7 @@ use xoff_net::topology::Topology;
 use xoff_units::Bytes;
 use xoff_units::params::ParamError;
 
-use super::Memory;
+use super::sections::switch::Memory;
 
 /// Headroom of a port in a shared pool, if it is not given: bytes that arrive after a pause, a lost and repeated pause included.
 pub(super) fn headroom(given: Option<Bytes>, link: &LinkFacts, fc: &FlowControl) -> Bytes {

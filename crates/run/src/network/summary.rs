@@ -51,7 +51,7 @@ impl Summary {
         sum.memory(s, o);
         let cnms = o.cnms_total();
         let cnms = cnms.ingress + cnms.egress;
-        if s.model.detection.sends_cnms() {
+        if s.model.detection.any(|d| d.sends_cnms()) {
             sum.cnms(s, o, cnms);
         } else if s.detection != "none" {
             if ue > 0 {
@@ -73,14 +73,14 @@ impl Summary {
                 sum.active.push(format!("{} changed flow rates {} times", s.rate_control, grouped(o.rate_changes)));
             } else {
                 let why = match () {
-                    _ if ce + ue == 0 && s.model.rate_control.reads_marks() => ": no mark reached a receiver",
-                    _ if cnms == 0 && s.model.rate_control.wants_quantized() => ": no CNM was sent",
+                    _ if ce + ue == 0 && s.model.nic.rate_control.reads_marks() => ": no mark reached a receiver",
+                    _ if cnms == 0 && s.model.nic.rate_control.wants_quantized() => ": no CNM was sent",
                     _ => "",
                 };
                 sum.inactive.push(format!("{} changed no rate{why}", s.rate_control));
             }
         }
-        if s.model.host.recovery.is_some() || s.has_connections() {
+        if s.model.nic.recovery.is_some() || s.has_connections() {
             match o.retransmission_timeouts {
                 0 => sum.inactive.push("no retransmission timer expired".into()),
                 n => sum.active.push(format!("retransmission timers expired {} times", grouped(n))),
@@ -191,10 +191,10 @@ impl Summary {
     /// Corrupted and repeated frames of links.
     fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
         let (r, lost) = (&o.retry, o.lost.on_faulty_link + o.lost.given_up);
-        if !s.model.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
+        if !s.model.faults.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
             self.inactive.push("no link corrupted a frame".into());
         }
-        if s.model.link_retry.is_none() {
+        if s.model.faults.link_retry.is_none() {
             return;
         }
         if r.replayed.total() + r.given_up.total() == 0 {
@@ -302,7 +302,7 @@ impl Summary {
             ));
         } else if let Some(lowest) = slowed {
             self.active.push(format!("{} slowed ports down to {lowest} ({messages} messages; {peak})", s.flow_control));
-        } else if any && s.model.flow_control.iter().any(|(_, fc)| fc.per_flow()) {
+        } else if any && s.links().iter().any(|(_, fc)| fc.per_flow()) {
             self.active.push(format!("{} paused single flows, and no whole port ({messages} messages; {peak})", s.flow_control));
         } else {
             self.inactive.push(format!("{} paused nothing ({messages} messages; {peak})", s.flow_control));

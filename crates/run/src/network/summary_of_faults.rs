@@ -10,7 +10,7 @@ impl Summary {
     /// A sentence for each host with a fault. A host without a fault accepts every frame, so that all pauses of the port before it are due
     /// to faults.
     pub(super) fn faults(&mut self, s: &NetworkScenario, o: &Outcome) {
-        let m = &s.model;
+        let m = &s.model.faults;
         let mut hosts: Vec<u32> = m.storms.iter().map(|f| f.host).chain(m.slow_receivers.iter().map(|f| f.host)).collect();
         hosts.sort_unstable();
         hosts.dedup();

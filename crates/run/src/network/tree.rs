@@ -97,9 +97,9 @@ pub fn congestion_tree(scenario: &NetworkScenario, at: Time, mut look: impl FnMu
     let mut model = scenario.model();
     model.probes = Default::default();
     model.fast_forward = false; // the state is read at a time of its own
-    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &mut model)?;
+    let mut world = World::build(&scenario.topology, scenario.flows.clone(), &model)?;
     world.drive(at, |w| look(w.now()));
-    if !scenario.model.detection.has_states() {
+    if !scenario.model.detection.any(|d| d.has_states()) {
         let waiters = world.waiters();
         let queue: Vec<u32> = world.sample_ports().iter().map(|p| p.egress_bytes).collect();
         world.finish(Ended::TimeUp);

@@ -15,6 +15,7 @@ use xoff_node::DrainConfig;
 use xoff_units::{Span, Time};
 
 use crate::wire::errors::LinkErrors;
+use crate::world::model::Fresh;
 
 /// A link that fails for the rest of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub trait StartOrder: Send {
 }
 
 /// All faults of a run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Faults {
     /// Links that fail.
     pub failures: Vec<LinkFailure>,
@@ -80,7 +81,7 @@ pub struct Faults {
     /// Links repeat corrupted frames.
     pub link_retry: Option<link_retry::Config>,
     /// Frames lost.
-    pub losses: Option<Box<dyn Losses>>,
+    pub losses: Option<Fresh<dyn Losses>>,
     /// Turns after a failure.
-    pub round_robin: Option<Box<dyn StartOrder>>,
+    pub round_robin: Option<Fresh<dyn StartOrder>>,
 }

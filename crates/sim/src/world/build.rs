@@ -16,7 +16,7 @@ use crate::observe::records::Records;
 use crate::wire::cut_through::head_time;
 use crate::wire::fault::PauseStorm;
 use crate::wire::line::Line;
-use crate::world::model::SwitchAt;
+use crate::world::model::{PathFactsOf, SwitchAt, path_facts};
 use crate::world::split::Split;
 
 /// A run splits only where a window between two meetings of the threads holds enough work to pay for them.
@@ -184,7 +184,7 @@ fn node(
     let links: Vec<LinkFacts> = (0..node.ports.len()).map(facts).collect();
     let links_without_flow_control: Vec<bool> = node.ports.iter().map(|p| m.links_without_flow_control.contains(&p.link)).collect();
     let in_use = |(l, &links_without_flow_control): (&LinkFacts, &bool)| {
-        if links_without_flow_control { Ok(FlowControl::None) } else { (m.flow_control)(l) }
+        if links_without_flow_control { Ok(FlowControl::None) } else { m.flow_control.at(l) }
     };
     let flow_control = links.iter().zip(&links_without_flow_control).map(in_use).collect::<Result<Vec<_>, _>>()?;
     if m.discipline != DisciplineKind::Fifo && flow_control.iter().any(FlowControl::per_flow) {
@@ -197,7 +197,7 @@ fn node(
     if let Some(len) = flow_control.iter().map(|f| m.message_len.unwrap_or(f.message_len())).find(|len| len.0 > LEN_MAX as u64) {
         return Err(ParamError::new("flow_control", format!("control frames of {len}"), format!("a frame has at most {LEN_MAX} B")));
     }
-    let detection: Vec<Detection> = links.iter().map(|l| (m.detection)(l)).collect();
+    let detection = links.iter().map(|l| m.detection.at(l)).collect::<Result<Vec<_>, _>>()?;
     // CNMs travel as an unpaused class does, if need be with a number that no priority has.
     let unpaused = classes.unpaused().or(detection.iter().any(Detection::sends_cnms).then_some(classes.len() as u8));
     if unpaused.is_some_and(|number| number > CLASS_MAX) {
@@ -217,7 +217,7 @@ fn node(
             &SwitchConfig {
                 flow_control,
                 detection,
-                buffer: (m.buffer)(&SwitchAt { node: n, links: &links, classes }),
+                buffer: (m.buffer)(&SwitchAt { node: n, links: &links, classes, model: m }),
                 links,
                 to_host: node.ports.iter().map(|p| topology.nodes[p.peer as usize].kind == NodeKind::Host).collect(),
                 telemetry: m.nic.rate_control.telemetry(),
@@ -387,6 +387,15 @@ fn nodes(
     Ok((nodes, lossless))
 }
 
+/// Path facts by source and destination; `None`: flows have none.
+fn facts_by_ends<'m>(topology: &'m Topology, routes: &'m Routes, m: &'m Model) -> Option<PathFactsOf<'m>> {
+    let given = m.path_facts.clone();
+    given.or_else(|| {
+        let reckons = m.nic.window.is_some() || m.measures_paths();
+        reckons.then(|| -> PathFactsOf<'m> { Arc::new(move |src, dst| path_facts(topology, routes, m, src, dst)) })
+    })
+}
+
 /// Refuses a flow that no route leads to.
 fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), ParamError> {
     for f in flows.flows.iter().cloned().chain(flows.streamed()) {
@@ -404,7 +413,7 @@ fn routed(topology: &Topology, routes: &Routes, flows: &Flows) -> Result<(), Par
 impl World {
     /// Builds a network at rest with its flows waiting to start.
     #[expect(clippy::too_many_lines, reason = "each of a world's fields has its line, in the order of their declaration")]
-    pub fn build(topology: &Topology, mut flows: Flows, m: &mut Model) -> Result<World, ParamError> {
+    pub fn build(topology: &Topology, mut flows: Flows, m: &Model) -> Result<World, ParamError> {
         fits(&flows, m)?;
         if m.outside.is_some() && flows.jobs.is_some() {
             let what = "the ranks of a job send real frames to hosts that know nothing of it";
@@ -436,11 +445,12 @@ impl World {
         flows.flows.sort_by_key(|f| f.start); // stable: ties keep the order given
         let messages = flows.len() - flows.flows.len() as u64;
         let mut facts_of_ends = FxHashMap::default();
-        if let Some(of) = &m.path_facts {
+        let of = facts_by_ends(topology, &routes, m);
+        if let Some(of) = &of {
             flows.streamed().for_each(|f| _ = facts_of_ends.entry((f.src, f.dst)).or_insert_with(|| of(f.src, f.dst)));
         }
         let facts_of_ends = Arc::new(facts_of_ends);
-        let path_facts: Vec<PathFacts> = match &m.path_facts {
+        let path_facts: Vec<PathFacts> = match &of {
             Some(of) => flows.flows.iter().map(|f| of(f.src, f.dst)).collect(),
             None => Vec::new(),
         };
@@ -552,14 +562,14 @@ impl World {
     }
 
     /// Schedules the first events.
-    fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &mut Model) -> Result<(), ParamError> {
+    fn arm(&mut self, topology: &Topology, loops: Vec<ClosedLoop>, m: &Model) -> Result<(), ParamError> {
         let first = &mut self.partitions[0];
-        first.core.draws.source = m.draws.take();
-        first.core.set_losses(m.faults.losses.take());
+        first.core.draws.source = m.draws.as_ref().map(|fresh| fresh());
+        first.core.set_losses(m.faults.losses.as_ref().map(|fresh| fresh()));
         self.partitions.iter_mut().for_each(|p| p.core.set_errors(&m.faults.errors, m.faults.link_retry.is_some()));
         let first = &mut self.partitions[0];
         first.starts.loops = loops;
-        first.starts.round_robin = m.faults.round_robin.take();
+        first.starts.round_robin = m.faults.round_robin.as_ref().map(|fresh| fresh());
         for partition in &mut self.partitions {
             for node in &mut partition.nodes {
                 match node {

@@ -99,8 +99,8 @@ fn world_with(fc: FlowControl, buffer: Bytes) -> World {
         label: 0,
     };
     let flows = Flows { flows: vec![flow(h1), flow(h2)], labels: vec!["pair".into()], ..Flows::default() };
-    let mut m = Model::plain(buffer, move |_| Ok(fc.clone()));
-    World::build(&t, flows, &mut m).unwrap()
+    let m = Model::plain(buffer, move |_| Ok(fc.clone()));
+    World::build(&t, flows, &m).unwrap()
 }
 
 /// Report of the checks for a run that is spoilt after 100 us: kinds and words.

@@ -1,13 +1,15 @@
 //! Everything a [`World`](crate::World) is built from, besides topology and flows.
 
+use std::sync::Arc;
+
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Detection;
 use xoff_mech::flow_control::FlowControl;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
 use xoff_mech::watchdog;
-use xoff_net::topology::LinkId;
-use xoff_net::topology::routing::Routing;
+use xoff_net::topology::routing::{FlowKey, Routes, Routing, trace_path};
+use xoff_net::topology::{LinkId, Topology};
 use xoff_node::{BufferPolicy, Classes, Compat, ControlDelay, DisciplineKind, Pacing, Recovery, SchedulerKind, Transport};
 use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Span, WireClock};
@@ -18,6 +20,7 @@ use crate::observe::probe::Probes;
 use crate::processes::Share;
 use crate::wire::draws::RngSource;
 use crate::wire::fault::Faults;
+use crate::wire::lone::{Lone, ideal_time};
 
 /// A switch whose memory is wanted.
 #[derive(Clone, Copy)]
@@ -28,10 +31,12 @@ pub struct SwitchAt<'a> {
     pub links: &'a [LinkFacts],
     /// The priorities in use.
     pub classes: &'a Classes,
+    /// Model of the run.
+    pub model: &'a Model<'a>,
 }
 
 /// Memory of a switch.
-pub type BufferOf<'a> = Box<dyn Fn(&SwitchAt<'_>) -> BufferPolicy + 'a>;
+pub type BufferOf<'a> = Arc<dyn Fn(&SwitchAt<'_>) -> BufferPolicy + Send + Sync + 'a>;
 
 /// Path facts of a flow before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,10 +48,64 @@ pub struct PathFacts {
 }
 
 /// Path facts of each flow, by (source, destination).
-pub type PathFactsOf<'a> = Box<dyn Fn(u32, u32) -> PathFacts + 'a>;
+pub type PathFactsOf<'a> = Arc<dyn Fn(u32, u32) -> PathFacts + Send + Sync + 'a>;
 
-/// Makes a flow control for a link.
-pub type FlowControlOf<'a> = Box<dyn Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a>;
+/// Makes a new source of random numbers, losses or turns for a run, so that a model can be built any number of times.
+pub type Fresh<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
+
+/// A mechanism that may differ from link to link.
+#[derive(Clone)]
+pub enum PerLink<'a, T> {
+    /// The same for every link.
+    All(T),
+    /// One for each kind of link. The facts of two kinds differ in rate or delay.
+    Kinds(Vec<(LinkFacts, T)>),
+    /// A function of the link.
+    By(Arc<dyn Fn(&LinkFacts) -> Result<T, ParamError> + Send + Sync + 'a>),
+}
+
+impl<'a, T: Clone> PerLink<'a, T> {
+    /// From a function of the link.
+    pub fn by(f: impl Fn(&LinkFacts) -> Result<T, ParamError> + Send + Sync + 'a) -> Self {
+        PerLink::By(Arc::new(f))
+    }
+
+    /// The mechanism of a link.
+    ///
+    /// # Errors
+    /// There is none for such a link, or the function rejects the link.
+    pub fn at(&self, link: &LinkFacts) -> Result<T, ParamError> {
+        match self {
+            PerLink::All(t) => Ok(t.clone()),
+            PerLink::Kinds(_) => match self.kind(link) {
+                Some((_, t)) => Ok(t.clone()),
+                None => Err(ParamError::new("flow_control", "a link without flow control", "")),
+            },
+            PerLink::By(f) => f(link),
+        }
+    }
+
+    /// Facts and mechanism of the kind of a link.
+    pub fn kind(&self, like: &LinkFacts) -> Option<&(LinkFacts, T)> {
+        self.kinds().iter().find(|(f, _)| (f.rate, f.delay) == (like.rate, like.delay))
+    }
+
+    /// The kinds of links, where they are listed.
+    pub fn kinds(&self) -> &[(LinkFacts, T)] {
+        match self {
+            PerLink::Kinds(kinds) => kinds,
+            _ => &[],
+        }
+    }
+
+    /// True if a listed mechanism is such.
+    pub fn any(&self, is: impl Fn(&T) -> bool) -> bool {
+        match self {
+            PerLink::All(t) => is(t),
+            _ => self.kinds().iter().any(|(_, t)| is(t)),
+        }
+    }
+}
 
 /// The end systems.
 #[derive(Clone, Debug)]
@@ -77,14 +136,17 @@ pub struct NicModel {
     pub pacing: Pacing,
     /// Messages of one source for one receiver and priority share a connection; off: each has its own.
     pub shared_connections: bool,
+    /// Bytes in flight of each flow where no [`Model::path_facts`] are given; `None`: no limit.
+    pub window: Option<u64>,
 }
 
 /// The model of a run.
+#[derive(Clone)]
 pub struct Model<'a> {
     /// Flow control of a link.
-    pub flow_control: FlowControlOf<'a>,
+    pub flow_control: PerLink<'a, FlowControl>,
     /// Detection at the egress port of a link.
-    pub detection: Box<dyn Fn(&LinkFacts) -> Detection + 'a>,
+    pub detection: PerLink<'a, Detection>,
     /// Memory of a switch.
     pub buffer: BufferOf<'a>,
     /// Buffer behind a link, for one ingress and class, as flow control plans with it [bytes].
@@ -137,7 +199,7 @@ pub struct Model<'a> {
     /// A priority that travels with the control frames in switches: first, never paused, neither counted nor marked.
     pub unpaused: Option<u8>,
     /// Replaces our random streams where a detector draws at random.
-    pub draws: Option<Box<dyn RngSource>>,
+    pub draws: Option<Fresh<dyn RngSource>>,
     /// Failures during the run.
     pub faults: Faults,
     /// Nodes to be built, by number, with every link leading out of this world, see [`World::leaving`](crate::World::leaving); `None`:
@@ -148,18 +210,19 @@ pub struct Model<'a> {
     pub links_without_flow_control: Vec<LinkId>,
     /// Priorities in use besides those of the flows: frames from outside may have them.
     pub priorities: Vec<u8>,
-    /// Path facts of each flow; `None`: nothing.
+    /// Path facts of each flow; `None`: the window of [`NicModel::window`], and the round trip in the empty network for a rate control
+    /// that reads records of the path.
     pub path_facts: Option<PathFactsOf<'a>>,
 }
 
 impl<'a> Model<'a> {
     /// A plain model: per-ingress buffers, arrival-order queues, strict priority, frames of 1500 B without
     /// acknowledgements, checks on, the deadlock detector at work every 100 us. Change what differs.
-    pub fn plain(ingress_buffer: Bytes, flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + 'a) -> Self {
+    pub fn plain(ingress_buffer: Bytes, flow_control: impl Fn(&LinkFacts) -> Result<FlowControl, ParamError> + Send + Sync + 'a) -> Self {
         Model {
-            flow_control: Box::new(flow_control),
-            detection: Box::new(|_| Detection::None),
-            buffer: Box::new(move |_| BufferPolicy::PerIngress(ingress_buffer)),
+            flow_control: PerLink::by(flow_control),
+            detection: PerLink::All(Detection::None),
+            buffer: Arc::new(move |_| BufferPolicy::PerIngress(ingress_buffer)),
             ingress_buffer,
             discipline: DisciplineKind::Fifo,
             scheduler: SchedulerKind::Strict,
@@ -182,6 +245,7 @@ impl<'a> Model<'a> {
                 rate_bound: true,
                 pacing: Pacing::Schedule,
                 shared_connections: false,
+                window: None,
             },
             compat: Compat::default(),
             order: EventOrder::Entity,
@@ -205,4 +269,27 @@ impl<'a> Model<'a> {
             path_facts: None,
         }
     }
+
+    /// True if sources know the round trip of their path in the empty network: for records of the path, in acknowledgements.
+    pub fn measures_paths(&self) -> bool {
+        self.nic.rate_control.telemetry().is_some() && self.nic.transport != Transport::None
+    }
+}
+
+/// Path facts of a flow between two hosts: the window of all flows, and for a rate control that reads records of the path the round trip of
+/// a full frame and its acknowledgement in the empty network.
+pub fn path_facts(topology: &Topology, routes: &Routes, m: &Model<'_>, src: u32, dst: u32) -> PathFacts {
+    let window = m.nic.window;
+    let (true, Transport::Acks { ack_len, .. }) = (m.measures_paths(), m.nic.transport) else {
+        return PathFacts { window, base_rtt: None };
+    };
+    let key = FlowKey { src, dst, src_port: 0, dst_port: 0 };
+    let time = |key: FlowKey, payload: u32, header: u32| {
+        let path = trace_path(topology, routes, &m.routing.choice, &key)?;
+        let frame = Lone { size: payload as u64, rate: None, payload_max: payload, header };
+        Some(ideal_time(topology, &path, &frame, m.cut_through))
+    };
+    let there = time(key, m.nic.payload_max, m.nic.header);
+    let back = time(key.reversed(), ack_len, 0);
+    PathFacts { window, base_rtt: there.zip(back).map(|(a, b)| a + b) }
 }

@@ -43,7 +43,7 @@ fn network((flow_control, detection, rate_control): (&str, &str, &str)) -> Netwo
 fn built(s: &NetworkScenario) -> World {
     let mut m = s.model();
     m.threads = 1;
-    World::build(&s.topology, s.flows.clone(), &mut m).expect("a network that was built before")
+    World::build(&s.topology, s.flows.clone(), &m).expect("a network that was built before")
 }
 
 /// The state of a network at a time, and the rows until then.

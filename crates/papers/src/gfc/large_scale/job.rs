@@ -264,7 +264,7 @@ impl Job {
         model.routing = self.rule.routing(self.network.seed());
         model.probes = self.probes();
         let t = &scenario.topology;
-        let mut world = World::build(t, scenario.flows.clone(), &mut model)?;
+        let mut world = World::build(t, scenario.flows.clone(), &model)?;
         drop(model);
         world.record_to(Box::new(Meter::new(t)));
         // What had arrived some time before the end shows which flows stop.

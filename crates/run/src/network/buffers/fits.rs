@@ -13,7 +13,7 @@ use super::{Buffers, Of, Refused, SwitchLinks, SwitchPools};
 ///
 /// # Errors
 /// The section of the mistake, and the inequality that fails.
-pub fn fits(b: &Buffers, s: &SwitchLinks<'_>, topology: &Topology, priorities: &[u8], frame: Bytes) -> Result<Vec<Refused>, Refused> {
+pub fn fits(b: &Buffers, s: &SwitchLinks, topology: &Topology, priorities: &[u8], frame: Bytes) -> Result<Vec<Refused>, Refused> {
     let made = b.at(s)?;
     let name = topology.name(s.node);
     for (n, p) in made.pools.iter().enumerate() {
@@ -35,7 +35,7 @@ pub fn fits(b: &Buffers, s: &SwitchLinks<'_>, topology: &Topology, priorities: &
         }
     }
     let mut doubts = Vec::new();
-    for port in 0..s.ports {
+    for port in 0..s.ports() {
         for &priority in priorities {
             member_fits(s, &made, (topology, frame), (port, priority), &mut doubts)?;
         }
@@ -55,7 +55,7 @@ fn side(side: Side) -> &'static str {
 
 /// A port and priority with traffic.
 fn member_fits(
-    s: &SwitchLinks<'_>,
+    s: &SwitchLinks,
     made: &SwitchPools,
     (topology, frame): (&Topology, Bytes),
     (port, priority): (u16, u8),
@@ -85,7 +85,7 @@ fn member_fits(
             return Err((Of::Profile(*profile), ParamError::new("reserve", what, "a larger reserve, pool or limit")));
         }
         if side == Side::Ingress && !lossy {
-            let needed = (s.headroom)(port);
+            let needed = s.headroom(port);
             let known = |d: &Refused| d.0 == Of::Profile(*profile) && d.1.key == "headroom";
             if member.headroom < needed && !doubts.iter().any(known) {
                 let what = format!(
@@ -111,7 +111,7 @@ fn member_fits(
 
 /// A queue of a lossless priority that may hold less than one group receives before and after its pause: its frames are dropped although
 /// the priority is paused.
-fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &Topology, priority: u8) -> Option<Refused> {
+fn dropped_before_a_pause(s: &SwitchLinks, made: &SwitchPools, topology: &Topology, priority: u8) -> Option<Refused> {
     let most = |side: Side, port: u16| {
         let (profile, member) = made.member(side, port, priority);
         let shared = made.pools[member.pool?].shared();
@@ -119,8 +119,8 @@ fn dropped_before_a_pause(s: &SwitchLinks<'_>, made: &SwitchPools, topology: &To
         let of_pool = if side == Side::Ingress { taken_in(member, shared) } else { alone(member, shared) }.0;
         Some((member.reserve.0.saturating_add(of_pool).saturating_add(member.headroom.0), (*profile)?, port))
     };
-    let (needed, _, from) = (0..s.ports).filter_map(|port| most(Side::Ingress, port)).max_by_key(|m| m.0)?;
-    let queues = (0..s.ports).filter(|&port| port != from).filter_map(|port| most(Side::Egress, port));
+    let (needed, _, from) = (0..s.ports()).filter_map(|port| most(Side::Ingress, port)).max_by_key(|m| m.0)?;
+    let queues = (0..s.ports()).filter(|&port| port != from).filter_map(|port| most(Side::Egress, port));
     let (held, profile, port) = queues.min_by_key(|m| m.0).filter(|m| m.0 < needed)?;
     let what = format!(
         "a queue of lossless priority {priority}, {}, has room for {} at most, but {} may accept {} before its pause takes effect: the \
@@ -151,13 +151,13 @@ fn alone(member: &MemberConfig, shared: Bytes) -> Bytes {
 }
 
 /// Shared headroom below the sum that its groups may need at once.
-fn oversubscribed(b: &Buffers, s: &SwitchLinks<'_>, made: &SwitchPools, name: &str, priorities: &[u8]) -> Vec<Refused> {
+fn oversubscribed(b: &Buffers, s: &SwitchLinks, made: &SwitchPools, name: &str, priorities: &[u8]) -> Vec<Refused> {
     let mut doubts = Vec::new();
     for (n, p) in made.pools.iter().enumerate().filter(|(_, p)| p.side == Side::Ingress) {
         if b.pools[made.of[n]].headroom == Bytes::ZERO {
             continue;
         }
-        let members = (0..s.ports).flat_map(|port| priorities.iter().map(move |&p| (port, p)));
+        let members = (0..s.ports()).flat_map(|port| priorities.iter().map(move |&p| (port, p)));
         let needs: Vec<u64> = members
             .map(|(port, priority)| &made.member(Side::Ingress, port, priority).1)
             .filter(|m| m.pool == Some(n) && m.headroom > Bytes::ZERO)

@@ -8,12 +8,9 @@
 //! ```
 
 mod fits;
-pub(crate) mod keys;
-mod read;
 mod unread;
 
 pub(super) use fits::fits;
-pub(super) use read::read;
 pub(super) use unread::unread;
 
 use xoff_mech::LinkFacts;
@@ -23,7 +20,7 @@ use xoff_net::topology::Topology;
 use xoff_node::{Classes, MemberConfig, PoolConfig, PoolsConfig};
 use xoff_sim::Side;
 use xoff_units::params::ParamError;
-use xoff_units::{Bytes, Rate};
+use xoff_units::{Bytes, Rate, Span};
 
 use super::pool;
 
@@ -31,6 +28,7 @@ use super::pool;
 const PRIORITIES: usize = 8;
 
 /// A `[[buffer_pool]]`.
+#[derive(Clone)]
 pub(crate) struct PoolKeys {
     pub name: String,
     pub size: Bytes,
@@ -41,6 +39,7 @@ pub(crate) struct PoolKeys {
 }
 
 /// A `[[buffer_profile]]`.
+#[derive(Clone)]
 pub(crate) struct ProfileKeys {
     /// Name of the profile, or of its pool.
     pub name: String,
@@ -88,16 +87,42 @@ pub(crate) struct Buffers {
     pub hysteresis: Bytes,
 }
 
-/// A switch.
-pub(crate) struct SwitchLinks<'a> {
+/// A switch with its links.
+pub(crate) struct SwitchLinks {
     pub node: u32,
-    pub ports: u16,
-    /// Bytes that arrive after a pause on the link of a port.
-    pub headroom: &'a dyn Fn(u16) -> Bytes,
-    /// Rate of the link of a port.
-    pub line: &'a dyn Fn(u16) -> Rate,
-    /// Priorities that no flow control holds.
-    pub lossy: &'a [u8],
+    /// By port: rate of the link, and bytes that arrive after a pause.
+    ports: Vec<(Rate, Bytes)>,
+    /// Priorities that no flow control pauses.
+    pub lossy: Vec<u8>,
+}
+
+impl SwitchLinks {
+    /// `ports`: rate and delay of each port's link; `lossy`: priorities that the file lists.
+    pub fn new(node: u32, ports: impl Iterator<Item = (Rate, Span)>, links: &[(LinkFacts, FlowControl)], listed: &[u8]) -> SwitchLinks {
+        let port = |(rate, delay)| {
+            let found = links.iter().find(|(l, _)| (l.rate, l.delay) == (rate, delay));
+            (rate, found.map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(None, facts, fc)))
+        };
+        SwitchLinks { node, ports: ports.map(port).collect(), lossy: lossy(links, listed) }
+    }
+
+    /// A switch of a network.
+    pub fn of(topology: &Topology, node: u32, links: &[(LinkFacts, FlowControl)], listed: &[u8]) -> SwitchLinks {
+        let ports = topology.nodes[node as usize].ports.iter().map(|p| &topology.links[p.link as usize]);
+        SwitchLinks::new(node, ports.map(|l| (l.rate, l.delay)), links, listed)
+    }
+
+    pub fn ports(&self) -> u16 {
+        self.ports.len() as u16
+    }
+
+    fn line(&self, port: u16) -> Rate {
+        self.ports[port as usize].0
+    }
+
+    fn headroom(&self, port: u16) -> Bytes {
+        self.ports[port as usize].1
+    }
 }
 
 /// The pools of a switch, and by side, port and priority their users.
@@ -127,27 +152,10 @@ impl SwitchPools {
     }
 }
 
-/// Priorities that nothing holds: those of the file, and all without a flow control.
-pub(super) fn lossy(flow_control: &str, listed: &[u8]) -> Vec<u8> {
-    if flow_control == "none" { (0..PRIORITIES as u8).collect() } else { listed.to_vec() }
-}
-
-/// Facts about a switch for its pools, with the facts of its links.
-pub(super) fn with_links<T>(
-    topology: &Topology,
-    links: &[(LinkFacts, FlowControl)],
-    node: u32,
-    lossy: &[u8],
-    f: impl FnOnce(&SwitchLinks<'_>) -> T,
-) -> T {
-    let of = |port| {
-        let link = topology.link_at(node, port);
-        links.iter().find(|(l, _)| (l.rate, l.delay) == (link.rate, link.delay))
-    };
-    let headroom = |port| of(port).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(None, facts, fc));
-    let line = |port| topology.link_at(node, port).rate;
-    let ports = topology.nodes[node as usize].ports.len() as u16;
-    f(&SwitchLinks { node, ports, headroom: &headroom, line: &line, lossy })
+/// Priorities that nothing pauses: those of the file, and all without a flow control.
+pub(super) fn lossy(links: &[(LinkFacts, FlowControl)], listed: &[u8]) -> Vec<u8> {
+    let without = links.iter().all(|(_, fc)| matches!(fc, FlowControl::None));
+    if without { (0..PRIORITIES as u8).collect() } else { listed.to_vec() }
 }
 
 impl Buffers {
@@ -185,10 +193,10 @@ impl Buffers {
     }
 
     /// The pools of a switch.
-    pub fn at(&self, s: &SwitchLinks<'_>) -> Result<SwitchPools, Refused> {
+    pub fn at(&self, s: &SwitchLinks) -> Result<SwitchPools, Refused> {
         let mut made = SwitchPools { pools: Vec::new(), of: Vec::new(), groups: Vec::new(), queues: Vec::new() };
         for side in [Side::Ingress, Side::Egress] {
-            for (port, priority) in (0..s.ports).flat_map(|port| (0..PRIORITIES as u8).map(move |priority| (port, priority))) {
+            for (port, priority) in (0..s.ports()).flat_map(|port| (0..PRIORITIES as u8).map(move |priority| (port, priority))) {
                 let profile = self.profile((s.node, port), side, priority)?;
                 let member = match profile {
                     Some(n) => self.member(n, s, (port, priority), &mut made)?,
@@ -204,7 +212,7 @@ impl Buffers {
     fn member(
         &self,
         profile: usize,
-        s: &SwitchLinks<'_>,
+        s: &SwitchLinks,
         (port, priority): (u16, u8),
         made: &mut SwitchPools,
     ) -> Result<MemberConfig, Refused> {
@@ -229,7 +237,7 @@ impl Buffers {
             made.pools.len() - 1
         });
         let is_held = p.side == Side::Ingress && !s.lossy.contains(&priority);
-        let headroom = if is_held { p.headroom.unwrap_or_else(|| (s.headroom)(port)) } else { Bytes::ZERO };
+        let headroom = if is_held { p.headroom.unwrap_or_else(|| s.headroom(port)) } else { Bytes::ZERO };
         let account = &mut made.pools[pool];
         account.reserves = Bytes(account.reserves.0.saturating_add(p.reserve.0));
         if !shares_headroom {
@@ -241,7 +249,7 @@ impl Buffers {
             headroom,
             xon: p.xon.unwrap_or_default(),
             xon_offset: p.xon_offset.or(p.xon.is_none().then_some(self.hysteresis)),
-            sharing: p.sharing.at((s.line)(port)),
+            sharing: p.sharing.at(s.line(port)),
         })
     }
 }

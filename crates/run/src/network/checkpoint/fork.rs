@@ -194,7 +194,7 @@ fn refuse(before: &NetworkScenario, now: &NetworkScenario, at: Time, settings: &
             refuse("flow", format!("the settings change a flow that starts before {at}"));
         }
         let classes = |s: &NetworkScenario| {
-            let all = classes_in_use(&s.flows, &s.model.host.transport, s.model.host.cnp_priority);
+            let all = classes_in_use(&s.flows, &s.model.nic.transport, s.model.unpaused);
             (0..all.len()).map(|class| all.priority(class)).collect::<Vec<_>>()
         };
         if classes(before) != classes(now) {
@@ -212,7 +212,7 @@ fn without_kind(path: &str) -> String {
 
 /// Links that fail before a time.
 fn failures(s: &NetworkScenario, at: Time) -> Vec<(Time, u32)> {
-    let mut all: Vec<_> = s.model.failures.iter().map(|f| (f.at, f.link)).filter(|f| f.0 < at).collect();
+    let mut all: Vec<_> = s.model.faults.failures.iter().map(|f| (f.at, f.link)).filter(|f| f.0 < at).collect();
     all.sort_unstable();
     all
 }

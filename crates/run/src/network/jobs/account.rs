@@ -144,7 +144,7 @@ fn cut(from: u64, parts: &[(Cause, u64)], out: &mut Vec<(u64, u64, Cause)>) {
 
 impl<'s> Accounts<'s> {
     pub fn new(scenario: &'s NetworkScenario, outcome: &'s Outcome, ports: &'s PortNumbers, pauses: &'s Pauses) -> Accounts<'s> {
-        let limited = scenario.rate_control != "none" || scenario.model.host.window.is_some();
+        let limited = scenario.rate_control != "none" || scenario.model.nic.window.is_some();
         let ideals = Ideals::new(scenario, outcome.now);
         Accounts { scenario, outcome, ports, pauses, ideals, paths: RefCell::default(), computed: RefCell::default(), limited }
     }

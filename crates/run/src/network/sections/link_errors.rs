@@ -1,19 +1,18 @@
-//! Links with errors, and links that repeat corrupted frames: `[[link_errors]]` and `[link_retry]`.
+//! `[[link_errors]]`: links that corrupt frames.
 
+use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::FlowControl;
-use xoff_mech::{LinkFacts, link_retry};
 use xoff_net::topology::Topology;
 use xoff_net::topology::names::{What, find_port};
-use xoff_scenario::document::{KindSpec, Section};
-use xoff_sim::{Code, ErrorKind, HitFrames, LinkErrors};
+use xoff_scenario::document::{KindSpec, Section, SectionSpec};
+use xoff_sim::{Code, ErrorKind, HitFrames, LinkErrors, Model};
 use xoff_units::Bytes;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 
-use super::host::Host;
-use super::switch::SwitchParts;
+use super::{Context, Part, Read, Sections};
 
 /// Keys of every kind of errors.
-pub(crate) const ERRORS: &[ParamSpec] = &[
+const KEYS: &[ParamSpec] = &[
     ParamSpec::new("ports", Kind::Texts, "all", "link directions, by the port that transmits, `H1->S1` or `H1:S1`, or [\"all\"]", ""),
     ParamSpec::new(
         "frames",
@@ -64,8 +63,33 @@ const NTH: &[ParamSpec] = &[ParamSpec::required(
     "numbers of the frames that are hit, counted from 1 in each direction, such as [\"3\", \"17\"]",
 )];
 
+pub type Value = LinkErrors;
+
+impl Part for LinkErrors {
+    fn specs() -> Vec<SectionSpec> {
+        vec![SectionSpec::many("link_errors", "Links that corrupt frames.", vec![KEYS]).kinds("kind", Some("bit"), kinds())]
+    }
+
+    fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, LinkErrors> {
+        Read::each(cx, |s| read(s, cx.topology))
+    }
+
+    fn agree(_: &Context<'_>, all: &mut Sections<'_>) {
+        let Some((_, links)) = all.flow_control.links() else { return };
+        let retry = matches!(all.link_retry.value(), Some(Some(_)));
+        all.link_errors.check(|s, errors| {
+            name_what_is_unread(s, errors, retry, links);
+            Ok(())
+        });
+    }
+
+    fn set(self, model: &mut Model<'static>) {
+        model.faults.errors.push(self);
+    }
+}
+
 /// Kinds of errors.
-pub(crate) fn kinds() -> Vec<KindSpec> {
+fn kinds() -> Vec<KindSpec> {
     let kind = |name, doc, specs| KindSpec { name, doc, specs: vec![specs] };
     vec![
         kind("bit", "every bit has the same error probability", BITS),
@@ -76,7 +100,7 @@ pub(crate) fn kinds() -> Vec<KindSpec> {
 }
 
 /// Reads a `[[link_errors]]`.
-pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamError> {
+fn read(s: &mut Section<'_>, topology: &Topology) -> Result<LinkErrors, ParamError> {
     let names = s.texts("ports")?;
     if names.is_empty() {
         return Err(ParamError::new("ports", "the list of links is empty", "expected ports such as [\"H1->S1\"], or [\"all\"]"));
@@ -150,7 +174,7 @@ pub(super) fn read_errors(s: &mut Section<'_>, topology: &Topology) -> Result<Li
 }
 
 /// Warns of errors that meet no frame, and of settings that make no difference without retry.
-pub(super) fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(LinkFacts, FlowControl)]) {
+fn name_what_is_unread(s: &Section<'_>, e: &LinkErrors, retry: bool, links: &[(LinkFacts, FlowControl)]) {
     let has_messages = |(_, fc): &(LinkFacts, FlowControl)| !matches!(fc, FlowControl::None) && fc.message_len() > Bytes::ZERO;
     if e.frames == HitFrames::Control && !retry && !links.iter().any(has_messages) {
         let what = "this flow control sends no frames: no frame is hit";
@@ -181,35 +205,4 @@ fn read_numbers(s: &mut Section<'_>) -> Result<Vec<u64>, ParamError> {
         ));
     }
     Ok(numbers)
-}
-
-/// Reads `[link_retry]`; `None` in it: links repeat nothing.
-pub(super) fn read_retry(s: &mut Section<'_>) -> Result<Option<link_retry::Config>, ParamError> {
-    let kind = s.kind().unwrap_or("none");
-    let entry = link_retry::REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
-    (entry.read)(s)
-}
-
-/// Rejects a retry that no link could use, and warns of settings that make it slow.
-pub(super) fn retry_fits(s: &mut Section<'_>, retry: &link_retry::Config, (topology, host): (&Topology, &Host)) -> Result<(), ParamError> {
-    let mtu = host.longest_frame();
-    let mut kinds: Vec<_> = topology.links.iter().map(|l| (l.rate, l.delay)).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    for (rate, delay) in kinds {
-        retry.on(rate, delay, mtu)?;
-        retry.unmet(rate, delay, mtu).iter().for_each(|e| s.warn(e));
-    }
-    Ok(())
-}
-
-/// Rejects cut-through where frames can be corrupted: their check sequence is behind the forwarded part.
-pub(super) fn stores_frames(switch: &SwitchParts, section: &str) -> Result<(), ParamError> {
-    match switch.cut_through {
-        None => Ok(()),
-        Some(_) => {
-            let what = format!("{section} conflicts with cut-through: a switch forwards a frame before its check sequence arrives");
-            Err(ParamError::new("cut_through", what, format!("remove switch.cut_through, or {section}")))
-        }
-    }
 }

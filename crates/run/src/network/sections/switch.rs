@@ -1,17 +1,98 @@
 //! `[switch]`: memory and order of queued frames.
 
+use std::sync::Arc;
+
 use xoff_mech::LinkFacts;
 use xoff_mech::flow_control::{FlowControl, Pauses};
 use xoff_net::topology::Topology;
-use xoff_node::{Classes, DisciplineKind, SchedulerKind, VlArbitration, VlEntry};
-use xoff_scenario::document::Section;
+use xoff_node::{BufferPolicy, Classes, DisciplineKind, SchedulerKind, SharedPool, VlArbitration, VlEntry};
+use xoff_scenario::document::{Section, SectionSpec};
+use xoff_sim::{Model, SwitchAt};
 use xoff_units::Bytes;
-use xoff_units::params::{ParamError, Values as _};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 
 use super::host::Host;
+use super::{Context, Part, Read, Sections};
+use crate::network::buffers::{Buffers, SwitchLinks};
+use crate::network::pool;
+
+const fn vl_table(key: &'static str, doc: &'static str) -> ParamSpec {
+    ParamSpec::optional(key, Kind::Texts, doc, "IBA 7.6.9: at most 64 entries")
+}
+
+const KEYS: &[ParamSpec] = &[
+    ParamSpec::new(
+        "memory",
+        Kind::Choice(&["per-ingress", "shared", "pools"]),
+        "per-ingress",
+        "a fixed buffer per ingress and priority; a shared pool; or pools and profiles as SONiC has them, in [[buffer_pool]] and [[buffer_profile]]",
+        "GFC section 6: input buffers",
+    ),
+    ParamSpec::new(
+        "buffer",
+        Kind::Bytes,
+        "300KB",
+        "per-ingress: buffer of each ingress port and priority; shared: the value in the plan of the flow control",
+        "GFC section 6.2.2",
+    ),
+    ParamSpec::new("shared_buffer", Kind::Bytes, "16MiB", "shared: all memory of the switch", "HPCC simulator"),
+    ParamSpec::new(
+        "alpha_shift",
+        Kind::Count,
+        "3",
+        "shared: an ingress may use the free pool divided by 2^this",
+        "HPCC simulator: alpha = 1/8",
+    ),
+    ParamSpec::new("reserve", Kind::Bytes, "4KiB", "shared: guaranteed to each port before the pool is touched", "HPCC simulator"),
+    ParamSpec::optional(
+        "headroom",
+        Kind::Bytes,
+        "shared: memory of each port for frames that arrive after a pause; default: C tau + 1 MTU, as the headroom of pfc",
+        "GFC section 4.2, and the frame that passes the limit; docs/mechanisms/pfc.md",
+    ),
+    ParamSpec::new(
+        "discipline",
+        Kind::Choice(&["fifo", "round-robin", "drr", "input-fifo"]),
+        "fifo",
+        "order across ingresses at an egress; decides whether a ring deadlocks",
+        "not stated in the papers; see the page egress-disciplines",
+    ),
+    ParamSpec::new("quantum", Kind::Bytes, "1500B", "drr: bytes an ingress gains per round", ""),
+    ParamSpec::new(
+        "scheduler",
+        Kind::Choice(&["strict", "round-robin", "drr", "vl-arbitration"]),
+        "strict",
+        "order across priorities at an egress",
+        "802.1Q clause 8.6.8; vl-arbitration: IBA 7.6.9",
+    ),
+    ParamSpec {
+        key: "weights",
+        kind: Kind::Texts,
+        default: None,
+        optional: true,
+        doc: "drr scheduler: quantum of each priority in use, lowest first, `1500B`; default: 1 MTU each",
+        source: "",
+        renamed_from: &[],
+    },
+    vl_table("vl_high", "vl-arbitration: table of high priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
+    vl_table("vl_low", "vl-arbitration: table of low priority, `VL:WEIGHT` each, the weight in units of 64 B; default: empty"),
+    ParamSpec::new(
+        "vl_high_limit",
+        Kind::Count,
+        "255",
+        "vl-arbitration: bytes that the high table may send before the low table has an opportunity, in units of 4096 B; 0: one packet, 255: no limit",
+        "IBA 7.6.9, which has no default",
+    ),
+    ParamSpec::optional(
+        "cut_through",
+        Kind::Bytes,
+        "bytes of a frame that must have arrived before it is forwarded; default: all of them (store and forward)",
+        "TCD section 5.2.2: virtual cut-through",
+    ),
+];
 
 /// Division of the memory of a switch.
-pub(crate) enum Memory {
+pub(in crate::network) enum Memory {
     PerIngress,
     Shared {
         total: Bytes,
@@ -19,21 +100,87 @@ pub(crate) enum Memory {
         headroom: Option<Bytes>,
         shift: u8,
     },
-    /// See [`Buffers`](super::buffers::Buffers).
-    Pools,
+    /// `None`: `[[buffer_pool]]` and `[[buffer_profile]]` have errors, or are not read yet.
+    Pools(Option<Arc<Buffers>>),
+}
+
+impl Memory {
+    /// The memory of one switch.
+    fn policy(&self, ingress_buffer: Bytes, at: &SwitchAt<'_>) -> BufferPolicy {
+        let links = at.model.flow_control.kinds();
+        match self {
+            Memory::Pools(Some(buffers)) => {
+                let links = SwitchLinks::new(at.node, at.links.iter().map(|l| (l.rate, l.delay)), links, &at.model.lossy);
+                let made = buffers.at(&links).unwrap_or_else(|(_, e)| panic!("was checked when it was read: {e}"));
+                BufferPolicy::Pools(made.in_classes(at.links.len() as u16, at.classes))
+            }
+            Memory::PerIngress if links.iter().any(|(_, fc)| fc.shares_port()) => BufferPolicy::PerPort(ingress_buffer),
+            Memory::PerIngress | Memory::Pools(None) => BufferPolicy::PerIngress(ingress_buffer),
+            &Memory::Shared { total, reserve, headroom, shift } => {
+                let kind = |l| at.model.flow_control.kind(l);
+                let headroom = |l| kind(l).map_or(Bytes::ZERO, |(facts, fc)| pool::headroom(headroom, facts, fc));
+                let (headroom, shift) = (at.links.iter().map(headroom).collect(), vec![shift; at.links.len()]);
+                BufferPolicy::Shared(SharedPool { total, reserve, headroom, shift })
+            }
+        }
+    }
 }
 
 /// `[switch]`.
-pub(crate) struct SwitchParts {
+pub(in crate::network) struct Switch {
     pub memory: Memory,
     pub ingress_buffer: Bytes,
     pub discipline: DisciplineKind,
     pub scheduler: SchedulerKind,
-    pub cut_through: Option<Bytes>,
+    cut_through: Option<Bytes>,
 }
 
-pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchParts, ParamError> {
-    let mtu = Bytes((host.payload_max + host.header) as u64);
+pub type Value = Switch;
+
+impl Part for Switch {
+    fn specs() -> Vec<SectionSpec> {
+        vec![SectionSpec::once("switch", "All switches.", vec![KEYS])]
+    }
+
+    fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, Switch> {
+        let Some(host) = all.host.value() else { return Read::skipped(cx) };
+        Read::each(cx, |s| {
+            let switch = read(s, host)?;
+            warn_of_cut_through(s, cx.topology, &switch, host);
+            Ok(switch)
+        })
+    }
+
+    fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
+        let (classes, count, slow) = (all.classes(), all.class_count(), !all.slow_receiver.is_empty());
+        let corrupts = match &all.link_errors {
+            errors if !errors.is_empty() => Some("link_errors"),
+            _ if matches!(all.link_retry.value(), Some(Some(_))) => Some("link_retry"),
+            _ => None,
+        };
+        if let Some(classes) = &classes {
+            all.switch.check(|_, switch| every_class_is_served(switch, classes));
+        }
+        all.switch.check(|_, switch| corrupts.map_or(Ok(()), |section| stores_frames(switch, section)));
+        let Some((_, links)) = all.flow_control.links() else { return };
+        all.switch.check(|_, switch| pool::smallest(cx.topology, &switch.memory, links, count).map(|_| ()));
+        if let (Some(classes), Some(switch)) = (&classes, all.switch.value()) {
+            name_what_has_no_effect(all.switch.section(), switch, classes, links, slow);
+        }
+    }
+
+    fn set(self, model: &mut Model<'static>) {
+        let Switch { memory, ingress_buffer, discipline, scheduler, cut_through } = self;
+        model.buffer = Arc::new(move |at| memory.policy(ingress_buffer, at));
+        model.ingress_buffer = ingress_buffer;
+        model.discipline = discipline;
+        model.scheduler = scheduler;
+        model.cut_through = cut_through;
+    }
+}
+
+fn read(s: &mut Section<'_>, host: &Host) -> Result<Switch, ParamError> {
+    let mtu = Bytes((host.nic.payload_max + host.nic.header) as u64);
     let buffer = s.bytes("buffer")?;
     let positive = |key: &'static str, v: Bytes| {
         if v.0 == 0 { Err(ParamError::new(key, "0 bytes", "expected a size above zero")) } else { Ok(v) }
@@ -53,7 +200,7 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     }
     let memory = match s.text("memory")?.as_str() {
         "shared" => Memory::Shared { total, reserve, headroom, shift: shift as u8 },
-        "pools" => Memory::Pools,
+        "pools" => Memory::Pools(None),
         _ => Memory::PerIngress,
     };
     let quantum = positive("quantum", s.bytes("quantum")?)?.0.min(u32::MAX as u64) as u32;
@@ -82,7 +229,7 @@ pub(super) fn read_switch(s: &mut Section<'_>, host: &Host) -> Result<SwitchPart
     };
     let cut_through = s.bytes_opt("cut_through")?.map(|head| positive("cut_through", head)).transpose()?;
     name_what_is_unread(s, &memory, discipline, &scheduler);
-    Ok(SwitchParts { memory, ingress_buffer: buffer, discipline, scheduler, cut_through })
+    Ok(Switch { memory, ingress_buffer: buffer, discipline, scheduler, cut_through })
 }
 
 /// Keys of another memory, discipline or scheduler.
@@ -95,7 +242,7 @@ fn name_what_is_unread(s: &Section<'_>, memory: &Memory, discipline: DisciplineK
             let why = "memory = \"per-ingress\" is a fixed buffer for each ingress and priority";
             unread(&of_shared, why, "set buffer, or memory = \"shared\"");
         }
-        Memory::Pools => {
+        Memory::Pools(_) => {
             let why = "with memory = \"pools\", [[buffer_pool]] and [[buffer_profile]] divide the memory";
             unread(&of_shared, why, "use their keys, or set memory = \"shared\"");
         }
@@ -119,9 +266,9 @@ fn name_what_is_unread(s: &Section<'_>, memory: &Memory, discipline: DisciplineK
 }
 
 /// Weights of more priorities than there are, and a buffer with which nothing plans.
-pub(super) fn name_what_is_unread_beside(
+fn name_what_has_no_effect(
     s: &Section<'_>,
-    switch: &SwitchParts,
+    switch: &Switch,
     classes: &Classes,
     links: &[(LinkFacts, FlowControl)],
     slow_receivers: bool,
@@ -136,7 +283,7 @@ pub(super) fn name_what_is_unread_beside(
     let plans = |fc: &FlowControl| !matches!(fc, FlowControl::None) && !matches!(fc.pauses(), Pauses::ByFreeMemory | Pauses::ByProfile);
     if !matches!(switch.memory, Memory::PerIngress) && !slow_receivers && !links.iter().any(|(_, fc)| plans(fc)) {
         let why = match switch.memory {
-            Memory::Pools => "with memory = \"pools\", [[buffer_pool]] gives the size",
+            Memory::Pools(_) => "with memory = \"pools\", [[buffer_pool]] gives the size",
             _ => "shared_buffer gives the memory, and this flow control plans with its free part",
         };
         s.has_no_effect("buffer", why, "remove it");
@@ -190,7 +337,7 @@ fn read_turn(key: &str, text: &str) -> Result<VlEntry, ParamError> {
 }
 
 /// Warns where cut-through changes nothing.
-pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &SwitchParts, host: &Host) {
+fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, switch: &Switch, host: &Host) {
     let Some(head) = switch.cut_through else { return };
     let (whole, all) = xoff_sim::stored_and_forwarded(topology);
     let warn = |what: String, why: &str| section.warn(&ParamError::new("cut_through", what, why));
@@ -205,7 +352,7 @@ pub(super) fn warn_of_cut_through(section: &Section<'_>, topology: &Topology, sw
 }
 
 /// A class that never has a turn would wait forever.
-pub(super) fn every_class_is_served(switch: &SwitchParts, classes: &Classes) -> Result<(), ParamError> {
+fn every_class_is_served(switch: &Switch, classes: &Classes) -> Result<(), ParamError> {
     match switch.scheduler.passes_over(classes) {
         None => Ok(()),
         Some(vl) => Err(ParamError::new(
@@ -222,11 +369,22 @@ pub(super) fn congestion_points(topology: &Topology, classes: u64) -> u64 {
 }
 
 /// The most that can ever wait for one egress of a switch [bytes]: all that its memory takes from all ingresses.
-pub(super) fn most_at_an_egress(topology: &Topology, switch: &SwitchParts) -> Bytes {
+pub(super) fn most_at_an_egress(topology: &Topology, switch: &Switch) -> Bytes {
     let ports = topology.switches().map(|s| topology.nodes[s as usize].ports.len()).max().unwrap_or(0);
     match switch.memory {
         Memory::Shared { total, .. } => total,
-        Memory::Pools => Bytes(u64::MAX),
+        Memory::Pools(_) => Bytes(u64::MAX),
         Memory::PerIngress => Bytes(switch.ingress_buffer.0.saturating_mul(ports as u64)),
+    }
+}
+
+/// Rejects cut-through where frames can be corrupted: their check sequence is behind the forwarded part.
+fn stores_frames(switch: &Switch, section: &str) -> Result<(), ParamError> {
+    match switch.cut_through {
+        None => Ok(()),
+        Some(_) => {
+            let what = format!("{section} conflicts with cut-through: a switch forwards a frame before its check sequence arrives");
+            Err(ParamError::new("cut_through", what, format!("remove switch.cut_through, or {section}")))
+        }
     }
 }

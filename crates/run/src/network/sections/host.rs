@@ -2,42 +2,156 @@
 
 use xoff_mech::rate_control::{CnpMode, RateControlKind};
 use xoff_mech::transport;
-use xoff_net::workload::{Flows, UNLIMITED};
+use xoff_net::topology::{NodeKind, Topology};
+use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{LEN_MAX, Pacing, PausedWith, Recovery, Transport};
-use xoff_scenario::document::Section;
-use xoff_sim::classes_in_use;
-use xoff_units::params::{ParamError, Values as _};
+use xoff_scenario::document::{Section, SectionSpec};
+use xoff_sim::{Model, NicModel, classes_in_use};
+use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 use xoff_units::{Bytes, Span};
 
+use super::{Context, Part, Read, Sections};
+
+const KEYS: &[ParamSpec] = &[
+    ParamSpec::new("frame_max", Kind::Bytes, "1500B", "largest frame on the wire, header included", "GFC section 5.4")
+        .renamed_from(&["mtu"]),
+    ParamSpec::new(
+        "header",
+        Kind::Bytes,
+        "0B",
+        "header bytes of every data frame, whatever the rate control; ideal times include them",
+        "",
+    ),
+    ParamSpec::new(
+        "acks",
+        Kind::Choice(&["none", "per-frame"]),
+        "none",
+        "whether receivers acknowledge",
+        "GFC section 6: no transport named",
+    ),
+    ParamSpec::new("ack_len", Kind::Bytes, "64B", "length of an acknowledgement on the wire", ""),
+    ParamSpec::optional(
+        "ack_priority",
+        Kind::Count,
+        "priority of acknowledgements, and of CNPs if cnp_priority is absent; default: the priority of the data",
+        "",
+    ),
+    ParamSpec::optional(
+        "cnp_priority",
+        Kind::Count,
+        "priority of CNPs, which no flow may use: it is never paused, and precedes everything but messages of the flow control; acknowledgements of that priority travel in the same way; default: CNPs travel and are paused with acknowledgements, or with the data if there are none",
+        "ns3-rdma, qbb-net-device.cc: CNPs share the highest queue with pause frames",
+    ),
+    ParamSpec::new(
+        "connections",
+        Kind::Choice(&["per-message", "per-pair"]),
+        "per-message",
+        "per-message: each message of a workload starts with a new rate control; per-pair: messages from one source to one receiver in one priority share a connection, are sent one at a time, and continue the rate control of the previous message; endless flows, flows with a rate and flows without rate control keep their own",
+        "TCD section 5.2.2: multiple I/O messages are sending in one connection",
+    ),
+    ParamSpec::optional("window", Kind::Bytes, "bytes in flight per flow, needs acknowledgements; default: unlimited", ""),
+    ParamSpec::new(
+        "recovery",
+        Kind::Choice(&["nack", "go-back-n", "selective"]),
+        "nack",
+        "loss recovery of a source: nack: go back when the receiver reports a gap, and a lost tail stays lost; go-back-n: also by a timer; selective: receivers keep frames ahead of the gap, and the source resends only the missing frames",
+        "nack: HPCC simulator; selective: IRN, SIGCOMM 2018",
+    ),
+    ParamSpec::new("rto", Kind::Span, "320us", "go-back-n, selective: retransmission timer, from the last progress", "IRN: RTO_high"),
+    ParamSpec::optional(
+        "rto_low",
+        Kind::Span,
+        "go-back-n, selective: the timer while at most 3 frames of a flow are outstanding, because a Nack may not arrive then; default: `rto`",
+        "IRN: RTO_low 100 us, N = 3",
+    ),
+    ParamSpec::optional(
+        "order",
+        Kind::Choice(&["strict", "buffer", "count"]),
+        "treatment of frames ahead of a gap at the receiver: strict: discard them; buffer: keep them, and deliver them in order; count: deliver them as they arrive; default: strict or buffer, as `recovery` needs",
+        "",
+    ),
+    ParamSpec::new(
+        "nack_interval",
+        Kind::Span,
+        "500us",
+        "nack, go-back-n: shortest time between two reports of the same gap",
+        "HPCC simulator",
+    ),
+    ParamSpec::new(
+        "obeys",
+        Kind::Choice(&["flows", "priorities"]),
+        "flows",
+        "reaction of a host when flow control pauses single flows: pause those, or all flows of their priority, as a PFC-only NIC does",
+        "PFFC slides: Intel X710",
+    ),
+    ParamSpec::new(
+        "pacing",
+        Kind::Choice(&["schedule", "gap"]),
+        "schedule",
+        "effect of a late frame of a flow with its own rate: schedule: the application keeps producing, and late frames are sent as soon as possible; gap: the next frame keeps its distance, so the time is lost",
+        "gap: HPCC simulator, rdma-hw.cc:591-598",
+    ),
+];
+
 /// `[host]`.
-pub(crate) struct Host {
-    pub payload_max: u32,
-    pub header: u32,
-    pub transport: Transport,
+pub(in crate::network) struct Host {
+    /// The NICs; rate control is a section of its own.
+    pub nic: NicModel,
     /// Priority of CNPs, which nothing pauses.
     pub cnp_priority: Option<u8>,
-    pub recovery: Option<Recovery>,
-    /// Flows are connections of this transport.
-    pub connection: Option<transport::Config>,
-    pub obeys_priorities: bool,
-    pub pacing: Pacing,
-    /// Messages between two hosts share a connection.
-    pub shared_connections: bool,
-    pub window: Option<u64>,
 }
+
+pub type Value = Host;
 
 impl Host {
     /// The longest frame on the wire: acknowledgements may be longer than data.
     pub fn longest_frame(&self) -> Bytes {
-        let data = self.payload_max + self.header;
-        Bytes(match self.transport {
+        let data = self.nic.payload_max + self.nic.header;
+        Bytes(match self.nic.transport {
             Transport::Acks { ack_len, .. } => data.max(ack_len),
             Transport::None => data,
         } as u64)
     }
 }
 
-pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
+impl Part for Host {
+    fn specs() -> Vec<SectionSpec> {
+        vec![SectionSpec::once("host", "All hosts.", vec![KEYS])]
+    }
+
+    fn read<'d>(cx: &Context<'d>, all: &Sections<'d>) -> Read<'d, Host> {
+        let Some(&connection) = all.transport.value() else { return Read::skipped(cx) };
+        Read::each(cx, |s| read(s, connection))
+    }
+
+    fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
+        let (Some(flows), rate_control) = (all.flows.value(), all.rate_control.value()) else { return };
+        all.host.check(|s, host| {
+            cnps_are_alone(host, flows)?;
+            warn_of_timers(s, host, flows, cx.topology);
+            Ok(())
+        });
+        let (Some(host), Some(rate_control)) = (all.host.value(), rate_control) else { return };
+        name_what_no_flow_reads(all.host.section(), host, flows, &rate_control.law, cx.run.duration);
+    }
+
+    fn set(self, model: &mut Model<'static>) {
+        model.nic = self.nic;
+        model.unpaused = self.cnp_priority;
+    }
+}
+
+/// The host that a section names by the key `host`.
+pub(super) fn find_host(s: &mut Section<'_>, topology: &Topology) -> Result<u32, ParamError> {
+    let name = s.text("host")?;
+    let found = topology.find(&name).filter(|&n| topology.nodes[n as usize].kind == NodeKind::Host);
+    found.ok_or_else(|| {
+        let hosts: Vec<&str> = topology.hosts().map(|h| topology.name(h)).collect();
+        ParamError::new("host", format!("there is no host '{name}'"), xoff_scenario::suggest::hint(&name, "hosts", &hosts))
+    })
+}
+
+fn read(s: &mut Section<'_>, connection: Option<transport::Config>) -> Result<Host, ParamError> {
     let (mtu, header) = (s.bytes("frame_max")?, s.bytes("header")?);
     if !(1..=LEN_MAX as u64).contains(&mtu.0) {
         return Err(ParamError::new("frame_max", format!("a frame of {mtu}"), format!("expected 1 B to {LEN_MAX} B")));
@@ -88,18 +202,22 @@ pub(super) fn read_host(s: &mut Section<'_>, connection: Option<transport::Confi
     name_what_is_unread(s, acks, connection.is_some());
     let obeys_priorities = s.text("obeys")? == "priorities";
     let pacing = if s.text("pacing")? == "gap" { Pacing::Gap } else { Pacing::Schedule };
-    Ok(Host {
+    let nic = NicModel {
         payload_max,
         header: header.0 as u32,
         transport,
-        cnp_priority,
+        cnps_unpaused: cnp_priority.is_some(),
         recovery,
         connection,
+        rate_control: RateControlKind::None,
+        window_follows_rate: false,
+        rate_bound: true,
         obeys_priorities,
         pacing,
         shared_connections: s.text("connections")? == "per-pair",
         window: window.map(|w| w.0),
-    })
+    };
+    Ok(Host { nic, cnp_priority })
 }
 
 /// Keys about acknowledgements and losses that nothing reads.
@@ -133,12 +251,12 @@ fn name_what_is_unread(s: &Section<'_>, acks: bool, connections: bool) {
 }
 
 /// Keys that nothing reads in a run of these flows.
-pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_control: &RateControlKind, duration: Span) {
-    if let Some(recovery) = host.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration) {
+fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flows, rate_control: &RateControlKind, duration: Span) {
+    if let Some(recovery) = host.nic.recovery.filter(|r| duration.0 > 0 && r.timer_of_few >= duration) {
         let why = format!("no timer expires before the run ends at {duration}, {} after a loss", recovery.timer_of_few);
         s.has_no_effect("rto", &why, "shorten the time, or extend run.duration");
     }
-    let own_class = match host.transport {
+    let own_class = match host.nic.transport {
         Transport::Acks { class, .. } => class,
         Transport::None => None,
     };
@@ -146,8 +264,8 @@ pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flow
     if host.cnp_priority.is_some() && host.cnp_priority != own_class && !sends_cnps {
         s.has_no_effect("cnp_priority", "this rate control sends no CNPs", "remove the key, or choose a rate control that sends CNPs");
     }
-    if let (Some(window), None) = (host.window, host.connection) {
-        let frame = u64::from(host.payload_max);
+    if let (Some(window), None) = (host.nic.window, host.nic.connection) {
+        let frame = u64::from(host.nic.payload_max);
         if window < frame {
             let what = format!("window {} < {}, the payload of a frame: hosts still send one frame at a time", Bytes(window), Bytes(frame));
             s.warn(&ParamError::new("window", what, "expected at least a frame"));
@@ -156,10 +274,10 @@ pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flow
     if !flows.all_listed() {
         return; // others come during the run
     }
-    if host.pacing == Pacing::Gap && flows.flows.iter().all(|f| f.rate.is_none()) {
+    if host.nic.pacing == Pacing::Gap && flows.flows.iter().all(|f| f.rate.is_none()) {
         s.has_no_effect("pacing", "no flow has its own rate", "remove the key, or give flows a rate");
     }
-    if host.shared_connections && !flows.flows.iter().any(|f| f.controlled && f.rate.is_none() && f.size != UNLIMITED) {
+    if host.nic.shared_connections && !flows.flows.iter().any(|f| f.controlled && f.rate.is_none() && f.size != UNLIMITED) {
         let why = "endless flows, flows with a rate and flows without rate control keep their own connection, and the scenario has no \
                    other flows";
         s.has_no_effect("connections", why, "remove the key, or give the flows a size");
@@ -168,7 +286,7 @@ pub(super) fn name_what_no_flow_reads(s: &Section<'_>, host: &Host, flows: &Flow
 
 /// Checks that only CNPs are unpaused: traffic that nothing pauses cannot be lossless, and CNPs are few enough. Acknowledgements, which are
 /// few too, may join them.
-pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
+fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamError> {
     let Some(priority) = host.cnp_priority else { return Ok(()) };
     let data = classes_in_use(flows, &Transport::None, None);
     match data.class(priority) {
@@ -178,6 +296,30 @@ pub(super) fn cnps_are_alone(host: &Host, flows: &Flows) -> Result<(), ParamErro
             format!("flows use priority {priority}, but CNPs need a priority that is never paused"),
             "give CNPs a priority that no flow uses",
         )),
+    }
+}
+
+/// Retransmission timers that expire before any acknowledgement can be in.
+fn warn_of_timers(s: &Section<'_>, host: &Host, flows: &Flows, topology: &Topology) {
+    let (Some(recovery), Transport::Acks { ack_len, .. }) = (host.nic.recovery, &host.nic.transport) else { return };
+    // Of the first frame and its acknowledgement over the links at both ends: those between them add to it.
+    let round_trip = |f: &Flow| {
+        let ends = [topology.link_at(f.src, 0), topology.link_at(f.dst, 0)];
+        let ends = if std::ptr::eq(ends[0], ends[1]) { &ends[..1] } else { &ends[..] };
+        let frame = Bytes(f.size.min(host.nic.payload_max.into()) + u64::from(host.nic.header));
+        ends.iter()
+            .map(|l| l.rate.time_for(frame) + l.rate.time_for(Bytes((*ack_len).into())) + l.delay * 2)
+            .fold(Span::ZERO, |sum, s| sum + s)
+    };
+    let Some((longest, f)) = flows.flows.iter().map(|f| (round_trip(f), f)).max_by_key(|(trip, _)| *trip) else { return };
+    let mut keys = vec![("rto", recovery.timer)];
+    keys.extend((recovery.timer_of_few != recovery.timer).then_some(("rto_low", recovery.timer_of_few)));
+    for (key, timer) in keys.into_iter().filter(|(_, timer)| *timer < longest) {
+        let (src, dst) = (topology.name(f.src), topology.name(f.dst));
+        let what = format!(
+            "{key} {timer} is shorter than {longest}, the least round trip from {src} to {dst}: hosts repeat frames that are not lost"
+        );
+        s.warn(&ParamError::new(key, what, "expected more than a round trip with queues and pauses"));
     }
 }
 

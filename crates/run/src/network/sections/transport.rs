@@ -3,28 +3,45 @@
 use xoff_mech::transport::{Config, REGISTRY};
 use xoff_net::topology::Topology;
 use xoff_net::workload::Flows;
-use xoff_scenario::document::Section;
+use xoff_scenario::document::{KindSpec, Section, SectionSpec};
 use xoff_units::Bytes;
 use xoff_units::params::ParamError;
 
 use super::host::Host;
+use super::{Context, Part, Read, Sections};
 
-/// Reads `[transport]`; `None` in it: flows are no connections.
-pub(super) fn read_transport(s: &mut Section<'_>) -> Result<Option<Config>, ParamError> {
-    let kind = s.kind().unwrap_or("none");
-    let entry = REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
-    (entry.read)(s)
+/// `None`: flows are no connections.
+pub type Value = Option<Config>;
+
+impl Part for Option<Config> {
+    fn specs() -> Vec<SectionSpec> {
+        let kinds = REGISTRY.iter().map(|e| KindSpec { name: e.name, doc: e.about, specs: e.params.to_vec() });
+        vec![SectionSpec::once("transport", "Transport of every flow.", vec![]).kinds("kind", Some("none"), kinds.collect())]
+    }
+
+    fn read<'d>(cx: &Context<'d>, _: &Sections<'d>) -> Read<'d, Self> {
+        Read::each(cx, |s| {
+            let kind = s.kind().unwrap_or("none");
+            let entry = REGISTRY.iter().find(|e| e.name == kind).expect("a kind of the registry");
+            (entry.read)(s)
+        })
+    }
+
+    fn agree(cx: &Context<'_>, all: &mut Sections<'_>) {
+        let (Some(host), Some(flows), Some(rate_control)) = (all.host.value(), all.flows.value(), all.rate_control.value()) else { return };
+        all.transport.check(|s, config| config.as_ref().map_or(Ok(()), |c| fits(s, c, (cx.topology, host, flows), rate_control.name)));
+    }
 }
 
 /// Segments fit in frames, nothing else controls the flows from end to end, and no message takes over the window of another one.
-pub(super) fn transport_fits(
+fn fits(
     s: &Section<'_>,
+    c: &Config,
     (topology, host, flows): (&Topology, &Host, &Flows),
     rate_control: &str,
 ) -> Result<(), ParamError> {
-    let Some(c) = &host.connection else { return Ok(()) };
-    if let Some(mss) = c.mss.filter(|mss| mss.0 != u64::from(host.payload_max)) {
-        let what = format!("segments of {mss} do not fit in frames with room for {}", Bytes(u64::from(host.payload_max)));
+    if let Some(mss) = c.mss.filter(|mss| mss.0 != u64::from(host.nic.payload_max)) {
+        let what = format!("segments of {mss} do not fit in frames with room for {}", Bytes(u64::from(host.nic.payload_max)));
         return Err(ParamError::new("mss", what, "expected at most host.frame_max - host.header"));
     }
     let refuse = |what: &str, hint: &str| Err(ParamError::new("kind", what, hint));
@@ -34,7 +51,7 @@ pub(super) fn transport_fits(
             "remove [rate_control] or [transport]",
         );
     }
-    if host.shared_connections {
+    if host.nic.shared_connections {
         return refuse(
             "[transport] gives each message its own connection, but host.connections shares connections",
             "remove host.connections or [transport]",
