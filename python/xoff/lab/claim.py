@@ -23,7 +23,7 @@ from .stats import Mean, Share
 
 Mode = Literal["quick", "full"]
 
-_CLAIM = {"title", "paper", "band", "kind", "assumptions", "changes", "measured", "why", "notes", "module", "run", "check", "table", "figure"}
+_CLAIM = {"title", "paper", "band", "cause", "kind", "assumptions", "changes", "measured", "why", "notes", "module", "run", "check", "table", "figure"}
 _RUN = {"name", "scenario", "function", "measure", "settings", "set", "grid", "case", "cases", "seeds", "workers", "only", "quick", "full"}
 _CHECK = {
     "what", "value", "unit", "low", "high", "near", "within", "off", "exactly", "none", "some", "possible", "paper", "beside", "claimed", "source",

@@ -1,45 +1,151 @@
-"""The page of a reproduction, as Markdown."""
+"""Pages of claims as Markdown: of a reproduction, and of the results that are kept in a paper's folder.
+
+The site is built where xoff is not installed, so this file imports nothing of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+RESULTS = "results.json"
+"""Measured values of the claims, in the folder of a paper: what ``--record`` writes."""
+README = "README.md"
+TESTBED = "testbed"
+"""Folder of the claims with real frames, in that of their paper."""
+SUMMARY = "<!-- claims: written by --record -->"
+"""First line of the part of ``README.md`` that ``--record`` writes; :data:`END` is its last."""
+END = "<!-- end of the claims -->"
+_TABLE = re.compile(f"{re.escape(SUMMARY)}.*?{re.escape(END)}", re.DOTALL)
 
-def markdown(title: str, mode: str, seed: int, claims: Sequence[dict[str, Any]]) -> str:
+
+def markdown(title: str, mode: str, seed: int, claims: Sequence[Mapping[str, Any]]) -> str:
     """Every claim with its verdict, checks, tables and figures; ``claims`` as in ``claims.json``."""
     lines = [f"# {title}", "", f"Runs: {mode}, seed {seed}. The verdict on each claim follows from its checks.", ""]
-    lines += _table(["Claim", "Title", "Paper", "Measured", "Verdict"], ([f"`{c['id']}`", c["title"], c["paper"], c["measured"], c["verdict"]] for c in claims))
+    rows = ([f"`{c['id']}`", *(_plain(c[k]) for k in ("title", "paper", "measured")), c["verdict"]] for c in claims)
+    lines += _table(["Claim", "Title", "Paper", "Measured", "Verdict"], rows)
     for claim in claims:
-        lines += ["", *_section(claim)]
+        lines += ["", *section(claim)]
     return "\n".join(lines) + "\n"
 
 
-def _section(c: dict[str, Any]) -> list[str]:
-    lines = [f"## {c['id']}: {c['title']}", "", f"**{c['verdict']}**", ""]
-    lines += [f"- paper: {c['paper']}", f"- measured: {c['measured']}", f"- expected: {c['band']}"]
+def section(c: Mapping[str, Any], level: str = "##") -> list[str]:
+    """A claim with all that is known of it."""
+    lines = [f"{level} {c['id']}: {_plain(c['title'])}", "", f"**{c['verdict']}**"]
+    lines += ["", *(f"- {key}: {_plain(c[of])}" for key, of in (("paper", "paper"), ("measured", "measured"), ("expected", "band")))]
     lines += _list("Why", c["why"])
     for figure in c["figures"]:
-        lines += ["", f"![{figure['title']}]({figure['file']})", "", figure["caption"]]
+        lines += ["", f"![{_plain(figure['title'])}]({figure['file']})", "", _plain(figure["caption"])]
     for table in c["tables"]:
-        lines += ["", table["caption"], "", *_table(table["columns"], table["rows"], table["right"])]
+        rows = ([_plain(cell) for cell in row] for row in table["rows"])
+        lines += ["", _plain(table["caption"]), "", *_table(table["columns"], rows, table["right"])]
     for heading, key in (("Notes", "notes"), ("Assumptions", "assumptions"), ("Bands changed after the data were seen", "changes")):
         lines += _list(heading, c[key])
     heads = ["Check", "Measured", "Expected", "Paper", "Range from", "Would fail at", "Holds"]
-    rows = ([k["what"], k["measured"], k["expected"], k["paper"], _source(k), k["fails_at"], "yes" if k["holds"] else "no"] for k in c["checks"])
-    return [*lines, "", "Findings:" if c["verdict"] == "extension" else "Checks:", "", *_table(heads, rows, heads[1:4])]
+    texts = ([k["what"], k["measured"], k["expected"], k["paper"], _source(k), k["fails_at"], "yes" if k["holds"] else "no"] for k in c["checks"])
+    lines += ["", "Findings:" if c["verdict"] == "extension" else "Checks:", ""]
+    return [*lines, *_table(heads, ([_plain(t) for t in row] for row in texts), heads[1:4])]
 
 
-def _source(check: dict[str, Any]) -> str:
+# ---- what is kept in a folder -----------------------------------------------------------------------------------------------------
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """The claims of ``results.json`` as in ``claims.json``, without figures; texts that no run changes are those of the claim's file."""
+    names = tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8")).get("assumptions", {})
+    return [_whole(folder, names, claim) for claim in json.loads((folder / RESULTS).read_text(encoding="utf-8"))["claims"]]
+
+
+def _whole(folder: Path, names: Mapping[str, str], claim: Mapping[str, Any]) -> dict[str, Any]:
+    own = tomllib.loads((folder / f"{claim['id']}.toml").read_text(encoding="utf-8"))
+    checks = [{"paper": "", **c, "assumption": names.get(c.get("assumption", ""), c.get("assumption", ""))} for c in claim["checks"]]
+    assumed = [*own.get("assumptions", []), *(c["assumption"] for c in checks if c["assumption"])]
+    of_file = {"title": own["title"], "paper": own["paper"], "band": own["band"], "cause": own.get("cause", ""), "changes": own.get("changes", [])}
+    why = [*failures(checks), *claim["why"]]
+    return {**claim, **of_file, "checks": checks, "assumptions": list(dict.fromkeys(assumed)), "why": why, "figures": []}
+
+
+def failures(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What :func:`xoff.lab.judge.reasons` says about these checks."""
+
+    def sentence(c: Mapping[str, Any]) -> str:
+        paper = f", paper {c['paper']}" if c["paper"] else ""
+        return f"{c['what']}: {c['measured']}, expected {c['expected']}{paper}"
+
+    void = "cannot fail"
+    return [f"{void if c['fails_at'] == void else 'failed'}: {sentence(c)}" for c in checks if not c["holds"] or c["fails_at"] == void]
+
+
+def with_summary(text: str, folder: Path) -> str:
+    """A page with a table between :data:`SUMMARY` and :data:`END`: of the kept claims of a paper, or of a folder of papers the verdicts."""
+    lines = counts(folder)
+    if (folder / RESULTS).is_file():
+        lines = summary(kept(folder))
+        if (folder / TESTBED / RESULTS).is_file():
+            lines += ["", "With real frames:", "", *summary(kept(folder / TESTBED), f"{TESTBED}/")]
+    return _TABLE.sub(lambda _: "\n".join([SUMMARY, "", *lines, "", END]), text)
+
+
+def counts(papers: Path) -> list[str]:
+    """A row for each paper with kept claims: how many have which verdict."""
+    names = ("reproduced", "reproduced under assumption", "not reproduced", "extension")
+    rows = []
+    for file in sorted([*papers.glob(f"*/{RESULTS}"), *papers.glob(f"*/{TESTBED}/{RESULTS}")]):
+        verdicts = [c["verdict"] for c in json.loads(file.read_text(encoding="utf-8"))["claims"]]
+        paper = file.relative_to(papers).parts[0]
+        rows.append((f"[{paper}]({paper}/{README})" + (", real frames" if file.parent.name == TESTBED else ""), *(verdicts.count(n) for n in names)))
+    rows.append(("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])))
+    heads = ["Paper", "Reproduced", "Under assumption", "Not reproduced", "Extension"]
+    return _table(heads, ([str(cell) for cell in row] for row in rows), heads[1:])
+
+
+def summary(claims: Iterable[Mapping[str, Any]], place: str = "") -> list[str]:
+    """A row for each claim: the paper's number and the measured one, the verdict, and its main cause. ``place``: where its file is."""
+    rows = ([f"[{c['id']}]({place}{c['id']}.toml): {_plain(c['title'])}", *map(_plain, _words(c))] for c in claims)
+    return _table(["Claim", "Paper", "Here", "Verdict", "Main cause"], rows)
+
+
+def _words(c: Mapping[str, Any]) -> list[str]:
+    """The paper, the measured value, the verdict and the cause: of one check, among those that fail if some do; or short sentences."""
+    failed = [k for k in c["checks"] if not k["holds"]] if c["verdict"] == "not reproduced" else []
+    # What the paper claims comes first: a number, then words.
+    main = min(failed or c["checks"], key=lambda k: 0 if k["paper"] else 1 if "paper" in k["source"] else 2)
+    paper = main["paper"] or (c["paper"] if len(c["paper"]) <= _SENTENCE else "")
+    here = f"{main['what']}: {main['measured']}"
+    if not main["paper"]:
+        here = c["measured"] if not failed and len(c["measured"]) <= 1.5 * _SENTENCE else f"{here}, expected {main['expected']}"
+    assumed = [k["assumption"] for k in c["checks"] if k["assumption"]] if c["verdict"] == "reproduced under assumption" else []
+    return [paper, here, c["verdict"], c["cause"] or (f"assumes: {_short(assumed[0])}" if assumed else "")]
+
+
+_SENTENCE = 160
+"""Longest sentence of a cell."""
+
+
+def _short(text: str) -> str:
+    """The first statement of a text."""
+    return re.split(r"; |\. (?=[A-Z])", re.sub(r" \([^)]*\)", "", text), maxsplit=1)[0].rstrip(".")
+
+
+def _source(check: Mapping[str, Any]) -> str:
     return f"{check['source']}, assuming: {check['assumption']}" if check["assumption"] else str(check["source"])
 
 
+def _plain(text: str) -> str:
+    """Text in which Markdown and HTML see nothing to act upon."""
+    return re.sub(r"([*_\[\]|~])", r"\\\1", " ".join(text.split()).replace("<", "&lt;").replace(">", "&gt;"))
+
+
 def _list(heading: str, texts: Sequence[str]) -> list[str]:
-    return ["", f"{heading}:", "", *(f"- {t}" for t in texts)] if texts else []
+    return ["", f"{heading}:", "", *(f"- {_plain(t)}" for t in texts)] if texts else []
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> list[str]:
     def cells(texts: Sequence[str]) -> str:
-        return "| " + " | ".join(str(t).replace("|", "\\|").replace("\n", " ") for t in texts) + " |"
+        return f"| {' | '.join(texts)} |"
 
-    return [cells(heads), cells(["---:" if h in right else "---" for h in heads]), *map(cells, rows)]
+    return [cells([_plain(h) for h in heads]), cells(["---:" if h in right else "---" for h in heads]), *map(cells, rows)]

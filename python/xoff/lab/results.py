@@ -1,0 +1,65 @@
+"""Keeps measured values of claims in the folder of their paper: ``results.json``, and the table of ``README.md``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import page
+from .claim import Paper
+
+_OF_A_CLAIM = ("id", "mode", "seed", "verdict", "measured", "why", "notes", "checks", "tables")
+"""What is kept. Texts that no run changes are in the file of the claim."""
+_OF_A_CHECK = ("what", "measured", "expected", "paper", "source", "assumption", "fails_at", "holds")
+
+
+def record(folder: Path, answer: Mapping[str, Any]) -> None:
+    """Keeps the claims of an answer, as ``claims.json`` has them, in the place of the same claims of an earlier one."""
+    paper = Paper.read(folder)
+    names = {text: name for name, text in paper.assumptions.items()}
+    file = folder / page.RESULTS
+    known = {c["id"]: c for c in json.loads(file.read_text(encoding="utf-8"))["claims"]} if file.is_file() else {}
+    for claim in answer["claims"]:
+        given = {"mode": answer["mode"], "seed": answer["seed"], **claim}
+        said = page.failures(claim["checks"])
+        own = {"why": [w for w in claim["why"] if w not in said], "checks": [_check(c, names) for c in claim["checks"]]}
+        known[claim["id"]] = {k: given[k] for k in _OF_A_CLAIM} | own
+    file.write_text(_dumped([known[id] for id in paper.claims if id in known]), encoding="utf-8")
+    # Those of real frames are in a folder of their paper's, and papers in one with a page of its own.
+    for place in (folder.resolve(), *folder.resolve().parents[:2]):
+        readme = place / page.README
+        if readme.is_file() and page.SUMMARY in (text := readme.read_text(encoding="utf-8")):
+            readme.write_text(page.with_summary(text, place), encoding="utf-8")
+
+
+def _check(check: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Without what is empty; an assumption by its name in ``paper.toml``, if it has one."""
+    own = {k: check[k] for k in _OF_A_CHECK if check[k] != ""}
+    return own | ({"assumption": names.get(own["assumption"], own["assumption"])} if "assumption" in own else {})
+
+
+def _dumped(claims: Iterable[Mapping[str, Any]]) -> str:
+    """JSON with a line for each sentence, check and row, so that a difference is readable."""
+
+    def one(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    def lines(values: Iterable[str]) -> str:
+        found = ",\n".join(values)
+        return f"[\n{found}\n]" if found else "[]"
+
+    def table(t: Mapping[str, Any]) -> str:
+        head = ", ".join(f'"{k}": {one(t[k])}' for k in ("caption", "columns", "right"))
+        return f'{{{head}, "rows": {lines(one(r) for r in t["rows"])}}}'
+
+    def value(key: str, found: Any) -> str:
+        if key == "tables":
+            return lines(table(t) for t in found)
+        return lines(one(v) for v in found) if isinstance(found, list) else one(found)
+
+    def claim(c: Mapping[str, Any]) -> str:
+        return "{\n" + ",\n".join(f'"{k}": {value(k, c[k])}' for k in _OF_A_CLAIM) + "\n}"
+
+    return '{"claims": ' + lines(map(claim, claims)) + "}\n"
