@@ -6,7 +6,7 @@ use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
 use xoff_units::save::Value;
-use xoff_units::{Rate, Span, Time};
+use xoff_units::{Loss, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
@@ -133,17 +133,17 @@ pub const FLOW_TIMERS: u8 = 16;
 
 /// Reason for a dropped frame. A correctly dimensioned lossless network drops none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
-    /// The ingress buffer had no room.
-    BufferFull,
-    /// The egress queue of this port had no room.
-    QueueFull(u16),
-    /// No route to the destination.
-    NoRoute,
-    /// The frame waited for a link that failed.
-    LinkFailed,
-    /// The frame was for the queue of this port, or arrived through it, and the watchdog had found a storm there.
-    Stormed(u16),
+pub struct Drop {
+    /// Cause, as far as the node knows it: a node knows no lossy classes and no failures of other links.
+    pub cause: Loss,
+    /// Port of the egress queue that had no room, or that the watchdog had found in a storm.
+    pub queue: Option<u16>,
+}
+
+impl From<Loss> for Drop {
+    fn from(cause: Loss) -> Drop {
+        Drop { cause, queue: None }
+    }
 }
 
 /// Action of a port whose link repeats frames.

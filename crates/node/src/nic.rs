@@ -20,10 +20,10 @@ use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
 use xoff_units::save::Value;
-use xoff_units::{Bytes, Rate, Time, prefetch, prefetch_whole};
+use xoff_units::{Bytes, Loss, Rate, Time, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
-use crate::env::{Drop, Env, NodeEvent};
+use crate::env::{Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameKind, FrameList};
 use crate::port::{Arrived, ClassState, Hit, Port};
 
@@ -368,7 +368,8 @@ impl Nic {
     }
 
     fn drop_waiting(&self, now: Time, f: &Frame, env: &mut impl Env) {
-        let dropped = NodeEvent::Dropped { port: 0, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
+        let dropped =
+            NodeEvent::Dropped { port: 0, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Loss::FailedPort.into() };
         env.emit(self.node, now, dropped);
     }
 

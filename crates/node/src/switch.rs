@@ -7,7 +7,7 @@ use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState,
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::save::Save;
-use xoff_units::{Bytes, Time, prefetch};
+use xoff_units::{Bytes, Loss, Time, prefetch};
 
 use crate::ClassSet;
 use crate::buffer::{Buffer, BufferPolicy, Full, Passage};
@@ -181,7 +181,7 @@ impl Switch {
         }
         let (class, len) = (frame.class(), frame.len());
         let Some(out_port) = env.route(self.node, &frame) else {
-            return self.drop_arrived(now, port, id, Drop::NoRoute, env);
+            return self.drop_arrived(now, port, id, Loss::NoRoute.into(), env);
         };
         if self.unpaused == Some(class) {
             self.ports[out_port as usize].send_unpaused(now, self.node, out_port, id, env);
@@ -224,7 +224,7 @@ impl Switch {
     #[inline(never)]
     fn refuse(&mut self, at: Passage, id: FrameId, env: &mut impl Env) {
         let full = self.buffer.full(&at, env.frames()[id].len());
-        let why = if full == Full::Queue { Drop::QueueFull(at.out) } else { Drop::BufferFull };
+        let why = Drop { cause: Loss::BufferFull, queue: (full == Full::Queue).then_some(at.out) };
         self.drop_arrived(at.now, at.port, id, why, env);
     }
 
@@ -332,7 +332,8 @@ impl Switch {
     /// The link of a port fails: its queued frames are dropped.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
         while let Some(f) = self.ports[port as usize].fail(now, self.node, port, env) {
-            let dropped = NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Drop::LinkFailed };
+            let dropped =
+                NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Loss::FailedPort.into() };
             env.emit(self.node, now, dropped);
         }
         self.throw_all_away(now, port, env);
@@ -340,7 +341,7 @@ impl Switch {
 
     /// Frees every frame that waits for a failed port.
     fn throw_all_away(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        (0..self.classes as u8).for_each(|class| self.throw_away(now, port, class, Drop::LinkFailed, env));
+        (0..self.classes as u8).for_each(|class| self.throw_away(now, port, class, Loss::FailedPort.into(), env));
     }
 
     /// Frees every frame of a class that waits for a port.
@@ -528,7 +529,7 @@ impl Switch {
     fn send(&mut self, now: Time, port: u16, class: u8, env: &mut impl Env) {
         if self.queues.reads_inputs() && self.discards(port, class) {
             // It waited behind a frame for another port when the storm was found.
-            return self.throw_away(now, port, class, Drop::Stormed(port), env);
+            return self.throw_away(now, port, class, Drop { cause: Loss::Watchdog, queue: Some(port) }, env);
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
         let Some(id) = self.queues.pop_of(now, class_state, port, class, env.frames()) else { return };

@@ -12,7 +12,7 @@ use xoff_real::testbed::wiring::{self, Real};
 use xoff_real::wire::control;
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario, Running};
-use xoff_units::{Span, Time};
+use xoff_units::{Loss, Span, Time};
 
 const RING: &str = include_str!("../../../scenarios/testbed/ring-gfc.toml");
 
@@ -286,12 +286,12 @@ fn memory_in_pools_holds_real_frames_too() {
     let log = std::mem::take(&mut b.log);
     let real = b.finish(ended).outcome;
     let simulated = s.run(Sink::Nothing).unwrap().outcome;
-    assert_eq!((real.violations_total, real.lost.buffer_full.total()), (0, 0), "{:?}", real.violations);
+    assert_eq!((real.violations_total, real.lost[Loss::BufferFull].total()), (0, 0), "{:?}", real.violations);
     for (r, i) in real.flows.iter().zip(&simulated.flows).filter(|(r, _)| r.flow.priority == 3) {
         let (r, i) = (r.received.expect("lossless").as_secs_f64(), i.received.expect("lossless").as_secs_f64());
         assert!((r / i - 1.0).abs() < 0.02, "{r} s with bytes, {i} s simulated");
     }
-    let (r, i) = (real.lost.lossy_egress.total(), simulated.lost.lossy_egress.total());
+    let (r, i) = (real.lost[Loss::LossyEgress].total(), simulated.lost[Loss::LossyEgress].total());
     assert!(r > 100 && r.abs_diff(i) * 50 <= i, "{r} dropped at the egress with bytes, {i} simulated");
     let Bench { mut running, mut machine, .. } = Bench::new(&s, &Real::default());
     assert_eq!(replay(running.world(), &mut machine, log.into_iter(), || true).difference, None);

@@ -6,7 +6,7 @@ use std::path::Path;
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario, Root, explain};
 use xoff_scenario::document::Override;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Loss, Rate, Span, Time};
 
 const FILE: &str = "scenarios/operation/broken-nic.toml";
 
@@ -100,7 +100,7 @@ fn the_page_about_one_broken_nic_is_what_its_scenario_gives() {
         let others = f.outcome.flows.iter().enumerate().filter(|(_, flow)| t.name(flow.flow.dst) != "H7");
         others.for_each(|(n, _)| assert_eq!(rate(f, n), rate(calm, n), "flow {n} under the watchdog"));
     }
-    assert!(runs[2].1.outcome.lost.by_watchdog.data > 0 && runs[3].1.outcome.lost.total().total() == 0);
+    assert!(runs[2].1.outcome.lost[Loss::Watchdog].data > 0 && runs[3].1.outcome.lost.total().total() == 0);
     xoff_testing::golden(&root().join("docs/one-broken-nic.md"), &p);
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
 use xoff_sim::LostFrames;
+use xoff_units::Loss;
 
 fn load(text: &str) -> NetworkScenario {
     NetworkScenario::from_text("links.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)))
@@ -111,11 +112,11 @@ fn retry_hides_every_kind_of_error() {
             )
         };
         let o = run(&text("[link_retry]\nkind = \"llr\"\nreplays = 255\n")).outcome;
-        assert!(o.retry.replayed.data > 0 && o.lost.on_faulty_link.data == 0, "{kind}: {:?} {:?}", o.retry, o.lost);
+        assert!(o.retry.replayed.data > 0 && o.lost[Loss::OnFaultyLink].data == 0, "{kind}: {:?} {:?}", o.retry, o.lost);
         assert_eq!((o.lost.dropped().total(), o.violations_total), (0, 0), "{kind}: {:?}", o.violations);
         assert!(o.flows.iter().all(|f| f.end.is_some()), "{kind}");
         let o = run(&text("")).outcome;
-        assert!(o.lost.on_faulty_link.data > 0, "{kind}");
+        assert!(o.lost[Loss::OnFaultyLink].data > 0, "{kind}");
         assert_eq!(o.violations_total, 0, "{kind}: {:?}", o.violations);
     }
 }
@@ -130,7 +131,7 @@ fn lost_frames_leak_no_credits() {
              [flow_control]\n{fc}[[link_errors]]\nkind = \"frame\"\nloss = 0.01\n[[flow]]\nsrc = \"H0\"\ndst = \"H1\"\n"
         );
         let o = run(&text).outcome;
-        let (sent, lost) = (o.flows[0].sent, o.lost.on_faulty_link.data);
+        let (sent, lost) = (o.flows[0].sent, o.lost[Loss::OnFaultyLink].data);
         // 20 KB are used up by 14 frames that leak; a hundred times as many are lost.
         assert!(lost > 100, "{fc}: {lost}");
         assert!(sent > 20_000_000, "{fc}: {sent} B in 3 ms");
@@ -151,7 +152,7 @@ fn a_leak_ends_with_one_cc_period() {
     };
     let errors = format!("[[link_errors]]\nports = [\"H0->S1\"]\nframes = \"flows\"\nkind = \"nth\"\nnumbers = [{}]\n", numbers.join(", "));
     let (with, without) = (run(&text(&errors)).outcome, run(&text("")).outcome);
-    assert_eq!(with.lost.on_faulty_link.data, 10, "all ten frames that its credits cover");
+    assert_eq!(with.lost[Loss::OnFaultyLink].data, 10, "all ten frames that its credits cover");
     // The CC_Update at 40 us, and the CF_Update that follows it: 64 B, a way there, 8 B and a way back, and the loop restarts.
     let stood = 40_000_000 + (64 + 8) * PS_PER_BYTE + 200_000;
     let missing = without.flows[0].sent - with.flows[0].sent;
@@ -215,9 +216,9 @@ fn what_a_link_gives_up_is_a_loss_unless_it_had_arrived() {
         // The column `lost` of the table ports.
         let at_ports: u64 = o.ports.iter().flatten().map(|p| p.lost).sum();
         assert_eq!(at_ports, o.lost.on_links().total(), "case {case}");
-        (given_up, failed) = (given_up + o.lost.given_up.data, failed + o.lost.on_failed_link.data);
-        arrived += u64::from(o.retry.given_up.total() > o.lost.given_up.total() + o.lost.on_failed_link.total());
-        on_control += o.lost.given_up.control;
+        (given_up, failed) = (given_up + o.lost[Loss::GivenUp].data, failed + o.lost[Loss::OnFailedLink].data);
+        arrived += u64::from(o.retry.given_up.total() > o.lost[Loss::GivenUp].total() + o.lost[Loss::OnFailedLink].total());
+        on_control += o.lost[Loss::GivenUp].control;
     }
     assert!(given_up > 100 && failed > 20 && arrived > 20 && on_control > 20, "{given_up} {failed} {arrived} {on_control}");
 }

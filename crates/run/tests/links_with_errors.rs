@@ -7,7 +7,7 @@ use std::path::Path;
 use xoff_record::Sink;
 use xoff_report::{Axis, Figure, Mark, Panel, Unit};
 use xoff_run::{Finished, NetworkScenario};
-use xoff_units::{Bytes, Rate, Span};
+use xoff_units::{Bytes, Loss, Rate, Span};
 
 fn run(text: &str) -> Option<Finished> {
     let s = NetworkScenario::from_text("page.toml", text, &[], Path::new("")).ok()?;
@@ -171,7 +171,7 @@ fn cost_of_a_message(flow_control: &str) -> (u64, u64, u64) {
     for n in (1..=40).chain((41..600).step_by(13)) {
         let lost = format!("[[link_errors]]\nports = [\"S1->H0\"]\nframes = \"control\"\nkind = \"nth\"\nnumbers = [\"{n}\"]\n");
         let f = run(&bursts(&format!("{flow_control}{lost}"))).unwrap();
-        if f.outcome.lost.on_faulty_link.control == 0 {
+        if f.outcome.lost[Loss::OnFaultyLink].control == 0 {
             break;
         }
         tried += 1;

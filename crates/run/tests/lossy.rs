@@ -64,7 +64,7 @@ fn a_lossy_incast_loses_what_the_closed_form_gives_and_a_lossless_one_nothing() 
         let text = star(10, &(pools(policy) + &flows));
         let f = run(&text);
         let o = &f.outcome;
-        assert_eq!((o.lost.lossy_egress.data, o.lost.total().total()), (n * s - s - limit, n * s - s - limit), "{policy}");
+        assert_eq!((o.lost[Loss::LossyEgress].data, o.lost.total().total()), (n * s - s - limit, n * s - s - limit), "{policy}");
         assert_eq!(o.violations_total, 0, "{policy}");
         let incomplete = o.flows.iter().filter(|f| f.received.is_none()).map(|f| f.flow.priority);
         assert_eq!(incomplete.collect::<Vec<_>>(), [0; 3], "{policy}: the first flow always finds the place of the frame that has left");
@@ -91,7 +91,7 @@ fn a_loss_of_a_lossless_priority_is_a_violation() {
     let s = load(&text);
     assert!(s.warnings.iter().any(|w| w.line().contains("headroom 5 KB < ")), "it was warned of");
     let f = s.run(Sink::Nothing).unwrap();
-    assert!(f.outcome.lost.buffer_full.data > 0 && f.outcome.violations_total >= f.outcome.lost.buffer_full.data);
+    assert!(f.outcome.lost[Loss::BufferFull].data > 0 && f.outcome.violations_total >= f.outcome.lost[Loss::BufferFull].data);
     assert_eq!((f.outcome.lost.lossy().total(), f.manifest.verdict.as_ref().unwrap().conclusion(&[]).exit_code()), (0, 1));
 }
 
@@ -179,7 +179,7 @@ fn a_fixed_buffer_drops_at_the_ingress() {
     let flows: String = (1..=n).map(|h| flow(h, 0, 0, s)).collect();
     let text = format!("[switch]\nbuffer = \"{}B\"\n[flow_control]\nkind = \"pfc\"\nxoff = \"5KB\"\nlossy = [\"0\"]\n", frames * MTU);
     let f = run(&star(5, &(text + &flows)));
-    assert_eq!((f.outcome.lost.lossy_ingress.data, f.outcome.lost.total().total()), (n * s - s - n * frames, n * s - s - n * frames));
+    assert_eq!((f.outcome.lost[Loss::LossyIngress].data, f.outcome.lost.total().total()), (n * s - s - n * frames, n * s - s - n * frames));
     assert_eq!((f.outcome.violations_total, f.manifest.verdict.as_ref().unwrap().conclusion(&[]).exit_code()), (0, 0));
 }
 
@@ -192,7 +192,7 @@ fn a_reliable_transport_recovers_what_is_dropped() {
             format!("acks = \"per-frame\"\nrecovery = \"{recovery}\"\nrto = \"100us\"\nnack_interval = \"10us\"\nwindow = \"100KB\"\n");
         let text = star(10, &(host + &pools("alpha = 0.125\n") + &flows)).replace("3ms", "1s");
         let f = run(&text);
-        assert!(f.outcome.lost.lossy_egress.data > 0, "{recovery}");
+        assert!(f.outcome.lost[Loss::LossyEgress].data > 0, "{recovery}");
         assert!(f.outcome.flows.iter().all(|f| f.end.is_some() && f.delivered == f.flow.size), "{recovery}");
         assert_eq!((f.outcome.violations_total, f.outcome.lost.unexcused().total()), (0, 0), "{recovery}");
     }
@@ -307,8 +307,8 @@ fn a_limit_before_the_pause_is_warned_of() {
         let stated = warnings.contains("a queue of lossless priority 3, S1->H") && warnings.contains("before its pause takes effect");
         assert!(stated, "{queue}: {warnings}");
         let o = s.run(Sink::Nothing).unwrap().outcome;
-        assert_eq!(o.lost.buffer_full.total() > 0, drops, "{queue}: {:?}", o.lost);
-        assert_eq!(o.violations_total, o.lost.buffer_full.total(), "{queue}");
+        assert_eq!(o.lost[Loss::BufferFull].total() > 0, drops, "{queue}: {:?}", o.lost);
+        assert_eq!(o.violations_total, o.lost[Loss::BufferFull].total(), "{queue}");
     }
     // As SONiC has it: no limit but a pool that holds more than all groups.
     let wide = star(4, &(pools("alpha = 1\n").replace("size = \"300KB\"", "size = \"5MB\"") + &flow(1, 0, 3, 300)));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use xoff_record::Sink;
 use xoff_run::{Finished, NetworkScenario};
+use xoff_units::Loss;
 
 fn run(text: &str) -> Finished {
     let s = NetworkScenario::from_text("hosts.toml", text, &[], Path::new("")).unwrap_or_else(|e| panic!("{}\n{text}", e.render(false)));
@@ -122,7 +123,7 @@ fn no_pattern_of_losses_lets_a_flow_hang() {
             for flow in &f.outcome.flows {
                 assert!(flow.end.is_some() && flow.delivered == flow.flow.size, "seed {seed}, {recovery}, {fc}, {rc}: {flow:?}\n{text}");
             }
-            cases += f.outcome.lost.on_faulty_link.total().min(1);
+            cases += f.outcome.lost[Loss::OnFaultyLink].total().min(1);
         }
     }
     assert!(cases > 60, "{cases} of 80 lost something");
@@ -214,7 +215,7 @@ fn no_pattern_of_losses_lets_a_queue_pair_hang() {
         for flow in &f.outcome.flows {
             assert!(flow.end.is_some() && flow.delivered == flow.flow.size, "seed {seed}: {flow:?}\n{text}");
         }
-        lost += f.outcome.lost.on_faulty_link.total().min(1);
+        lost += f.outcome.lost[Loss::OnFaultyLink].total().min(1);
     }
     assert!(lost > 30, "{lost} of 36 lost something");
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
+use xoff_units::Loss;
 
 const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 3\nrate = \"10Gbps\"\ndelay = \"500ns\"\n[switch]\nbuffer = \"300KB\"\n";
 
@@ -43,13 +44,13 @@ fn loses_and_is_mended(duration: &str, of: impl Fn(&str) -> String) {
     assert_eq!(w.len(), 1, "{w:?}");
     assert!(w[0].contains("priority 7 can starve priority 0"), "{w:?}");
     let r = s.run(Sink::Nothing).unwrap();
-    assert!(r.outcome.lost.buffer_full.data > 0, "the prediction");
+    assert!(r.outcome.lost[Loss::BufferFull].data > 0, "the prediction");
     assert!(r.summary.active.iter().any(|t| t.contains("never pauses")), "{:?}", r.summary);
     let advice = |key: &str| w[0].split(&format!("{key} = \"")).nth(1).and_then(|t| t.split('"').next()).unwrap().to_owned();
     let fixed = starving(duration, &format!("bm = \"{}\"\n", advice("flow_control.bm"))).replace("300KB", &advice("switch.buffer"));
     let s = load(&of(&fixed));
     assert_eq!(warned(&s), [""; 0]);
-    assert_eq!(s.run(Sink::Nothing).unwrap().outcome.lost.buffer_full.data, 0, "its own advice");
+    assert_eq!(s.run(Sink::Nothing).unwrap().outcome.lost[Loss::BufferFull].data, 0, "its own advice");
 }
 
 /// A warning belongs to a scenario that can have a standstill, and to no other.

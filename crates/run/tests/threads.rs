@@ -17,6 +17,7 @@ use xoff_mech::{detection, flow_control, rate_control};
 use xoff_record::Sink;
 use xoff_run::NetworkScenario;
 use xoff_sim::{Ended, Engine, Outcome, Row, World};
+use xoff_units::Loss;
 
 struct Seen {
     parts: usize,
@@ -87,10 +88,10 @@ impl Met {
             }
         }
         let lost = &seen.outcome.lost;
-        self.failed_links += (lost.excused().total() > lost.by_watchdog.total()) as usize;
+        self.failed_links += (lost.excused().total() > lost[Loss::Watchdog].total()) as usize;
         self.storms += seen.outcome.storms.len();
-        self.discarded += (lost.by_watchdog.total() > 0) as usize;
-        self.losses += (seen.outcome.lost.buffer_full.total() > 0) as usize;
+        self.discarded += (lost[Loss::Watchdog].total() > 0) as usize;
+        self.losses += (seen.outcome.lost[Loss::BufferFull].total() > 0) as usize;
         self.cut_through += drawn.cut_through.is_some() as usize;
         if !self.ended.contains(&seen.outcome.ended) {
             self.ended.push(seen.outcome.ended);

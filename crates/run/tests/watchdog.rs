@@ -58,7 +58,7 @@ fn pfcwd_basic_on_both_sides_of_the_detection_time() {
                 let (one, two) = (&o.flows[0], &o.flows[1]);
                 if fires {
                     assert_eq!((one.delivered, one.arrived()), (0, 0), "{case}: all of traffic 1 is dropped");
-                    assert_eq!(o.lost.by_watchdog.data, one.sent / 1500, "{case}");
+                    assert_eq!(o.lost[Loss::Watchdog].data, one.sent / 1500, "{case}");
                     let storm = o.storms[0];
                     let after = storm.found.since(xoff_units::Time::from_us(from)).as_ns() / 1000;
                     assert!((DETECT..=DETECT + POLL + 2).contains(&after), "{case}: found after {after} us");
@@ -109,8 +109,8 @@ fn pfcwd_two_senders_and_two_receivers() {
             // Delayed by the storm at least up to its detection; other priorities of the port wait for other reasons.
             let held = o.ports.iter().flatten().map(|p| p.blocked_ps / 1_000_000).max().unwrap();
             assert!(held >= DETECT - 20, "{detector} {lasting}: held for {held} us");
-            assert_eq!(o.lost.by_watchdog.data > 0, fires);
-            assert_eq!(o.lost.total(), o.lost.by_watchdog, "{detector}");
+            assert_eq!(o.lost[Loss::Watchdog].data > 0, fires);
+            assert_eq!(o.lost.total(), o.lost[Loss::Watchdog], "{detector}");
             assert_eq!(o.violations_total, 0);
         }
     }
@@ -123,9 +123,9 @@ fn what_the_watchdog_discards_is_a_loss_everywhere() {
         let f = run(&star(2, "duration", action, (100, 2000), &flow("H1", "H2", 3, 0, 1000)));
         let (o, verdict) = (&f.outcome, f.manifest.verdict.as_ref().unwrap());
         assert_eq!(o.storms.len(), 1, "{action}");
-        let lost = o.lost.by_watchdog.data;
+        let lost = o.lost[Loss::Watchdog].data;
         assert_eq!(lost > 0, discards, "{action}");
-        assert_eq!(verdict.losses().count(Loss::Watchdog), o.lost.by_watchdog.total());
+        assert_eq!(verdict.losses().count(Loss::Watchdog), o.lost[Loss::Watchdog].total());
         assert_eq!(verdict.headline().contains("dropped by the watchdog"), discards, "{}", verdict.headline());
         assert_eq!(verdict.conclusion(&[]), if discards { Conclusion::No } else { Conclusion::Yes });
         assert_eq!(o.flows[0].delivered == o.flows[0].flow.size, !discards, "{action}");
@@ -174,7 +174,7 @@ fn a_stormed_port_of_an_input_queued_switch_is_emptied() {
     let o = run(&text).outcome;
     assert_eq!((o.storms.len(), o.violations_total), (1, 0));
     assert_eq!(o.flows[1].delivered, o.flows[1].flow.size);
-    assert_eq!(o.lost.by_watchdog.data * 1500 + o.flows[0].delivered, o.flows[0].flow.size);
+    assert_eq!(o.lost[Loss::Watchdog].data * 1500 + o.flows[0].delivered, o.flows[0].flow.size);
 }
 
 /// Values that cannot work are rejected with the inequality. xoff warns of values without effect.

@@ -8,7 +8,7 @@ use xoff_net::topology::{LinkId, NodeKind, Topology};
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, PausedWith, Transport};
 use xoff_sim::{Ended, LinkFailure, Losses, LostFrames, Model, Outcome, World};
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Loss, Rate, Span, Time};
 
 /// Two hosts each on two edge switches, two spines; links 0 to 3 lead to the hosts, 4 and 5 from E1 to the spines, 6 and
 /// 7 from the spines to E2.
@@ -83,7 +83,7 @@ fn after_a_failure_everything_takes_the_link_that_is_left() {
         assert!((1..=2).contains(&o.lost_frames), "{discipline:?}: {} lost", o.lost_frames);
         assert_eq!(over(2) + over(3) + o.dropped_frames, 1334, "{discipline:?}");
         assert_eq!(o.violations, []);
-        assert_eq!((o.lost.link_failed.data, o.lost.on_failed_link.total()), (o.dropped_frames, o.lost_frames), "{:?}", o.lost);
+        assert_eq!((o.lost[Loss::FailedPort].data, o.lost[Loss::OnFailedLink].total()), (o.dropped_frames, o.lost_frames), "{:?}", o.lost);
         assert_eq!((o.lossless, o.lost.unexcused().total(), o.lost.excused()), (true, 0, o.lost.total()), "{:?}", o.lost);
         assert_eq!(o.ended, Ended::Quiet, "{discipline:?}: none waits for ever");
     }
@@ -119,13 +119,12 @@ fn acknowledgements_lost_with_a_link_are_counted_apart() {
         assert_eq!(o.violations, []);
         assert_eq!((o.lost.dropped().total(), o.lost.on_links().total()), (o.dropped_frames, o.lost_frames));
         assert_eq!(o.lost.unexcused().total(), 0, "{:?}", o.lost);
-        for (all, one) in [(&mut seen.link_failed, o.lost.link_failed), (&mut seen.cut_off, o.lost.cut_off)] {
-            *all = *all + one;
+        for cause in [Loss::FailedPort, Loss::CutOff, Loss::OnFailedLink] {
+            seen[cause] = seen[cause] + o.lost[cause];
         }
-        seen.on_failed_link = seen.on_failed_link + o.lost.on_failed_link;
     }
-    assert!(seen.link_failed.control > 0 && seen.on_failed_link.control > 0, "of the host that is cut off: {seen:?}");
-    assert!(seen.cut_off.data > 0 && seen.on_failed_link.data > 0, "frames that still leave for it: {seen:?}");
+    assert!(seen[Loss::FailedPort].control > 0 && seen[Loss::OnFailedLink].control > 0, "of the host that is cut off: {seen:?}");
+    assert!(seen[Loss::CutOff].data > 0 && seen[Loss::OnFailedLink].data > 0, "frames that still leave for it: {seen:?}");
 }
 
 #[test]

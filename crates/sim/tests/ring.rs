@@ -8,7 +8,7 @@ use xoff_net::workload::{Flow, Flows, UNLIMITED};
 use xoff_node::{ControlDelay, Delay, DisciplineKind};
 use xoff_sim::{Ended, FrameCount, Model, Outcome, ViolationKind, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, Loss, Rate, Span, Time};
 
 /// H1..H3 on S1..S3 in a ring; flow i goes from host i over two ring links to the host behind switch i+2. With more hosts on each switch
 /// there are as many such rings of flows.
@@ -185,7 +185,7 @@ fn the_checks_can_fail() {
     assert!(["S1", "S2", "S3"].iter().any(|s| first.starts_with(s)), "{first}");
     assert!(first.contains("priority 0, flow "), "{first}");
     assert_eq!(
-        (o.lossless, o.lost.buffer_full, o.lost.unexcused()),
+        (o.lossless, o.lost[Loss::BufferFull], o.lost.unexcused()),
         (true, FrameCount { data: o.dropped_frames, control: 0 }, o.lost.total())
     );
     let unchecked = run_unchecked("pfc", LATE, DisciplineKind::RoundRobin, 5, |m| m.checks = false);

@@ -10,6 +10,7 @@
 extern crate self as xoff_units;
 
 mod grouped;
+mod loss;
 pub mod measured;
 pub mod paged;
 pub mod params;
@@ -20,6 +21,7 @@ pub mod save;
 pub mod state;
 
 pub use grouped::grouped;
+pub use loss::{Fate, Loss, Meaning};
 pub use parse::UnitError;
 pub use quantity::{Bytes, Length, Rate, Span, Time};
 

@@ -9,7 +9,7 @@ use xoff_farm::readers::{self, Reader, broken};
 use xoff_farm::shrink::shrink;
 use xoff_run::NetworkScenario;
 use xoff_sim::{Engine, Violation, ViolationKind};
-use xoff_units::Time;
+use xoff_units::{Loss, Time};
 
 const STAR: &str = "[run]\nduration = \"6ms\"\n[topology]\nkind = \"star\"\nhosts = 4\n[flow_control]\nkind = \"pfc\"\n\
                     [[workload]]\nkind = \"permutation\"\nsize = \"2MB\"\n[[workload]]\nkind = \"closed-loop\"\nsize = \"30KB\"\ndifferent_rack = false\n[probes]\ninterval = \"20us\"\nqueues = [\"all\"]\n";
@@ -45,7 +45,7 @@ fn with_fault(wrong: impl Fn(How) -> bool, plant: impl Fn(&mut Ran)) -> impl Fn(
 #[test]
 fn every_checker_finds_a_planted_fault() {
     let first = |ran: &mut Ran| ran.outcome.frame_hops += 1;
-    let lost = |ran: &mut Ran| ran.outcome.lost.buffer_full.data += 1;
+    let lost = |ran: &mut Ran| ran.outcome.lost[Loss::BufferFull].data += 1;
     let broken = |ran: &mut Ran| ran.outcome.violations_total += 1;
     // A frame that is missing in the count, as the simulator states it.
     let uncounted = |ran: &mut Ran| {

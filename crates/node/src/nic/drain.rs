@@ -10,10 +10,10 @@
 use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::save::Save;
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::{Bytes, Loss, Rate, Span, Time, state};
 
 use super::Nic;
-use crate::env::{Call, Drop, Env, NodeEvent};
+use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId, FrameList};
 
 /// Drain settings of a NIC.
@@ -102,7 +102,7 @@ impl Nic {
         let Some(held) = d.held.get_mut(class as usize).filter(|held| **held + len as u64 <= room) else {
             env.discard(id);
             let (flow, kind) = (frame.flow, frame.kind());
-            return env.emit(self.node, now, NodeEvent::Dropped { port: 0, class, flow, len, kind, why: Drop::BufferFull });
+            return env.emit(self.node, now, NodeEvent::Dropped { port: 0, class, flow, len, kind, why: Loss::BufferFull.into() });
         };
         *held += len as u64;
         let idle = d.is_empty();

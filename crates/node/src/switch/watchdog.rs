@@ -97,7 +97,7 @@ impl Switch {
     /// Reason to discard a frame that arrived through a port, for the queue of another one; `None`: the frame is kept.
     #[cold]
     pub(super) fn discarded(&self, port: u16, out: u16, class: u8) -> Option<Drop> {
-        [out, port].into_iter().find(|&p| self.discards(p, class)).map(Drop::Stormed)
+        [out, port].into_iter().find(|&p| self.discards(p, class)).map(|p| Drop { cause: Loss::Watchdog, queue: Some(p) })
     }
 
     /// A clock of the switch. Returns whether that changed anything.
@@ -133,7 +133,7 @@ impl Switch {
             Action::Drop => {
                 self.ports[port as usize].release(now, self.node, port, class, begins, env);
                 if begins {
-                    self.throw_away(now, port, class, Drop::Stormed(port), env);
+                    self.throw_away(now, port, class, Drop { cause: Loss::Watchdog, queue: Some(port) }, env);
                 }
             }
         }

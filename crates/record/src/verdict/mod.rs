@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::grouped;
 
-pub use losses::{Fate, Loss, Losses};
+pub use losses::Losses;
+pub use xoff_units::{Fate, Loss};
 
 /// Result of the deadlock detector.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]

@@ -1,3 +1,5 @@
+use xoff_units::Meaning;
+
 use super::*;
 
 fn well() -> Parts {
@@ -69,7 +71,7 @@ fn no_loss_of_any_kind_is_silent() {
     for why in Loss::ALL {
         let v = Verdict::from(well()).with(|p| p.losses.add(why, 7));
         assert!(v.headline().contains("7 frames lost") && !v.headline().contains("0 frames"), "{}", v.headline());
-        let (answer, word) = if why.is_measured() { (Conclusion::Yes, "yes") } else { (Conclusion::No, "no") };
+        let (answer, word) = if why.meaning() == Meaning::Measured { (Conclusion::Yes, "yes") } else { (Conclusion::No, "no") };
         assert_eq!((v.conclusion(&[]), v.conclusion(&[Allow::Deadlock]), v.conclusion(&[Allow::Loss])), (answer, answer, Conclusion::Yes));
         assert_eq!(v.tone(&[Allow::Loss]), Tone::Caution, "allowed, or measured, is not well");
         let json = serde_json::to_value(&v).unwrap();

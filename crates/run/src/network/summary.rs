@@ -5,7 +5,7 @@ use xoff_net::topology::NodeKind;
 use xoff_record::Verdict;
 use xoff_record::verdict::Deadlock;
 use xoff_sim::{Ended, Outcome};
-use xoff_units::{Bytes, Span, grouped};
+use xoff_units::{Bytes, Loss, Span, grouped};
 
 use crate::network::NetworkScenario;
 
@@ -115,7 +115,7 @@ impl Summary {
     /// Drops of lossy priorities, and the fill of the pools.
     fn memory(&mut self, s: &NetworkScenario, o: &Outcome) {
         if !s.model.lossy.is_empty() {
-            let (at_ingress, at_egress) = (o.lost.lossy_ingress.total(), o.lost.lossy_egress.total());
+            let (at_ingress, at_egress) = (o.lost[Loss::LossyIngress].total(), o.lost[Loss::LossyEgress].total());
             let list = s.model.lossy.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
             let ports = || (0..o.ports.len()).flat_map(|n| (0..o.ports[n].len()).map(move |p| (n, p)));
             let worst = ports().max_by_key(|&(n, p)| (o.ports[n][p].tail_dropped, std::cmp::Reverse((n, p))));
@@ -190,7 +190,7 @@ impl Summary {
 
     /// Corrupted and repeated frames of links.
     fn links(&mut self, s: &NetworkScenario, o: &Outcome) {
-        let (r, lost) = (&o.retry, o.lost.on_faulty_link + o.lost.given_up);
+        let (r, lost) = (&o.retry, o.lost[Loss::OnFaultyLink] + o.lost[Loss::GivenUp]);
         if !s.model.faults.errors.is_empty() && lost.total() + r.corrupted.total() + r.signals_lost == 0 {
             self.inactive.push("no link corrupted a frame".into());
         }
@@ -249,7 +249,7 @@ impl Summary {
 
     /// Frames that found a buffer full although their flow control promises room for them: it sent at its lowest rate.
     fn standstill(&mut self, s: &NetworkScenario, o: &Outcome) {
-        if o.lost.buffer_full.data == 0 {
+        if o.lost[Loss::BufferFull].data == 0 {
             return;
         }
         for (link, stop) in s.links().iter().filter_map(|(link, fc)| Some((link, fc.standstill(link)?))) {

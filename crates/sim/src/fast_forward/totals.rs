@@ -1,6 +1,6 @@
 //! Counters without influence on the state of a run: results that a skipped period adds to.
 
-use xoff_units::Time;
+use xoff_units::{Loss, Time};
 
 use crate::observe::flows::FlowRecord;
 use crate::observe::lost::{FrameCount, LostFrames};
@@ -26,21 +26,7 @@ impl Counting for FrameCount {
 
 impl Counting for LostFrames {
     fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let LostFrames {
-            buffer_full,
-            no_route,
-            cut_off,
-            link_failed,
-            by_watchdog,
-            on_failed_link,
-            on_faulty_link,
-            given_up,
-            lossy_ingress,
-            lossy_egress,
-        } = self;
-        let on_links = [on_failed_link, on_faulty_link, given_up];
-        let dropped = [buffer_full, no_route, cut_off, link_failed, by_watchdog, lossy_ingress, lossy_egress];
-        on_links.into_iter().chain(dropped).for_each(|c| c.each(f));
+        Loss::ALL.into_iter().for_each(|cause| self[cause].each(f));
     }
 }
 

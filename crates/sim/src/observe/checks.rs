@@ -4,9 +4,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_net::workload::Flow;
-use xoff_node::{Drop, EventKey};
-use xoff_units::Time;
+use xoff_node::EventKey;
 use xoff_units::save::Value;
+use xoff_units::{Loss, Time};
 
 use crate::observe::lost::Dropped;
 use crate::processes::pack::{Pack, packed, words};
@@ -170,12 +170,11 @@ impl Layout {
     pub fn describe_dropped(&self, d: &Dropped) -> String {
         let &Dropped { at, from, class, flow, len, why, .. } = d;
         let (node, from) = (self.name(self.ports.place(at as u32).0), self.name(self.ports.place(from).0));
-        let why = match why {
-            Drop::BufferFull => "the ingress buffer had no room",
-            Drop::QueueFull(_) => "the egress queue had no room",
-            Drop::NoRoute => "there is no route to its destination",
-            Drop::LinkFailed => "its link failed",
-            Drop::Stormed(_) => "the watchdog had found a storm",
+        let why = match (why.cause, why.queue) {
+            (Loss::BufferFull, None) => "the ingress buffer had no room",
+            (Loss::BufferFull, Some(_)) => "the egress queue had no room",
+            (Loss::NoRoute, _) => "there is no route to its destination",
+            (other, _) => other.words(),
         };
         format!("{node} dropped a frame from {from}, priority {}, flow {flow}, {len} B: {why}", self.classes.priority(class as usize))
     }

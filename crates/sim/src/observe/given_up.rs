@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use xoff_node::{FrameKind, Surrender};
 use xoff_units::save::Value;
-use xoff_units::{Span, Time};
+use xoff_units::{Loss, Span, Time};
 
 use crate::observe::lost::{FrameCount, LostFrames};
 use crate::processes::Others;
@@ -94,8 +94,8 @@ impl GivenUp {
             let n = within.map(|r| r.end.min(numbers.end) - r.start.max(numbers.start)).sum();
             if n > 0 {
                 let mut lost = LostFrames::default();
-                let count = if run.failed { &mut lost.on_failed_link } else { &mut lost.given_up };
-                *count = if run.data { FrameCount { data: n, control: 0 } } else { FrameCount { data: 0, control: n } };
+                let cause = if run.failed { Loss::OnFailedLink } else { Loss::GivenUp };
+                lost[cause] = if run.data { FrameCount { data: n, control: 0 } } else { FrameCount { data: 0, control: n } };
                 report(run.to, lost);
             }
         }
@@ -118,7 +118,7 @@ mod tests {
                 all.add(&l);
             },
         );
-        (all.given_up.data, all.given_up.control, all.on_failed_link.data)
+        (all[Loss::GivenUp].data, all[Loss::GivenUp].control, all[Loss::OnFailedLink].data)
     }
 
     /// Frames 10 to 19 of a link are given up at 1000; 13 is still expected there.

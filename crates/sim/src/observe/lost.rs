@@ -1,7 +1,11 @@
 //! Frames that did not reach the end of their way: how many, why, and whether a lossless network may lose them.
 
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
 use xoff_node::{Drop, Frame, FrameKind, RetryEvent};
 use xoff_units::save::Value;
+use xoff_units::{Fate, Loss, Meaning};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::ViolationKind;
@@ -37,70 +41,66 @@ impl std::ops::Add for FrameCount {
     }
 }
 
-/// The lost frames of a run by cause. A lossless network that is dimensioned right has the first two at zero; the others come from faults
-/// of the scenario, and from classes without a promise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
-pub struct LostFrames {
-    /// Dropped by a switch, of a lossless class: the ingress buffer or the egress queue had no room.
-    pub buffer_full: FrameCount,
-    /// Dropped by a switch: no route to the destination, although no link has failed.
-    pub no_route: FrameCount,
-    /// Dropped by a switch: no route to the destination is left after a link has failed.
-    pub cut_off: FrameCount,
-    /// Dropped by a node: they waited for a link that failed.
-    pub link_failed: FrameCount,
-    /// Dropped by a switch: its watchdog had found a storm.
-    pub by_watchdog: FrameCount,
-    /// Lost on the wire of a link that failed, or sent over it, hit, and not sent again before it failed.
-    pub on_failed_link: FrameCount,
-    /// Lost on the wire to an error ([`Losses`](crate::Losses)).
-    pub on_faulty_link: FrameCount,
-    /// Given up by a link that repeats, without having arrived: too many replays made no progress.
-    pub given_up: FrameCount,
-    /// Dropped by a switch, of a lossy class: the ingress buffer had no room.
-    pub lossy_ingress: FrameCount,
-    /// Dropped by a switch, of a lossy class: the egress queue had no room.
-    pub lossy_egress: FrameCount,
-}
+/// Lost frames of a run by cause: `lost[Loss::BufferFull]`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Value)]
+pub struct LostFrames(pub(crate) [FrameCount; Loss::ALL.len()]);
 
 impl LostFrames {
-    /// Dropped by nodes.
+    /// Frames dropped by nodes.
     pub fn dropped(&self) -> FrameCount {
-        self.buffer_full + self.no_route + self.cut_off + self.link_failed + self.by_watchdog + self.lossy()
+        self.sum(|cause| cause.fate() == Fate::Dropped)
     }
-    /// Dropped where lossy classes found no room.
+    /// Frames dropped where lossy classes found no room.
     pub fn lossy(&self) -> FrameCount {
-        self.lossy_ingress + self.lossy_egress
+        self.sum(|cause| cause.meaning() == Meaning::Measured)
     }
-    /// Lost on links.
+    /// Frames lost on links.
     pub fn on_links(&self) -> FrameCount {
-        self.on_failed_link + self.on_faulty_link + self.given_up
+        self.sum(|cause| cause.fate() == Fate::Lost)
     }
-    /// All of them.
+    /// All lost frames.
     pub fn total(&self) -> FrameCount {
-        self.dropped() + self.on_links()
+        self.sum(|_| true)
     }
     /// Losses that no fault explains. In a lossless network ([`Outcome::lossless`](crate::Outcome::lossless)) each of them is a violation.
     pub fn unexcused(&self) -> FrameCount {
-        self.buffer_full + self.no_route
+        self.sum(|cause| cause.meaning() == Meaning::Violation)
     }
     /// Losses that a failed or faulty link, the watchdog, or a lossy class explains.
     pub fn excused(&self) -> FrameCount {
-        self.cut_off + self.link_failed + self.by_watchdog + self.on_links() + self.lossy()
+        self.sum(|cause| cause.meaning() != Meaning::Violation)
+    }
+    /// Causes with their counts, in the order of messages.
+    pub fn iter(&self) -> impl Iterator<Item = (Loss, FrameCount)> {
+        Loss::ALL.into_iter().zip(self.0)
+    }
+
+    fn sum(&self, of: impl Fn(Loss) -> bool) -> FrameCount {
+        self.iter().filter(|&(cause, _)| of(cause)).fold(FrameCount::default(), |all, (_, count)| all + count)
     }
 
     /// Adds those of another partition of the network.
     pub(crate) fn add(&mut self, o: &LostFrames) {
-        self.buffer_full = self.buffer_full + o.buffer_full;
-        self.no_route = self.no_route + o.no_route;
-        self.cut_off = self.cut_off + o.cut_off;
-        self.link_failed = self.link_failed + o.link_failed;
-        self.by_watchdog = self.by_watchdog + o.by_watchdog;
-        self.on_failed_link = self.on_failed_link + o.on_failed_link;
-        self.on_faulty_link = self.on_faulty_link + o.on_faulty_link;
-        self.given_up = self.given_up + o.given_up;
-        self.lossy_ingress = self.lossy_ingress + o.lossy_ingress;
-        self.lossy_egress = self.lossy_egress + o.lossy_egress;
+        o.iter().for_each(|(cause, count)| self[cause] = self[cause] + count);
+    }
+}
+
+impl Index<Loss> for LostFrames {
+    type Output = FrameCount;
+    fn index(&self, cause: Loss) -> &FrameCount {
+        &self.0[cause as usize]
+    }
+}
+
+impl IndexMut<Loss> for LostFrames {
+    fn index_mut(&mut self, cause: Loss) -> &mut FrameCount {
+        &mut self.0[cause as usize]
+    }
+}
+
+impl fmt::Debug for LostFrames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().filter(|(_, count)| count.total() > 0)).finish()
     }
 }
 
@@ -162,26 +162,22 @@ impl Monitor {
     #[cold]
     pub(crate) fn note_dropped(&mut self, clock: &Clock, d: &Dropped) {
         self.ports[d.at].dropped += 1;
-        if let Drop::QueueFull(port) = d.why {
+        let Drop { cause, queue } = d.why;
+        if let (Loss::BufferFull, Some(port)) = (cause, queue) {
             let node = self.layout.ports.place(d.at as u32).0;
             self.ports[self.layout.port_index(node, port)].tail_dropped += 1;
         }
-        let lossy = self.layout.lossy.has(d.class);
-        let lost = &mut self.counts.lost;
-        let (count, excused) = match d.why {
-            Drop::BufferFull if lossy => (&mut lost.lossy_ingress, true),
-            Drop::QueueFull(_) if lossy => (&mut lost.lossy_egress, true),
-            Drop::BufferFull | Drop::QueueFull(_) => (&mut lost.buffer_full, false),
-            Drop::NoRoute if self.link_failed => (&mut lost.cut_off, true),
-            Drop::NoRoute => (&mut lost.no_route, false),
-            Drop::LinkFailed => (&mut lost.link_failed, true),
-            Drop::Stormed(_) => (&mut lost.by_watchdog, true),
+        let cause = match cause {
+            Loss::BufferFull if self.layout.lossy.has(d.class) && queue.is_some() => Loss::LossyEgress,
+            Loss::BufferFull if self.layout.lossy.has(d.class) => Loss::LossyIngress,
+            Loss::NoRoute if self.link_failed => Loss::CutOff,
+            cause => cause,
         };
-        count.count(d.kind);
-        if let Drop::Stormed(port) = d.why {
+        self.counts.lost[cause].count(d.kind);
+        if let (Loss::Watchdog, Some(port)) = (cause, queue) {
             self.note_discarded(d, port);
         }
-        if self.layout.lossless && !excused {
+        if self.layout.lossless && cause.meaning() == Meaning::Violation {
             if d.kind == FrameKind::Data {
                 self.checks.loses(d.flow);
             }
@@ -225,7 +221,7 @@ impl Monitor {
             self.checks.loses(frame.flow);
         }
         self.ports[at].lost += 1;
-        let count = if up { &mut self.counts.lost.on_faulty_link } else { &mut self.counts.lost.on_failed_link };
-        count.count(kind);
+        let cause = if up { Loss::OnFaultyLink } else { Loss::OnFailedLink };
+        self.counts.lost[cause].count(kind);
     }
 }

@@ -71,7 +71,7 @@ macro_rules! newtypes {
         }
     )*};
 }
-newtypes!(Time, Span, Bytes, Rate, Port);
+newtypes!(Time, Span, Bytes, Rate, Port, LostFrames);
 
 /// Makes a struct one that can be packed: all its fields, in any order.
 macro_rules! packed {
@@ -121,7 +121,6 @@ packed! {
     PauseChange { time_ps, port, priority, stopped, by }
     HoldChange { time_ps, port, priority, on }
     FrameCount { data, control }
-    LostFrames { buffer_full, no_route, cut_off, link_failed, by_watchdog, on_failed_link, on_faulty_link, given_up, lossy_ingress, lossy_egress }
     Storm { node, port, priority, since, found, over, discarded }
     RetryCounts { corrupted, discarded, replayed, nacks, timeouts, signals_lost, given_up, on_failed_link }
     Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry, retransmission_timeouts }
