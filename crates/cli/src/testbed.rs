@@ -3,12 +3,13 @@
 pub mod processes;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_real::switchd::RunnerConfig;
+use xoff_real::switchd::{Link, RunnerConfig};
 use xoff_real::testbed::hosts::{self, IpHosts, Run, RunReport};
+use xoff_real::testbed::packet_capture::{By, Observation, PacketCapture};
 use xoff_real::testbed::replay::{self, Facts};
 use xoff_real::testbed::veth_network::NetworkError;
 use xoff_real::testbed::wiring::{self, Real};
@@ -58,6 +59,10 @@ pub struct Args {
     /// Keep only this many bytes of each frame in the capture; 0: all
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "capture")]
     snap: u32,
+    /// Also capture the link behind this port, such as S1->S2, with tcpdump or dumpcap, and count its frames with tshark; write the
+    /// captures into DIR/link
+    #[arg(long, value_name = "PORT", conflicts_with = "processes")]
+    observe: Option<String>,
     /// Also simulate the scenario, and draw both in one figure: compare.svg, compare.html and compare.md next to the tables
     #[arg(long, conflicts_with = "ip")]
     compare: bool,
@@ -89,6 +94,9 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let runs = args.run.iter().map(|r| Run::parse(r, &args.ip)).collect::<Result<Vec<_>, _>>().map_err(|e| refused(&e))?;
     let (shims, left_out) = shims::insert(&mut scenario, &args.ip).map_err(|e| refused(&e))?;
     hosts::mtu(&scenario).map_err(|e| refused(&e))?;
+    let here = shims::here(&scenario);
+    let links = wiring::links(&scenario, &here, |node, port| shims::is_plain(&scenario, node, port));
+    let observed = args.observe.as_deref().map(|port| observable(&scenario, &links, port)).transpose()?;
     terminal::problems(&scenario.warnings);
     wiring::warnings(&scenario).iter().for_each(|w| terminal::note(w));
     if left_out > 0 {
@@ -112,9 +120,8 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         return processes::run(&scenario, args, &folder);
     }
 
-    let here = shims::here(&scenario);
-    let links = wiring::links(&scenario, &here, |node, port| shims::is_plain(&scenario, node, port));
     let (hosts, ports) = IpHosts::new(&scenario, &shims, &links).map_err(missing)?;
+    let observed = observed.map(|interfaces| observe(&interfaces, &folder)).transpose()?;
     let mut commands = hosts.commands(runs, &folder).map_err(|e| refused_out("--out", &out, e))?;
     let runner = RunnerConfig { until: scenario.until, report: Duration::from_millis(100), ..RunnerConfig::default() };
     let written = |e: std::io::Error| Problem::new(format!("--capture: {e}"), "name a file on a disk with free space");
@@ -129,10 +136,14 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     }
     let bar = bar();
     let began = Instant::now();
+    let start = SystemTime::now();
+    // The last frame comes in before the last poll; closing the ports takes longer.
+    let mut end = start;
     let name = out.display().to_string();
     let draw = Box::new(|f: &Finished| Some(xoff_report::view::of_real_frames(&scenario, f, &name)));
     let d = Drive { runner, real, tap: capture.as_mut().map(replay::tap), page: Some(draw) };
     let driven = drive(&scenario, here, links, ports, Sink::Files(folder.clone(), Default::default()), d, |look| {
+        end = SystemTime::now();
         show(&bar, &Progress { now: look.time, until: look.until, events: 0, deadlocks: look.deadlocks });
         look.log.iter().for_each(|l| terminal::note(l));
         if let (Some(page), Some(world)) = (&mut page, look.world) {
@@ -150,18 +161,41 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
         return Err(Problem::new(format!("xoff cannot start a command: {e}"), "check its name, and that it is installed").into());
     }
     let (mut finished, real) = driven.map_err(failed)?;
+    let counted = observed.zip(args.observe.as_deref()).map(|(capture, port)| Observation::of(port, capture, &scenario, start, end));
+    let observed = counted.transpose().map_err(|e| Problem::new(format!("--observe: {e}"), ""))?;
     if let Some(capture) = capture {
         capture.finish().map_err(written)?;
     }
     blame(&mut finished, &commands, &folder)?;
     let exit = args.allowed.exit(verdict(&finished.manifest));
     let compared = if args.compare { Some(simulated(&scenario, &finished, &real, &folder)?) } else { None };
-    let mut answer = format!("{}{}", text(&scenario, &finished, &real, args), commands_text(&commands));
+    let mut answer = format!("{}{}", text(&scenario, &finished, &real, observed.as_ref(), args), commands_text(&commands));
     if let Some(c) = &compared {
         answer.push_str(&compared_text(c));
     }
     let view = format!("xoff view {}", terminal::word(&name));
-    Ok(Answer::new(answer, &json(&finished, &real, commands, compared.as_ref(), args), exit).next([view]))
+    Ok(Answer::new(answer, &json(&finished, (&real, observed), commands, compared.as_ref(), args), exit).next([view]))
+}
+
+/// The two interfaces of the link behind a port.
+fn observable(s: &NetworkScenario, links: &[Link], port: &str) -> Result<[String; 2], Problem> {
+    let wired = |ends: &[usize; 2]| ends.iter().all(|&i| !links[i].plain);
+    let ends = wiring::ends(s, links, port).filter(wired).ok_or_else(|| {
+        let example = links.iter().find(|l| !l.plain).map_or("", |l| &l.name);
+        Problem::new(format!("--observe: no port {port}"), format!("name a port of the network, such as {example}"))
+    })?;
+    Ok(ends.map(|i| veth_network::interface(&links[i])))
+}
+
+/// Starts the packet capture of `--observe`.
+fn observe(interfaces: &[String], folder: &Folder) -> Result<PacketCapture, Problems> {
+    let into = folder.own("link/").map_err(|e| Problem::new(e.what, e.hint))?;
+    let capture = PacketCapture::start(interfaces, &into).map_err(|e| Problem::new(format!("--observe: {e}"), ""))?;
+    if capture.by() == By::Own {
+        let hint = "install tshark, and tcpdump or dumpcap (Debian, Ubuntu: apt-get install tshark)";
+        return Err(Problem::new("--observe: neither tcpdump nor dumpcap works here together with tshark", hint).into());
+    }
+    Ok(capture)
 }
 
 /// A command that failed makes the answer "no".
@@ -215,6 +249,9 @@ pub struct Json<'a> {
     run: crate::run::Json<'a>,
     /// Facts that only real frames show.
     real: &'a RealReport,
+    /// The observed link; absent without --observe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<Observation>,
     /// The commands of --run.
     commands: Vec<RunReport>,
     /// Comparison with the simulation; absent without --compare.
@@ -222,8 +259,14 @@ pub struct Json<'a> {
     compared: Option<&'a Comparison>,
 }
 
-fn json<'a>(f: &'a Finished, real: &'a RealReport, commands: Vec<RunReport>, compared: Option<&'a Comparison>, args: &Args) -> Json<'a> {
-    Json { run: crate::run::json(f, &args.allowed, &args.folder()), real, commands, compared }
+fn json<'a>(
+    f: &'a Finished,
+    (real, observed): (&'a RealReport, Option<Observation>),
+    commands: Vec<RunReport>,
+    compared: Option<&'a Comparison>,
+    args: &Args,
+) -> Json<'a> {
+    Json { run: crate::run::json(f, &args.allowed, &args.folder()), real, observed, commands, compared }
 }
 
 fn commands_text(commands: &[RunReport]) -> String {
@@ -238,7 +281,7 @@ fn commands_text(commands: &[RunReport]) -> String {
     format!("\n{}", terminal::draw(&t))
 }
 
-fn text(s: &NetworkScenario, f: &Finished, real: &RealReport, args: &Args) -> String {
+fn text(s: &NetworkScenario, f: &Finished, real: &RealReport, observed: Option<&Observation>, args: &Args) -> String {
     let mut t = terminal::pairs();
     let mut row = |name: &str, value: String| {
         t.add_row([name, &value]);
@@ -252,5 +295,10 @@ fn text(s: &NetworkScenario, f: &Finished, real: &RealReport, args: &Args) -> St
         row("Loop gaps", format!("99 % below {:.0} us, longest {:.0} us", real.gap_p99_us, real.gap_longest_us));
     }
     row("Clock", format!("stopped for {:.3} of {:.3} s, while the machine ran something else", real.left_out_seconds, real.wall_seconds));
+    if let Some(o) = observed {
+        let (all, last) = (&o.whole_run, &o.last_second);
+        let words = format!("{} data frames, {} in the last second, by {}", grouped(all.data), grouped(last.data), o.by.name());
+        row(&format!("Link {}", o.port), if o.stopped { format!("{words}: the link stopped") } else { words });
+    }
     format!("{}\n{}", crate::run::text(s, f, &args.folder(), (&args.allowed, args.verbose)), terminal::draw(&t))
 }

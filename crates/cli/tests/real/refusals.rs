@@ -51,5 +51,6 @@ fn testbeds_name_what_is_wrong() {
     veth_network(&["--ip", "H1", "--run", "H2=true"], &["H2 has no stack", "HOST=COMMAND", "H1"]);
     veth_network(&["--ip", "H1", "--run", "true"], &["does not name a command"]);
     veth_network(&["--run", "H1=true"], &["--ip"]);
+    veth_network(&["--observe", "S1->H9"], &["--observe: no port S1->H9", "such as H0->S1"]);
     veth_network(&["--ip", "H1", "--set", "host.frame_max=64B"], &["too short for IP"]);
 }

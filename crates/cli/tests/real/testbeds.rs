@@ -56,6 +56,25 @@ fn incast_under_pffc() {
     incast("pffc");
 }
 
+/// Programs that know nothing of xoff see that a link of the ring stops under PFC.
+#[test]
+fn a_packet_capture_sees_the_ring_stop() {
+    if !possible(&["tshark", "dumpcap"]) {
+        return;
+    }
+    let out = folder("observe");
+    let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/testbed/ring-pfc.toml");
+    let ran = xoff(&["testbed", ring, "--observe", "S1->S2", "--allow", "deadlock", "--json", "--out", &path(&out, "")]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    let answer = ran.json();
+    let seen = &answer["observed"];
+    let counts = |of: &str| ["data", "pfc", "local", "other"].map(|kind| seen[of][kind].as_u64().unwrap());
+    let ([before, ..], [data, pfc, local, other]) = (counts("whole_run"), counts("last_second"));
+    assert!(before > 100 && pfc > 0, "{seen:#}");
+    assert_eq!((seen["stopped"].as_bool(), seen["missed"].as_u64(), data, local, other), (Some(true), Some(0), 0, 0, 0), "{seen:#}");
+    assert!(answer["deadlock"].as_array().is_some_and(|cycle| !cycle.is_empty()), "{answer:#}");
+}
+
 /// Ordinary programs on ordinary stacks, held back by flow control that is outside them.
 fn iperf(flow_control: &str) {
     if !possible(&["iperf3", "tc"]) || !taps() {

@@ -302,7 +302,7 @@ pub fn run_overhead(cx: &Context) -> Result<Findings, ReproduceError> {
     let mut cells = [cell(OVERHEAD, PFC, "", &both(names[0])), cell(OVERHEAD, PFFC, "", &both(names[1]))];
     cells.iter_mut().for_each(|c| c.captured = Some("S1->S2"));
     let all = run(cx, &cells)?;
-    let frames = |r: &Real| r.whole.map_or(f64::NAN, |w| (w.pfc + w.ours) as f64);
+    let frames = |r: &Real| r.whole.map_or(f64::NAN, |w| (w.pfc + w.local) as f64);
     let seconds = |r: &Real| lab::ps(r.seen.outcome.now) / 1e12;
     // The smallest frame of Ethernet, as the paper counts.
     let share = |r: &Real| frames(r) * 64.0 * 8.0 / (LINE * seconds(r));

@@ -319,7 +319,7 @@ pub fn capture_table(all: &[Runs]) -> Table {
                 if r.still { "yes" } else { "no" }.into(),
                 last.data.to_string().into(),
                 last.pfc.to_string().into(),
-                last.ours.to_string().into(),
+                last.local.to_string().into(),
                 last.other.to_string().into(),
                 whole.data.to_string().into(),
                 r.missed.to_string().into(),

@@ -4,14 +4,14 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::switchd::{Carrier, RunnerConfig, Tap, format_of};
+use crate::switchd::{RunnerConfig, Tap};
 use xoff_mech::flow_control::FlowControl;
 use xoff_run::{NetworkScenario, RunError};
 use xoff_sim::{Outcome, Recorder, Row, World};
 use xoff_units::params::ParamError;
 
 use crate::testbed::drive::{Drive, DriveError, Look, Next, RealReport, real_time};
-use crate::testbed::packet_capture::{By, PacketCapture, Seen};
+use crate::testbed::packet_capture::{By, LAST, PacketCapture, Seen};
 use crate::testbed::veth_network::{self, NetworkError};
 use crate::testbed::wiring::{self, Real};
 
@@ -80,9 +80,6 @@ pub struct Observed {
     pub missed: u64,
 }
 
-/// The last second of a run, as captured.
-const LAST: Duration = Duration::from_secs(1);
-
 /// Runs all nodes of a scenario on veth pairs made for it, which are gone afterwards. The process must be in namespaces of its own
 /// ([`veth_network::isolate`]).
 pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
@@ -91,13 +88,7 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
     let links = wiring::links(s, &here, |_, _| false);
     let ports = veth_network::ports(s, &links)?;
     let names: Vec<String> = links.iter().map(veth_network::interface).collect();
-    let both = |port: &str| {
-        let at = links.iter().position(|l| l.name == port)?;
-        let far = s.topology.nodes[links[at].node as usize].ports[links[at].port as usize];
-        let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
-        Some([at, other])
-    };
-    let captured = run.capture.map(|(port, folder)| (both(port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
+    let captured = run.capture.map(|(port, folder)| (wiring::ends(s, &links, port).unwrap_or_else(|| panic!("no port '{port}'")), folder));
     let packet_capture = captured
         .map(|(ends, folder)| PacketCapture::start(&ends.map(|i| names[i].clone()), folder).map(|w| (w, ends)))
         .transpose()
@@ -150,10 +141,5 @@ pub fn observe(s: &NetworkScenario, run: Run) -> Result<Observed, RealError> {
 
 /// Whether a link was blocked: no data frame in the checked time, while flow control kept sending.
 pub fn stood_still(seen: &Seen, kind: &FlowControl) -> bool {
-    let sends = match format_of(kind).map(|f| f.carrier) {
-        None => true,
-        Some(Carrier::MacControl) => seen.pfc > 0 && seen.ours == 0,
-        Some(Carrier::Local) => seen.ours > 0 && seen.pfc == 0,
-    };
-    seen.data == 0 && seen.other == 0 && sends
+    seen.stopped(kind)
 }

@@ -20,16 +20,24 @@ use crate::netio::{Capture, CaptureOptions, CaptureReader, Direction};
 use crate::wire::control::{self, Control};
 use crate::wire::local::{self, Message};
 use crate::wire::{ethernet, mac_control};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_mech::flow_control::FlowControl;
+use xoff_run::NetworkScenario;
+
+use crate::switchd::{Carrier, format_of};
 
 /// So much of a frame is kept: every header that is asked for [bytes].
 const SNAP: u32 = 64;
 /// libpcap delivers its frames after a second at the latest.
 const SETTLE: Duration = Duration::from_millis(1200);
+/// End of a run in which a link may have stopped.
+pub(crate) const LAST: Duration = Duration::from_secs(1);
 
 /// Observer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "PacketCapture")]
 pub enum By {
     /// tcpdump captures, tshark counts.
     Tcpdump,
@@ -51,16 +59,58 @@ impl By {
 }
 
 /// Frames on a link, both directions, in a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "CapturedFrames")]
 pub struct Seen {
     /// Test frames: EtherType 0x88B5, subtype 5.
     pub data: u64,
     /// Priority-based flow control: MAC control, opcode 0x0101.
     pub pfc: u64,
-    /// Control messages of ours: EtherType 0x88B5, subtypes 1 to 4.
-    pub ours: u64,
-    /// Anything else.
+    /// Control messages of xoff: EtherType 0x88B5, subtypes 1 to 4.
+    pub local: u64,
+    /// Any other frames.
     pub other: u64,
+}
+
+impl Seen {
+    /// Whether the link was blocked: no data frame, although flow control sent.
+    pub fn stopped(&self, kind: &FlowControl) -> bool {
+        let sends = match format_of(kind).map(|f| f.carrier) {
+            None => true,
+            Some(Carrier::MacControl) => self.pfc > 0 && self.local == 0,
+            Some(Carrier::Local) => self.local > 0 && self.pfc == 0,
+        };
+        self.data == 0 && self.other == 0 && sends
+    }
+}
+
+/// Frames of a link during a run, counted by programs that know nothing of xoff.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Observation {
+    /// Port in front of the link.
+    pub port: String,
+    /// Program that captured.
+    pub by: By,
+    /// Frames of the whole run.
+    pub whole_run: Seen,
+    /// Frames of the last second of the run.
+    pub last_second: Seen,
+    /// Frames that the program missed, by its own count.
+    pub missed: u64,
+    /// True if no data frame passed in the last second, although flow control sent, and the program missed no frame.
+    pub stopped: bool,
+}
+
+impl Observation {
+    /// Counts of a capture between the start and the end of a run.
+    pub fn of(port: &str, capture: PacketCapture, s: &NetworkScenario, start: SystemTime, end: SystemTime) -> io::Result<Observation> {
+        let by = capture.by();
+        let captures = capture.stop()?;
+        let last_second = captures.count(end - LAST, end)?;
+        let stopped = s.links().first().is_some_and(|(_, kind)| last_second.stopped(kind)) && captures.missed == 0;
+        let (port, whole_run, missed) = (port.to_owned(), captures.count(start, end)?, captures.missed);
+        Ok(Observation { port, by, whole_run, last_second, missed, stopped })
+    }
 }
 
 /// Programs are also looked for where ordinary users do not.
@@ -279,7 +329,7 @@ fn sort(line: &str, seen: &mut Seen) {
     let count = match (ether_type, opcode, subtype.as_deref()) {
         (Some(0x8808), Some(0x0101), _) => &mut seen.pfc,
         (Some(0x88b5), None, Some("05")) => &mut seen.data,
-        (Some(0x88b5), None, Some("01" | "02" | "03" | "04")) => &mut seen.ours,
+        (Some(0x88b5), None, Some("01" | "02" | "03" | "04")) => &mut seen.local,
         _ => &mut seen.other,
     };
     *count += 1;
@@ -302,7 +352,7 @@ fn ask_ourselves(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen)
         };
         let count = match control::parse(&bytes) {
             Ok(Some(Control::Mac(mac_control::Repr::Pfc(_)))) => &mut seen.pfc,
-            Ok(Some(Control::Local(_))) => &mut seen.ours,
+            Ok(Some(Control::Local(_))) => &mut seen.local,
             Ok(None) if test().is_some() => &mut seen.data,
             _ => &mut seen.other,
         };
@@ -335,6 +385,6 @@ mod tests {
         ] {
             sort(line, &mut seen);
         }
-        assert_eq!(seen, Seen { data: 2, pfc: 1, ours: 1, other: 3 });
+        assert_eq!(seen, Seen { data: 2, pfc: 1, local: 1, other: 3 });
     }
 }

@@ -114,6 +114,14 @@ pub fn links(s: &NetworkScenario, here: &[bool], plain: impl Fn(u32, u16) -> boo
     ports.map(|(node, port)| Link { node, port, name: t.port_name(node, port), plain: plain(node, port) }).collect()
 }
 
+/// Positions of a port and of its peer among these links.
+pub fn ends(s: &NetworkScenario, links: &[Link], port: &str) -> Option<[usize; 2]> {
+    let at = links.iter().position(|l| l.name == port)?;
+    let far = s.topology.nodes[links[at].node as usize].ports[links[at].port as usize];
+    let other = links.iter().position(|l| (l.node, l.port) == (far.peer, far.peer_port))?;
+    Some([at, other])
+}
+
 /// A machine for these links.
 pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
     let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
