@@ -18,13 +18,14 @@ from .._errors import RunError
 from . import judge, units
 from .code import module
 from .judge import Check
+from .real import OPTIONS
 from .runs import Runner, Runs, cases
 from .stats import Mean, Share
 
 Mode = Literal["quick", "full"]
 
 _CLAIM = {"title", "paper", "band", "cause", "kind", "assumptions", "changes", "measured", "why", "notes", "module", "run", "check", "table", "figure"}
-_RUN = {"name", "scenario", "function", "measure", "settings", "set", "grid", "case", "cases", "seeds", "workers", "only", "quick", "full"}
+_RUN = {"name", "scenario", "function", "testbed", "measure", "settings", "set", "grid", "case", "cases", "seeds", "workers", "only", "quick", "full"}
 _CHECK = {
     "what", "value", "unit", "low", "high", "near", "within", "off", "exactly", "none", "some", "possible", "paper", "beside", "claimed", "source",
     "assuming", "each", "when",
@@ -49,6 +50,8 @@ class Paper:
     """Its claims in the order of the paper."""
     assumptions: dict[str, str]
     """Assumptions that several checks name."""
+    name: str
+    """Short name: that of the folder, unless ``paper.toml`` has another."""
 
     @classmethod
     def read(cls, folder: Path) -> Paper:
@@ -56,13 +59,9 @@ class Paper:
         file = folder / "paper.toml"
         if not file.is_file():
             raise ClaimError(f"{folder} is not the folder of a paper: there is no {file.name} (it has title and claims)")
-        given = _toml(file, {"title", "claims", "assumptions"})
-        return cls(folder, given["title"], list(given["claims"]), dict(given.get("assumptions", {})))
-
-    @property
-    def name(self) -> str:
-        """Short name: that of the folder."""
-        return self.folder.resolve().name
+        given = _toml(file, {"name", "title", "claims", "assumptions"})
+        name = given.get("name", folder.resolve().name)
+        return cls(folder, given["title"], list(given["claims"]), dict(given.get("assumptions", {})), name)
 
 
 @dataclass(frozen=True)
@@ -185,6 +184,7 @@ class Claim:
         for section, known in (("run", _RUN), ("check", _CHECK), ("table", _TABLE), ("figure", _FIGURE)):
             for one in self.given.get(section, []):
                 _known(self.file, f"[[{section}]]", one, known)
+                _known(self.file, "testbed", one.get("testbed", {}), OPTIONS)
         self.is_extension = self.given.get("kind", "claim") == "extension"
         self.module = self.given.get("module", "metrics")
 

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core, _sweep
+from .._errors import RunError
 from .._identity import identity
 from .._progress import StepCallback
+from . import real
 from .code import Function
 
 if TYPE_CHECKING:
@@ -120,13 +122,18 @@ class Runner:
         if not unique:
             return Runs([])
         measure = Function(self.folder, module, spec["measure"]) if "measure" in spec else None
-        if "function" in spec:
-            core: Any = Calls(Function(self.folder, module, spec["function"]), unique)
+        executor, workers = self.executor, spec.get("workers", self.workers)
+        if "testbed" in spec:
+            # Two at a time would disturb each other.
+            core: Any = RealRuns(self.folder / spec["scenario"], spec["testbed"], Function(self.folder, module, spec["measure"]), unique)
+            executor, workers = None, 1
+        elif "function" in spec:
+            core = Calls(Function(self.folder, module, spec["function"]), unique)
         else:
             core = _core.Sweep("", _plan(self.folder / spec["scenario"], unique), "" if measure is None else f"measure {identity(measure.function)}")
         core.claim(self.out / "runs", self.force)
         try:
-            lost = _sweep.drive(core, self.executor, measure, spec.get("workers", self.workers), self.report)
+            lost = _sweep.drive(core, executor, measure, workers, self.report)
             if lost:
                 raise _sweep.not_returned(core, lost, f" (finished runs are kept in {self.out}; the same call continues)")
             found = [self._row(core, i) for i in range(len(unique))]
@@ -178,10 +185,9 @@ class Calls:
 
     def __init__(self, function: Function, settings: Sequence[Settings]) -> None:
         takes_seed = "seed" in inspect.signature(function.function).parameters
-        self.function = function
+        self.function: Callable[..., Any] = function
         self.settings = [{k: v for k, v in s.items() if takes_seed or k != "run.seed"} for s in settings]
-        basis = [identity(function.function), _core.VERSION, _program()]
-        self.keys = [hashlib.sha256(json.dumps([basis, s], sort_keys=True).encode()).hexdigest()[:32] for s in self.settings]
+        self.keys = _keys(identity(function.function), self.settings)
         self.folder = Path()
 
     def __len__(self) -> int:
@@ -221,14 +227,38 @@ class Calls:
         return (self.folder / f"{self.keys[index]}.{name}.parquet").read_bytes()
 
 
-def _call(function: Function, settings: Settings) -> _sweep.Returned:
+class RealRuns(Calls):
+    """Runs of a scenario with real frames. The first one that fails ends all: it lacks something that the others lack, too."""
+
+    def __init__(self, scenario: Path, options: Mapping[str, Any], measure: Function, settings: Sequence[Settings]) -> None:
+        self.function = functools.partial(real.run, scenario, options, measure)
+        self.settings = list(settings)
+        self.keys = _keys([scenario.read_text(encoding="utf-8"), dict(options), identity(measure.function)], settings)
+        self.folder = Path()
+
+    def unfinished(self) -> list[int]:
+        # Cases take turns, so that the machine is the same for all.
+        return sorted(super().unfinished(), key=lambda i: self.settings[i]["run.seed"])
+
+    def put(self, index: int, shard: str, tables: list[tuple[str, bytes]]) -> bool:
+        if not super().put(index, shard, tables):
+            raise RunError(json.loads(shard)["error"])
+        return True
+
+
+def _keys(basis: Any, settings: Sequence[Settings]) -> list[str]:
+    program = [_core.VERSION, _program()]
+    return [hashlib.sha256(json.dumps([basis, program, s], sort_keys=True).encode()).hexdigest()[:32] for s in settings]
+
+
+def _call(function: Callable[..., Any], settings: Settings) -> _sweep.Returned:
     named = {("seed" if k == "run.seed" else k.replace(".", "__")): v for k, v in settings.items()}
     shard: dict[str, Any] = {"status": "done", "values": []}
     tables: list[tuple[str, bytes]] = []
     try:
         shard["values"], tables = _sweep.split(function(**named))
     except Exception as e:  # noqa: BLE001 - it is the call's
-        shard |= {"status": "failed", "error": f"{type(e).__name__}: {e}"}
+        shard |= {"status": "failed", "error": str(e) if isinstance(e, RunError) else f"{type(e).__name__}: {e}"}
     return json.dumps(shard), tables
 
 
