@@ -106,8 +106,8 @@ def test_networks(schema: dict[str, Any], runs: Path) -> None:
 
 
 def test_papers_and_sweeps(schema: dict[str, Any], runs: Path) -> None:
-    check(schema, "reproduce-list", ask("reproduce", "gfc", "--list", folder=runs))
-    check(schema, "reproduce", ask("reproduce", "gfc", "sec4.2", "thm5.1", "--out", "paper", folder=runs))
+    check(schema, "reproduce-list", ask("reproduce", ROOT / "papers/gfc", "--list", folder=runs))
+    check(schema, "reproduce", ask("reproduce", ROOT / "papers/gfc", "sec4.2", "thm5.1", "--out", "paper", folder=runs))
     (runs / "sweep.toml").write_text("scenario = 'scenarios/mechanisms/pfc.toml'\nseeds = 2\n[grid]\nflow_control = ['pfc', 'gfc-buffer']\n")
     check(schema, "sweep-list", ask("sweep", "sweep.toml", "--list", folder=runs))
     check(schema, "sweep-index", ask("sweep", "sweep.toml", "--out", "array", "--index", "0,3", folder=runs))

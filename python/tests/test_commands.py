@@ -208,19 +208,6 @@ def test_broken_samples_have_file_line_and_column(tmp_path: Path) -> None:
     assert placed > len(broken) // 2
 
 
-def test_entries_of_a_paper_are_listed_and_judged(tmp_path: Path) -> None:
-    entries = xoff.reproduce("gfc")
-    assert entries[0].id == "ring" and len(entries) > 20 and not entries[0].verdict
-    out = tmp_path / "gfc"
-    seen: list[xoff.Step] = []
-    result = xoff.reproduce("gfc", "thm4.1", out=out, progress=seen.append)
-    expected, _, code = command("reproduce", "gfc", "thm4.1", "--out", out)
-    assert result.json == expected and bool(result) == (code == 0)
-    assert [as_json(c) for c in result.claims[0].checks] == flat(expected["claims"][0]["checks"])
-    assert result.headline == "gfc: 1 reproduced, 0 reproduced under assumption, 0 not reproduced"
-    assert "thm4.1" in result._repr_html_() and (out / "index.html").is_file()
-
-
 @pytest.mark.parametrize(
     ("ask", "text"),
     [
@@ -238,7 +225,6 @@ def test_entries_of_a_paper_are_listed_and_judged(tmp_path: Path) -> None:
         (lambda: xoff.explain("nowhere", "S1:S2", "1ms"), "there is no folder or file 'nowhere'"),
         (lambda: xoff.tree(ROOT / "scenarios/tutorial/ring.toml", "1"), "has no unit"),
         (lambda: xoff.import_network("sonik", "x", out="y"), "a similar value exists: 'sonic'"),
-        (lambda: xoff.reproduce("gcf"), "gfc"),
     ],
 )
 def test_bad_input_is_refused_with_a_hint(ask: Any, text: str) -> None:
@@ -276,24 +262,10 @@ def test_results_that_cannot_be_written_are_an_error_of_their_own(tmp_path: Path
     with pytest.raises(xoff.RunError, match="mine.svg"):
         xoff.tree(tcd, "100us", svg=mine)
     assert mine.read_text() == "mine"
-    with pytest.raises(xoff.RunError, match="did not write: 'mine.svg'"):
-        xoff.reproduce("gfc", "thm4.1", out=tmp_path)
     with pytest.raises(xoff.RunError, match="expected a folder that a run wrote|no manifest|did not finish"):
         xoff.explain(tmp_path, "S1:S2", "1ms")
     with pytest.raises(xoff.RunError, match="y.toml"):
         xoff.import_network("graphml", SAMPLES / "graph/leafspine.graphml", out=mine / "y.toml")
-    # While another process writes it.
-    busy = subprocess.Popen([sys.executable, "-m", "xoff", "reproduce", "gfc", "matrix", "--full", "--out", tmp_path / "busy"], stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(200):
-            if (tmp_path / "busy" / ".xoff").exists():
-                break
-            time.sleep(0.05)
-        with pytest.raises(xoff.RunError, match="is in use by process"):
-            xoff.reproduce("gfc", "thm4.1", out=tmp_path / "busy")
-    finally:
-        busy.kill()
-        busy.wait()
 
 
 def test_a_warning_of_the_command_is_a_warning_here(ring: Path) -> None:
@@ -302,20 +274,17 @@ def test_a_warning_of_the_command_is_a_warning_here(ring: Path) -> None:
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("what", ["check", "explain", "reproduce"])
+@pytest.mark.parametrize("what", ["check", "explain"])
 def test_an_interrupt_stops_an_answer(what: str, ring: Path, tmp_path: Path) -> None:
     started = time.monotonic()
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
         if what == "check":
             xoff.check("fat-tree:k=16", fail_any=3, sets_max=10**9, routing="per-edge")
-        elif what == "explain":
+        else:
             long = tmp_path / "long.toml"
             long.write_text(ring.read_text().replace('duration = "20ms"', 'duration = "1000s"').replace('kind = "pfc"', 'kind = "none"', 1))
             xoff.explain(long, "S1:S2", "999s")
-        else:
-            # Minutes at least, also where fast-forward finds something to skip.
-            xoff.reproduce("tcd", full=True, out=tmp_path / "tcd")
     assert time.monotonic() - started < 20
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the interpreter's handler stays"
 

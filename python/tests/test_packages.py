@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run([sys.executable, "-m", "maturin", "sdist", "--out", str(out)], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (archive,) = out.glob("xoff-*.tar.gz")
-    with tarfile.open(archive) as packed:
-        packed.extractall(out, filter="data")
+    shutil.unpack_archive(archive, out)
     (folder,) = (p for p in out.iterdir() if p.is_dir())
     return folder
 

@@ -32,7 +32,8 @@ SHELL = "trap 'code=$?; [ $code -le 1 ] || exit $code' ERR\n"
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """A folder from which steps see the scenarios and do not write into them; the environment of its shell."""
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    for name in ("scenarios", "papers"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     yield {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8", "COLUMNS": "120", "NO_COLOR": "1"}

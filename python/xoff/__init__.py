@@ -20,7 +20,7 @@ from ._core import VERSION as __version__
 if TYPE_CHECKING:
     from ._answer import Answer
     from ._check import Check
-    from ._commands import check, explain, fork, import_network, plan, reproduce, resume, tree
+    from ._commands import check, explain, fork, import_network, plan, resume, tree
     from ._compare import Comparison, compare
     from ._errors import Problem, RunError, ScenarioError, ScenarioNotFoundError, ScenarioWarning
     from ._figure import PaperFigure
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from ._run import Run, Slowdown, Summary, Verdict, open, run
     from ._sweep import Sweep, sweep
     from ._waiting import CongestionTree, Explanation
+    from .lab import claims, reproduce
 
 # Loaded when they are asked for: Polars starts threads, and a command that enters namespaces of its own has to do so before there are any.
 _PLACES = {
     "_answer": ("Answer",),
     "_check": ("Check",),
-    "_commands": ("check", "explain", "fork", "import_network", "plan", "reproduce", "resume", "tree"),
+    "_commands": ("check", "explain", "fork", "import_network", "plan", "resume", "tree"),
     "_compare": ("Comparison", "compare"),
     "_errors": ("Problem", "RunError", "ScenarioError", "ScenarioNotFoundError", "ScenarioWarning"),
     "_figure": ("PaperFigure",),
@@ -49,6 +50,7 @@ _PLACES = {
     "_run": ("Run", "Slowdown", "Summary", "Verdict", "open", "run"),
     "_sweep": ("Sweep", "sweep"),
     "_waiting": ("CongestionTree", "Explanation"),
+    "lab": ("claims", "reproduce"),
 }
 
 
@@ -102,6 +104,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "claims",
     "compare",
     "explain",
     "fork",

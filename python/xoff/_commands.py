@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json as _json
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal, overload
 
-from ._answer import built
 from ._ask import ask, instant, option
 from ._check import Check
 from ._imported import Imported
 from ._plan import NetworkPlan, Plan
 from ._progress import StepCallback
-from ._reproduction import Claim, Reproduction
 from ._run import Run, open
 from ._settings import settings
 from ._waiting import CongestionTree, Explanation
@@ -207,52 +204,3 @@ def import_network(
     args = ["import", *option("out", out), *option("force", force)]
     args += [o for name, value in options.items() for o in option(name, value)]
     return Imported._of(*ask([*args, "--", format, *(str(fspath(p)) for p in paths)], progress=False))
-
-
-@overload
-def reproduce(
-    paper: str,
-    items: Names | None = None,
-    /,
-    *,
-    out: str | PathLike[str],
-    full: bool = False,
-    seed: int = 1,
-    threads: int | None = None,
-    force: bool = False,
-    progress: bool | StepCallback = True,
-) -> Reproduction: ...
-@overload
-def reproduce(paper: str, items: None = None, /, *, out: None = None) -> list[Claim]: ...
-
-
-def reproduce(
-    paper: str,
-    items: Names | None = None,
-    /,
-    *,
-    out: str | PathLike[str] | None = None,
-    full: bool = False,
-    seed: int = 1,
-    threads: int | None = None,
-    force: bool = False,
-    progress: bool | StepCallback = True,
-) -> Reproduction | list[Claim]:
-    """Runs the figures and tables of a paper and judges them.
-
-        xoff.reproduce("gfc")                                  # what there is, as a list
-        xoff.reproduce("gfc", ["ring", "fig05"], out="out/gfc")
-
-    ``paper``: ``gfc``, ``tcd``, ``request-grant``, ``unbiased-qcn``, ``pffc``. ``items``: claims; default: all. ``out``: folder for the report,
-    figures and results; claims that an earlier call judged there are kept. Without it the claims are listed and nothing runs.
-    ``full``: full runs, hours for the large networks. ``seed``: of every random stream. ``threads``: never change a result (default: the number of
-    cores). Real frames (``--testbed``) need a process of their own: the command has them.
-
-    Ctrl-C stops it; what was judged is kept in the folder.
-    """
-    if out is None:
-        _, json = ask(["reproduce", "--list", "--", paper], progress=False)
-        claims: list[Claim] = built(list[Claim], _json.loads(json))
-        return claims
-    args = ["reproduce", *option("out", out), *option("full", full), *option("seed", seed), *option("threads", threads), *option("force", force)]
-    return Reproduction._of(*ask([*args, "--", paper, *_list(items)], progress=progress))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from types import CapsuleType  # type: ignore[attr-defined, unused-ignore]
 from typing import Literal
 
@@ -149,6 +150,12 @@ Port = tuple[str, int, int, int, int, int]
 def compare(
     sides: list[list[str | tuple[str, tuple[list[Flow], list[Port]] | None]]], names: list[str] | None, bins: int | list[int] | None
 ) -> str: ...
+
+class Folder:
+    def __init__(self, path: str | PathLike[str], command: str, force: bool) -> None: ...
+    def own(self, name: str) -> Path: ...
+    def write(self, name: str, content: bytes) -> Path: ...
+    def release(self) -> None: ...
 
 class Sweep:
     def __init__(self, path: str | PathLike[str], text: str | None, more: str) -> None: ...

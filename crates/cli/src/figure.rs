@@ -4,7 +4,6 @@
 //!   RUN -> Data: nodes, links, one port over time (JSON) -> python -m xoff._figure -> PDF, SVG, PNG, text of the caption
 //! ```
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +21,7 @@ use xoff_scenario::{Problem, Problems};
 
 use crate::answer::{Answer, Exit, unwritten};
 use crate::run::{bar, problem, show};
-use crate::{explain, interrupt, out, terminal};
+use crate::{explain, interrupt, out, python, terminal};
 
 /// Subject of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -205,7 +204,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     let mut files = Vec::new();
     for (format, bytes) in &drawn.files {
         let file = with_ending(&stem, format);
-        let bytes = BASE64_STANDARD.decode(bytes).map_err(|e| garbled(&e.to_string()))?;
+        let bytes = BASE64_STANDARD.decode(bytes).map_err(|e| python::garbled(&e))?;
         Draft::to(&file).and_then(|d| d.finish_with(&bytes)).map_err(|e| out::refused("--out", &file, e))?;
         files.push(file.display().to_string());
     }
@@ -335,13 +334,9 @@ fn sampled(course: &Course, at: usize, mut into: OverTime) -> OverTime {
 
 /// Matplotlib's drawing, in a process of its own.
 fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
-    // The interpreter that this command runs in, or the one on the PATH.
-    let python = crate::STARTED_BY.get().and_then(|words| words.first()).map_or_else(|| OsString::from("python3"), OsString::clone);
+    let python = python::interpreter();
     let name = python.to_string_lossy().into_owned();
-    let missing = |why: &str| {
-        let what = format!("xoff figure needs Matplotlib, but {name} cannot load it: {why}");
-        Problem::new(what, "install xoff's Python package for this interpreter: pip install . in its sources")
-    };
+    let missing = |why: &str| python::missing(&format!("xoff figure needs Matplotlib, but {name} cannot load it: {why}"));
     let asked =
         serde_json::json!({ "run": args.run.to_string_lossy(), "of": args.of, "width": args.width, "formats": args.format, "data": data });
     let mut child = Command::new(&python)
@@ -361,16 +356,9 @@ fn draw(args: &Args, data: &Data) -> Result<Drawn, Problems> {
     if !done.status.success() {
         return Err(missing(last).into());
     }
-    let drawn: Drawn = serde_json::from_slice(&done.stdout).map_err(|e| garbled(&e.to_string()))?;
+    let drawn: Drawn = serde_json::from_slice(&done.stdout).map_err(|e| python::garbled(&e))?;
     match drawn.refused {
         Some((what, hint)) => Err(Problem::new(what, hint).into()),
         None => Ok(drawn),
     }
-}
-
-fn garbled(why: &str) -> Problem {
-    Problem::new(
-        format!("the Python package returned no figure: {why}"),
-        "install the Python package of the same version: pip install . in its sources",
-    )
 }

@@ -25,6 +25,7 @@ mod out;
 mod plan;
 mod processes;
 mod progress;
+mod python;
 mod replay;
 mod reproduce;
 mod run;
@@ -46,7 +47,6 @@ use xoff_scenario::{Problem, Problems};
 pub use answer::Given;
 pub use caller::{Caller, Step};
 pub use processes::main_among;
-pub use sweep::studies;
 
 /// Version, and the commit that it was built from where that is known: `0.1.0 (292ebc0f1a2b 2026-11-23)`.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("XOFF_BUILD"));

@@ -1,6 +1,6 @@
 //! Progress of work: the one progress bar, on stderr; nothing where that is no terminal.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const STEPS: u64 = 10_000;
 /// A bar, or a spinner where the amount of work is unknown. It is removed from the terminal when it is dropped.
 pub struct Bar {
     bar: ProgressBar,
-    started: Mutex<Instant>,
+    started: Instant,
     /// The caller that is shown it instead of a terminal.
     caller: Option<Arc<Caller>>,
 }
@@ -46,7 +46,7 @@ impl Bar {
                 }
             });
         }
-        Bar { bar, started: Mutex::new(Instant::now()), caller }
+        Bar { bar, started: Instant::now(), caller }
     }
 
     /// A spinner turns automatically from here on.
@@ -59,19 +59,9 @@ impl Bar {
         self.bar.tick();
     }
 
-    /// The next piece of work starts, named `prefix`: the bar is empty again.
-    pub fn restart(&self, prefix: String) {
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        self.bar.set_position(0);
-        self.bar.reset_eta();
-        self.step(|s| (s.done, s.what) = (0.0, prefix.clone()));
-        self.bar.set_prefix(prefix);
-        self.bar.set_message("");
-    }
-
     /// Time since the work started.
     pub fn elapsed(&self) -> Duration {
-        self.started.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.started.elapsed()
     }
 
     /// Time left when `part` of 1 is done. The estimate supposes that the rest takes as long, for its size, as the finished part.
@@ -89,17 +79,6 @@ impl Bar {
     pub fn message(&self, text: String) {
         self.step(|s| s.what.clone_from(&text));
         self.bar.set_message(text);
-    }
-
-    /// A line that stays: above the bar, or alone where stderr is no terminal.
-    pub fn line(&self, text: &str) {
-        if self.caller.is_some() {
-            self.step(|s| text.clone_into(&mut s.what));
-        } else if self.bar.is_hidden() {
-            terminal::note(text);
-        } else {
-            self.bar.println(text);
-        }
     }
 
     fn step(&self, change: impl FnOnce(&mut caller::Step)) {

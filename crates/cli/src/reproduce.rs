@@ -1,39 +1,42 @@
-//! `xoff reproduce`: a paper's figures and tables, run and judged.
+//! `xoff reproduce`: a paper's figures and tables, run and judged by the Python package (`python/xoff/lab`).
+//!
+//! ```text
+//!   xoff reproduce PAPER ... --starts--> python -m xoff.lab PAPER ... --JSON--> table, exit code
+//! ```
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use xoff_lab::{Context, Entry, Judged, Mode, Progress, Report, ReproduceError, Reproduced, Verdict, check_docs, write_docs};
-use xoff_papers::{entries, reproduce, testbed_entries};
-use xoff_real::testbed::veth_network;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems};
 
-use crate::answer::{Answer, Exit, refused};
-use crate::caller;
+use crate::answer::{Answer, Exit};
 use crate::out::Force;
-use crate::progress::Bar;
-use crate::{interrupt, terminal};
+use crate::{interrupt, python, terminal};
 
 /// Run the figures and tables of a paper and judge them.
 ///
-/// xoff runs the scenario of each claim, draws its figure next to the paper's numbers, and computes a verdict: reproduced,
-/// reproduced under assumption, or not reproduced, with the reason. An extension has no verdict. xoff keeps the verdicts of earlier
-/// runs in the same folder: after an interruption the same command continues.
+/// A paper is a folder with a file for each claim: papers/gfc of the sources, or one of your own. xoff runs the scenarios of each claim,
+/// draws its figure next to the paper's numbers, and computes a verdict: reproduced, reproduced under assumption, or not reproduced, with
+/// the reason. An extension has no verdict. xoff keeps every finished run: after an interruption the same command continues. It needs
+/// the Python package.
 #[derive(clap::Args)]
 #[command(
-    after_long_help = "Examples:\n  xoff reproduce gfc --quick --out out/paper-gfc\n  xoff reproduce gfc ring fig05 --out out/paper-gfc-some\n  xoff reproduce tcd fig03 fig12 --out out/paper-tcd\n  xoff reproduce unbiased-qcn --quick --out out/paper-unbiased-qcn\n  xoff reproduce pffc --quick --out out/paper-pffc\n  xoff reproduce gfc --testbed --out out/paper-gfc-testbed\n  xoff reproduce gfc --list"
+    after_long_help = "Examples:\n  xoff reproduce papers/gfc ring fig05\n  xoff reproduce papers/tcd --list\n  xoff reproduce papers/pffc --out out/pffc\n  xoff reproduce papers/gfc --testbed  # real frames; needs root\n  xoff reproduce my-paper --full --record\n\nA paper of your own: docs/tutorials/paper.md."
 )]
 pub struct Args {
-    /// Paper: gfc, tcd, request-grant, unbiased-qcn, pffc
-    paper: String,
+    /// Folder of the paper, such as papers/gfc
+    paper: PathBuf,
     /// Claims to run [default: all]
     items: Vec<String>,
-    /// Make short runs, two minutes on two cores; this is the default
+    /// Make short runs; this is the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Make full runs, as in the documentation; hours for the large networks
+    /// Make full runs; hours for large networks
     #[arg(long)]
     full: bool,
     /// Write report, figures and results into this folder [default: out/paper-PAPER, with --testbed out/paper-PAPER-testbed]
@@ -47,13 +50,12 @@ pub struct Args {
     /// Use N threads; never changes a result [default: the number of cores]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Also write the results as Markdown: this file, and its figures in a folder next to it; some claims replace theirs in a file of the
-    /// same mode and seed
+    /// Also write the results as Markdown: this file, and its figures in a folder next to it
     #[arg(long, value_name = "FILE.md")]
     markdown: Option<PathBuf>,
-    /// Old name of --markdown
-    #[arg(long, hide = true, value_name = "FILE.md", conflicts_with = "markdown")]
-    page: Option<PathBuf>,
+    /// Keep the measured values in the folder of the paper: results.json, and the table of README.md
+    #[arg(long)]
+    record: bool,
     /// Run only the claims with real Ethernet frames, in network namespaces and in real time
     #[arg(long)]
     testbed: bool,
@@ -62,100 +64,190 @@ pub struct Args {
     list: bool,
 }
 
-/// Verdicts of the claims.
-#[derive(JsonSchema, Serialize)]
+/// Claims of a paper that were run.
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "Reproduce")]
-pub struct Json<'a> {
-    #[serde(flatten)]
-    entries: Reproduced<'a>,
+pub struct Json {
+    /// Short name of the paper.
+    paper: String,
+    /// `quick` or `full`.
+    mode: String,
+    /// Seed of every random stream.
+    seed: u64,
+    /// Every requested claim has run.
+    complete: bool,
+    /// The claims, in the order of the paper.
+    claims: Vec<Claim>,
     /// `yes`: every claim was reproduced.
     answer: Conclusion,
 }
 
+/// A figure, table or claim of the paper, with its verdict.
+#[derive(Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "JudgedClaim")]
+pub struct Claim {
+    /// Short name.
+    id: String,
+    /// Title of the figure, table or claim.
+    title: String,
+    /// Statement of the paper.
+    paper: String,
+    /// Measured values, in words.
+    measured: String,
+    /// Expected result, in words.
+    band: String,
+    /// The verdict; computed from the checks, or `extension`.
+    verdict: Verdict,
+    /// Points that the paper leaves open, with the assumption of xoff.
+    assumptions: Vec<String>,
+    /// Main figure, below the folder of the results; null if there is none.
+    figure: Option<String>,
+    /// Bands changed after the data were seen, each with date and reason.
+    changes: Vec<String>,
+    /// Checks with their results.
+    checks: Vec<Check>,
+    /// Reasons for a deviation from the paper, with computed evidence.
+    why: Vec<String>,
+    /// Notes.
+    notes: Vec<String>,
+}
+
+/// Verdict on a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "Reproduced")]
+enum Verdict {
+    /// Every check holds.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// Every check holds, some of them under an assumption that the paper does not state.
+    #[serde(rename = "reproduced under assumption")]
+    UnderAssumption,
+    /// A check does not hold, or cannot fail.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// Not a claim of the paper: findings, no verdict.
+    #[serde(rename = "extension")]
+    Extension,
+}
+
+/// A check and its result.
+#[derive(Deserialize, JsonSchema, Serialize)]
+#[schemars(rename = "JudgedCheck")]
+pub struct Check {
+    /// Name of the measured quantity.
+    what: String,
+    /// Measured value with its unit; a mean with its 95 % interval, which must be in the range as a whole.
+    measured: String,
+    /// Accepted range with its unit.
+    expected: String,
+    /// The paper's value with its unit; empty if it has none.
+    paper: String,
+    /// Source of the range: `paper`, `recomputed`, `closed form`, `chosen around the paper's number`, `chosen for the paper's words` or
+    /// `chosen`.
+    source: String,
+    /// Assumption that the paper does not state; empty if none.
+    assumption: String,
+    /// A value that would fail the check.
+    fails_at: String,
+    /// True if the check holds.
+    holds: bool,
+}
+
 /// A claim that can be run.
-#[derive(JsonSchema, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[schemars(rename = "ListedClaim")]
-pub struct Listed<'a> {
+pub struct Listed {
     /// Short name, which chooses it.
-    id: &'a str,
+    id: String,
     /// Statement of the claim.
-    title: &'a str,
+    title: String,
     /// Value or statement of the paper.
-    paper: &'a str,
+    paper: String,
     /// Expected range.
-    band: &'a str,
+    band: String,
+}
+
+/// The answer of the package.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given<T> {
+    Refused { refused: String },
+    Answer(T),
+}
+
+/// A finished reproduction, and what only a terminal shows of it.
+#[derive(Deserialize)]
+struct Finished {
+    #[serde(flatten)]
+    json: Json,
+    page: PathBuf,
 }
 
 /// Reproduces it.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
     if args.list {
-        return list(&args.paper, args.testbed);
+        return list(&ask(args)?);
     }
-    if args.testbed {
-        // Before anything has a thread.
-        veth_network::isolate().map_err(|e| Problem::new(e.to_string(), e.remedy()))?;
-    }
-    let suffix = if args.testbed { "-testbed" } else { "" };
-    let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(format!("paper-{}{suffix}", args.paper)));
-    if args.page.is_some() {
-        let warning = Problem::new("write --markdown instead of --page, its old name", "the old name still works").warning();
-        terminal::problems(&warning.into());
-    }
-    let markdown = args.markdown.as_ref().or(args.page.as_ref());
+    // Ctrl-C reaches the interpreter too, which then answers with what it has.
     interrupt::ask_first();
-    let asked = interrupt::asker();
-    let bar = Bar::new("{bar:24} {prefix} {msg} {elapsed_precise:.dim} (this claim: {eta} left)");
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let cx = Context {
-        mode: if args.full { Mode::Full } else { Mode::Quick },
-        threads: args.threads.map_or(cores, |t| t as usize),
-        progress: &bar,
-        interrupted: &asked,
-        seed: args.seed,
-        testbed: args.testbed,
-        force: args.force.force,
-        ..Context::new(Mode::Quick, &out)
-    };
-    if let Some(page) = markdown {
-        check_docs(page, &cx, &args.paper, args.force.force).map_err(problems)?;
-    }
-    let report = reproduce(&args.paper, &args.items, &cx);
-    bar.clear();
-    let report = report.map_err(problems)?;
-    if let Some(page) = markdown {
-        write_docs(&report, &cx, page).map_err(problems)?;
-    }
-    let conclusion = Conclusion::of(report.interrupted, report.is_reproduced());
-    let json = Json { entries: Reproduced::of(&report, &cx), answer: conclusion };
+    let Finished { json, page } = ask(args)?;
+    let failed: Vec<&str> =
+        json.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced).map(|c| c.id.as_str()).take(3).collect();
     // Short runs decide less than full ones.
-    let failed: Vec<&str> = report.entries.iter().filter(|e| e.verdict == Verdict::NotReproduced).map(|e| e.id.as_str()).take(3).collect();
-    let full = format!("xoff reproduce {} {} --full", args.paper, failed.join(" "));
+    let full = format!("xoff reproduce {} {} --full", args.paper.display(), failed.join(" "));
     let next = (!failed.is_empty() && !args.full && !args.testbed).then_some(full);
-    Ok(Answer::new(text(&report), &json, conclusion.into()).next(next))
+    Ok(Answer::new(text(&json, &page), &json, json.answer.into()).next(next))
 }
 
-fn problems(e: ReproduceError) -> Problems {
-    match e {
-        ReproduceError::Scenario(p) => p,
-        ReproduceError::Build(e) => refused(&e).into(),
-        ReproduceError::Output(e) => caller::of_output(Problem::new(e.what, e.hint)).into(),
-        ReproduceError::Unknown { what, hint } => Problem::new(what, hint).into(),
-        e => Problem::new(e.to_string(), "").into(),
+/// Starts the package with the same arguments.
+fn ask<T: DeserializeOwned>(args: &Args) -> Result<T, Problems> {
+    let python = python::interpreter();
+    let missing = |why: &str| {
+        let what = format!("xoff reproduce needs xoff's Python package, but {} cannot load it: {why}", python.to_string_lossy());
+        python::missing(&what)
+    };
+    let flags = [
+        ("--full", args.full),
+        ("--force", args.force.force),
+        ("--record", args.record),
+        ("--testbed", args.testbed),
+        ("--list", args.list),
+    ];
+    let values: [(&str, Option<OsString>); 4] = [
+        ("--out", args.out.clone().map(Into::into)),
+        ("--markdown", args.markdown.clone().map(Into::into)),
+        ("--threads", args.threads.map(|n| n.to_string().into())),
+        ("--seed", Some(args.seed.to_string().into())),
+    ];
+    let mut command = Command::new(&python);
+    command.args(["-m", "xoff.lab"]).args(flags.iter().filter(|(_, on)| *on).map(|(name, _)| name));
+    for (name, value) in values.iter().filter_map(|(name, value)| value.as_ref().map(|v| (name, v))) {
+        let mut option = OsString::from(format!("{name}="));
+        option.push(value);
+        command.arg(option);
+    }
+    // Progress goes to the terminal.
+    let done = command.arg("--").arg(&args.paper).args(&args.items).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let done = done.map_err(|e| missing(&e.to_string()))?;
+    if !matches!(done.status.code(), Some(0 | 2)) || done.stdout.is_empty() {
+        return Err(missing(&format!("it ended with {}", done.status)).into());
+    }
+    match serde_json::from_slice(&done.stdout).map_err(|e| python::garbled(&e))? {
+        Given::Answer(answer) => Ok(answer),
+        Given::Refused { refused } => Err(Problem::new(refused, "").into()),
     }
 }
 
-fn list(paper: &str, testbed: bool) -> Result<Answer, Problems> {
-    let entries = if testbed { testbed_entries(paper) } else { entries(paper) }.map_err(problems)?;
+fn list(claims: &Vec<Listed>) -> Result<Answer, Problems> {
     let mut t = terminal::table(["Claim", "Title"]);
-    entries.iter().for_each(|e| {
-        t.add_row([e.id, &e.title]);
+    claims.iter().for_each(|c| {
+        t.add_row([&c.id, &c.title]);
     });
-    let json: Vec<_> = entries.iter().map(|e| Listed { id: e.id, title: &e.title, paper: &e.paper, band: &e.band }).collect();
-    Ok(Answer::new(terminal::draw(&t), &json, Exit::Done))
+    Ok(Answer::new(terminal::draw(&t), claims, Exit::Done))
 }
 
-fn verdict(e: &Judged) -> String {
-    match e.verdict {
+fn verdict(c: &Claim) -> String {
+    match c.verdict {
         Verdict::Reproduced => terminal::good("reproduced"),
         Verdict::UnderAssumption => terminal::good("reproduced under assumption"),
         Verdict::NotReproduced => terminal::bad("not reproduced"),
@@ -163,66 +255,31 @@ fn verdict(e: &Judged) -> String {
     }
 }
 
-fn text(report: &Report) -> String {
+fn text(found: &Json, page: &std::path::Path) -> String {
     let mut out = String::new();
-    if report.entries.len() <= 2 {
-        // Few entries: their tables are the answer.
-        for e in &report.entries {
-            out.push_str(&format!("{}\n", console::style(&e.title).bold()));
-            for table in &e.tables {
-                if let Some(caption) = &table.caption {
-                    out.push_str(&terminal::wrapped(caption));
-                }
-                let mut t = terminal::table(table.columns.iter().map(|c| c.name.as_str()));
-                table.rows.iter().for_each(|row| {
-                    t.add_row(row.iter().map(|c| c.text().to_owned()));
-                });
-                out.push_str(&format!("\n{}", terminal::draw(&t)));
-            }
-            out.push('\n');
-        }
-    }
     let mut t = terminal::table(["Claim", "Verdict", "Paper", "Measured"]);
-    for e in &report.entries {
-        t.add_row([e.id.clone(), verdict(e), e.paper.clone(), e.measured.clone()]);
+    for c in &found.claims {
+        t.add_row([c.id.clone(), verdict(c), c.paper.clone(), c.measured.clone()]);
     }
     if let Some(column) = t.column_mut(0) {
         column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
     }
     out.push_str(&terminal::draw(&t));
-    for e in report.entries.iter().filter(|e| e.verdict == Verdict::NotReproduced) {
-        out.push_str(&terminal::wrapped(&format!("{}: not reproduced. {}", e.id, e.why.join("; "))));
+    for c in found.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced) {
+        out.push_str(&terminal::wrapped(&format!("{}: not reproduced. {}", c.id, c.why.join("; "))));
     }
-    let count = |v: Verdict| report.entries.iter().filter(|e| e.verdict == v).count();
+    let count = |v: Verdict| found.claims.iter().filter(|c| c.verdict == v).count();
+    let extensions = match count(Verdict::Extension) {
+        0 => String::new(),
+        n => format!(", {}", terminal::counted(n as u64, "extension")),
+    };
     out.push_str(&format!(
-        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{}{}\nReport: {}\n",
+        "\n{} reproduced, {} reproduced under assumption, {} not reproduced{extensions}{}\nReport: {}\n",
         count(Verdict::Reproduced),
         count(Verdict::UnderAssumption),
         count(Verdict::NotReproduced),
-        if count(Verdict::Extension) > 0 {
-            format!(", {}", terminal::counted(count(Verdict::Extension) as u64, "extension"))
-        } else {
-            String::new()
-        },
-        if report.interrupted { "; interrupted before the rest" } else { "" },
-        report.page.display()
+        if found.complete { "" } else { "; interrupted before the rest" },
+        page.display()
     ));
     out
-}
-
-/// Shows the entry at hand, and leaves a line per entry.
-impl Progress for Bar {
-    fn started(&self, entry: &Entry, nth: usize, total: usize) {
-        self.restart(format!("{} of {total}: {}", nth + 1, entry.id));
-    }
-    fn fraction(&self, _entry: &str, part: f64) {
-        self.done(part);
-    }
-    fn note(&self, _entry: &str, text: &str) {
-        self.message(text.to_owned());
-    }
-    fn finished(&self, e: &Judged, kept: bool) {
-        let how = if kept { "kept from an earlier run".to_owned() } else { format!("{:.1} s", self.elapsed().as_secs_f64()) };
-        self.line(&format!("{:<18} {} ({how})", e.id, verdict(e)));
-    }
 }

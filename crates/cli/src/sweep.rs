@@ -1,11 +1,10 @@
 //! `xoff sweep`: many combinations of values and seeds, on this machine or one run a process for a scheduler.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use xoff_lab::sweep::{Collected, Ended, Plan, Setting, Status, Store, Study, SweepError, Value, run_local};
+use xoff_lab::sweep::{Collected, Ended, Plan, Setting, Status, Store, SweepError, Value, run_local};
 use xoff_record::verdict::Conclusion;
 use xoff_scenario::{Problem, Problems, Source};
 
@@ -82,21 +81,16 @@ fn bad(e: SweepError, out: Option<&Path>) -> Problems {
     }
 }
 
-/// The studies that a plan may name.
-pub fn studies() -> Vec<Arc<dyn Study>> {
-    xoff_papers::studies()
-}
-
 /// Sweeps.
 pub fn run(args: &Args) -> Result<Answer, Problems> {
-    let plan = Plan::load(&args.plan, &studies())?;
+    let plan = Plan::load(&args.plan)?;
     let out = args.out.as_deref();
     if args.list {
         return list(&plan, out);
     }
     let default = crate::out::default(&args.plan, "-sweep");
     let out = out.unwrap_or(&default);
-    terminal::problems(&plan.work().warnings());
+    terminal::problems(plan.work().warnings());
     interrupt::ask_first();
     if let Some(cells) = &args.index {
         return index(args, &plan, cells, out);
@@ -268,7 +262,7 @@ fn next(args: &Args, plan: &Plan, c: &Collected, out: &Path) -> Vec<String> {
         return vec![format!("xoff sweep {} --out {}", named(&args.plan), named(out))];
     }
     let (number, suffix) = c.failed.first().map_or((0, "run"), |(n, ..)| (*n, "failed"));
-    let Some(scenario) = plan.scenario_file() else { return Vec::new() };
+    let scenario = plan.scenario_file();
     let file = joined(args.plan.parent().unwrap_or(Path::new("")), Path::new(scenario));
     let cell = plan.cell(number);
     let set: String = cell.all().map(|(name, s)| format!(" --set {}", terminal::word(&format!("{name}={}", typed(s))))).collect();

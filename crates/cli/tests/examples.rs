@@ -13,12 +13,7 @@ use support::{folder, xoff};
 /// Examples that do not run here: the beginning of the command, and why. Each is printed.
 const NOT_RUN: &[(&str, &str)] = &[
     ("make ", "the tests are run by it"),
-    ("xoff reproduce gfc --quick", "takes two minutes; `make demo` and crates/papers run entries"),
-    ("xoff reproduce unbiased-qcn --quick", "takes minutes"),
-    ("xoff reproduce pffc --quick", "takes minutes"),
-    ("xoff reproduce tcd ", "takes minutes"),
-    ("xoff reproduce gfc --testbed", "takes minutes"),
-    ("xoff reproduce gfc ring", "takes a minute"),
+    ("xoff reproduce ", "needs the Python package; python/tests/test_reproduce.py runs claims"),
     ("xoff figure ", "needs the Python package; python/tests/test_figure.py draws the figures"),
     ("xoff switch ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),
     ("xoff host ", "needs real interfaces; crates/cli/tests/real has it on veth pairs"),

@@ -108,12 +108,9 @@ fn a_folder_has_one_owner() {
 
     let hpcc = folder("out-owner-hpcc");
     let config = case(&hpcc, 3, "1 3 3 100 1000 2\n", "");
-    for other in [&["hpcc", &config][..], &["reproduce", "gfc", "ring", "--quick"]] {
-        let args = [other, &["--out", &out]].concat();
-        let refused = xoff(&args);
-        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{args:?}");
-        refused.complains(&["contains results of 'xoff run'", "--force"]);
-    }
+    let refused = xoff(&["hpcc", &config, "--out", &out]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    refused.complains(&["contains results of 'xoff run'", "--force"]);
     assert_eq!(files(&dir).len(), 6);
     assert_eq!(xoff(&["hpcc", &config, "--out", &out, "--force"]).code, 0);
     assert_eq!(files(&dir), ["fct.txt", "manifest.json", "pfc.txt"]);
@@ -339,11 +336,9 @@ fn what_is_no_folder_is_refused_at_once() {
         (String::new(), "a value is required for '--out"),
         ("/proc/nowhere".into(), "cannot create the folder /proc/nowhere"),
     ] {
-        for args in [ring(&out, "1000000s"), ["reproduce", "gfc", "--full", "--out", &out].map(str::to_owned).to_vec()] {
-            let refused = ran(&mut command(args));
-            assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{out}: {}", refused.err);
-            refused.complains(&[text]);
-        }
+        let refused = ran(&mut command(ring(&out, "1000000s")));
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{out}: {}", refused.err);
+        refused.complains(&[text]);
     }
     assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "mine");
     // A link to a folder counts as one, and parent folders are created.
@@ -397,38 +392,6 @@ fn a_drawing_replaces_no_link_and_no_device() {
         refused.complains(&[expected, "--svg"]);
     }
     assert_eq!(files(&dir), ["dangling.svg", "far", "fifo", "link.svg", "plain.svg", "stderr"]);
-}
-
-/// A page of the documentation that could not be written is rejected before hours of work.
-#[test]
-fn a_page_that_cannot_be_written_is_refused_at_once() {
-    let dir = folder("out-page");
-    let at = |name: &str| path(&dir, name);
-    std::fs::write(at("taken"), "").unwrap();
-    for (page, text) in [("no/such.md", "does not exist"), ("taken.md", "it is a file, not a folder")] {
-        let refused = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--markdown", &at(page)]);
-        assert_eq!(refused.complains(&[text]).code, 2);
-    }
-    let old = xoff(&["reproduce", "gfc", "--full", "--out", &at("out"), "--page", &at("taken.md")]);
-    old.complains(&["write --markdown instead of --page", "it is a file, not a folder"]);
-    assert_eq!(files(&dir), ["taken"]);
-}
-
-/// A command is stopped, and continues in its own folder.
-#[test]
-fn a_reproduction_goes_on_in_its_own_folder() {
-    let dir = folder("out-reproduce");
-    let out = dir.display().to_string();
-    let run = |paper: &str, entry: &str| xoff(&["reproduce", paper, entry, "--out", &out]);
-    let first = run("gfc", "ring");
-    assert!(matches!(first.code, 0 | 1), "{}", first.err);
-    std::fs::write(dir.join("figures/mine.txt"), "mine").unwrap();
-    let again = run("gfc", "ring");
-    assert_eq!(again.code, first.code, "{}", again.err);
-    again.complains(&["kept from an earlier run"]);
-    assert_eq!(run("tcd", "fig03").complains(&["contains results of 'xoff reproduce gfc'"]).code, 2);
-    assert_eq!(short(&out).complains(&["contains results of 'xoff reproduce gfc'"]).code, 2);
-    assert!(dir.join("figures/mine.txt").is_file());
 }
 
 /// A file that the user put in the place of a result is rejected, and with --force reported; a copy of a folder is as good as the folder.

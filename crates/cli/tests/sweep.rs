@@ -265,8 +265,6 @@ fn wrong_plans_are_refused_at_their_place() {
         ("scenario = 3\n", &["scenario: found number 3", ":1:12"]),
         ("scenario = \"none.toml\"\n", &["cannot read", "none.toml", ":1:12", "no such file"]),
         ("scenario = \"a\"\nscenario = \"b\"\n", &["key 'scenario' is defined twice"]),
-        ("study = \"gfc-table2\"\n", &["there is no study 'gfc-table2'", "did you mean 'gfc-table1'"]),
-        ("study = \"gfc-table1\"\nscenario = \"a\"\n", &["a scenario or a study, not both"]),
         ("+seeds = 0\n", &["there are no seeds", ":2:9"]),
         ("+seeds = -1\n", &["seeds: found number -1"]),
         ("+seeds = [1, 2, 1]\n", &["the seed 1 is listed twice", ":2:16"]),

@@ -207,8 +207,6 @@ fn wrong_command_lines() {
         ("explain . H1:S1 1us", &["manifest.json", "a folder that a run wrote"]),
         ("tree 1us s.toml", &["arguments are swapped", "tree 's.toml' '1us'"]),
         ("tree s.toml 1", &["'1' has no unit", "expected a time"]),
-        ("reproduce gcf --out o", &["unknown paper 'gcf'", "known: gfc"]),
-        ("reproduce gfc fig99 --out o", &["no claim 'fig99'", "known:"]),
         ("testbed s.toml --out o --ip H9 --run H9=ls", &["no host H9", "hosts are H1"]),
         ("switch s.toml --node S9 --port H1=lo", &["no switch S9", "one of S1"]),
         ("switch s.toml --node S1 --port H1", &["not PEER=INTERFACE", "neighbours of S1"]),

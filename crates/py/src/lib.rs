@@ -9,6 +9,7 @@
 mod ask;
 mod compare;
 mod errors;
+mod folder;
 mod laws;
 mod run;
 mod sweep;
@@ -49,6 +50,8 @@ mod core_module {
     use crate::command;
     #[pymodule_export]
     use crate::compare::compare;
+    #[pymodule_export]
+    use crate::folder::Folder;
     #[pymodule_export]
     use crate::laws::{Ack, FlowFacts, Link, Occupancy, Pause, Timers};
     #[pymodule_export]

@@ -46,10 +46,9 @@ impl Sweep {
     #[new]
     #[pyo3(signature = (path, text, more))]
     fn new(py: Python<'_>, path: PathBuf, text: Option<String>, more: String) -> PyResult<Sweep> {
-        let studies = xoff::studies();
         let plan = py.detach(|| match &text {
-            Some(text) => Plan::from_text("plan", text, &path, &studies),
-            None => Plan::load(&path, &studies),
+            Some(text) => Plan::from_text("plan", text, &path),
+            None => Plan::load(&path),
         });
         let missing = |p: Problems| if text.is_some() || path.exists() { Failure::Input(p) } else { Failure::NotFound(p) };
         let mut plan = plan.map_err(missing)?;
@@ -168,8 +167,7 @@ type Returned<'py> = (String, Vec<(String, Bound<'py, PyBytes>)>, Option<Finishe
 /// Executes a run of a frozen plan.
 #[pyfunction]
 pub fn sweep_cell<'py>(py: Python<'py>, plan: &str, index: usize, wants_run: bool) -> PyResult<Returned<'py>> {
-    let studies = xoff::studies();
-    let plan = py.detach(|| Plan::thaw(plan, &studies)).map_err(Failure::Input)?;
+    let plan = py.detach(|| Plan::thaw(plan)).map_err(Failure::Input)?;
     if index >= plan.len() {
         return Err(PyValueError::new_err(format!("there is no run {index}: the plan has {}", plan.len())));
     }

@@ -18,7 +18,7 @@ fn keeps_its_promises(f: Finished) -> Finished {
 
 /// Five hosts and a sixth, 10 Gb/s, PAUSE at 110 and 44 KB.
 fn fan_in(given: &[&str]) -> Finished {
-    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/unbiased-qcn/examples/fan-in.toml");
+    let file: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/unbiased-qcn/examples/fan-in.toml");
     let s = NetworkScenario::load(&file, &settings(given)).unwrap_or_else(|e| panic!("{e}"));
     keeps_its_promises(s.run(Sink::Memory).unwrap())
 }

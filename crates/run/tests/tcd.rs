@@ -8,7 +8,7 @@ use xoff_run::{Finished, NetworkScenario};
 use xoff_scenario::document::Override;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers/tcd/examples")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/tcd/examples")
 }
 
 fn load(file: &str, settings: &[&str]) -> NetworkScenario {

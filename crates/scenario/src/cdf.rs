@@ -18,7 +18,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("alistorage2019", include_str!("../data/cdf/alistorage2019.txt")),
     ("googlerpc2008", include_str!("../data/cdf/googlerpc2008.txt")),
     ("enterprise", include_str!("../data/cdf/enterprise.txt")),
-    ("mpi-io", include_str!("../../../scenarios/papers/tcd/examples/mpi-io.cdf")),
+    ("mpi-io", include_str!("../data/cdf/mpi-io.txt")),
 ];
 
 /// Points of a distribution: size [bytes] and the percentage of flows up to it.

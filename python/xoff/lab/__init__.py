@@ -20,12 +20,13 @@ from collections.abc import Sequence
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from .._errors import RunError
 from .._reproduction import Claim as ClaimResult
 from .._reproduction import JudgedCheck, Reproduction
-from . import draw, judge, observe, page, theory, units
-from .claim import Claim, ClaimError, Paper, Results, as_json
+from . import draw, html, judge, observe, page, results, theory, units
+from .claim import PAPER, Claim, ClaimError, Mode, Paper, Results, as_json
 from .code import module
 from .judge import Check
 from .runs import Row, Runner, Runs
@@ -39,88 +40,149 @@ CLAIMS = "claims.json"
 """All results, in the folder of a reproduction."""
 
 
+def claims(paper: str | PathLike[str], *, testbed: bool = False) -> list[ClaimResult]:
+    """The claims of a paper in its order, not run. Arguments as for :func:`reproduce`."""
+    read = Paper.read(_folder(paper, testbed))
+    return [ClaimResult(id=c.id, title=c.given["title"], paper=c.given["paper"], band=c.given["band"]) for c in (Claim(read, id) for id in read.claims)]
+
+
 def reproduce(
-    folder: str | PathLike[str],
+    paper: str | PathLike[str],
     claims: str | Sequence[str] | None = None,
     *,
-    mode: Literal["quick", "full"] = "quick",
+    full: bool = False,
     out: str | PathLike[str] | None = None,
     seed: int = 1,
+    testbed: bool = False,
     executor: Executor | None = None,
     workers: int | None = None,
     force: bool = False,
+    markdown: str | PathLike[str] | None = None,
+    record: bool = False,
     progress: bool | StepCallback = True,
 ) -> Reproduction:
     """Runs the claims of a paper and judges them.
 
-    ``folder``: the folder of the paper, such as ``papers/gfc``, or one of your own. ``claims``: which of them; default: all. ``mode``:
-    ``"full"`` runs as in the documentation. ``out``: folder of the results (default: ``out/paper-`` and the name of the folder): a page,
-    figures, ``claims.json``, and every finished run, so that the same call continues. ``executor``, ``workers``, ``force``: as for
-    :func:`xoff.sweep`. ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
+        xoff.reproduce("papers/gfc", ["ring", "fig05"])
+
+    ``paper``: the folder of the paper, such as ``papers/gfc``, or one of your own. ``claims``: names of some of them; default: all.
+    ``full``: full runs, hours for large networks; default: quick ones. ``out``: folder of the results (default: ``out/paper-`` and the
+    name of the folder): ``index.html``, figures, ``claims.json``, and every finished run, so that the same call continues where a stopped
+    one ended. ``seed``: of every random stream. ``testbed``: the claims with real Ethernet frames, in the folder ``testbed`` of the paper.
+    ``executor``, ``workers``, ``force``: as for :func:`xoff.sweep`. ``markdown``: also writes the page as this file, with its figures in a
+    folder next to it. ``record``: keeps the measured values in the folder of the paper, as ``results.json`` and in its ``README.md``.
+    ``progress``: a line on stderr if that is a terminal; or a function that is called with :class:`xoff.Step`.
+
+    Raises :class:`ClaimError` if a file of the folder is wrong, :class:`xoff.ScenarioError` if a scenario is, and :class:`xoff.RunError` if
+    results cannot be written. Ctrl-C stops it; finished claims are in the folder.
     """
-    from .._progress import Line, Step
-
-    paper = Paper.read(Path(folder))
-    wanted = paper.claims if claims is None else [claims] if isinstance(claims, str) else list(claims)
-    chosen = [Claim(paper, id) for id in wanted]
-    place = Path("out", f"paper-{paper.name}") if out is None else Path(out)
-    line = Line()
-    show = progress if callable(progress) else line.step("reproduce") if progress and line.shown else None
-    judged: list[dict[str, Any]] = []
-    try:
-        for nth, claim in enumerate(chosen):
-
-            def report(step: Step, nth: int = nth, id: str = claim.id) -> None:
-                if show is not None:
-                    show(Step((nth + step.done) / len(chosen), f"{id}: {step.what}"))
-
-            runner = Runner(paper.folder, place, executor, workers, force, report)
-            found = claim.measure(runner, mode, seed)
-            judged.append(as_json(claim.judge(found, functools.partial(_drawn, place))))
-            _write(paper, mode, seed, judged, place, complete=nth + 1 == len(chosen))
-    finally:
-        line.clear()
-    return _answer(paper, mode, seed, judged, place)
+    work = Reproducing(paper, claims, full, out, seed, testbed, force, markdown)
+    work.run(executor, workers, progress)
+    if record:
+        results.record(work.paper.folder, work.json)
+    return work.answer
 
 
-def _drawn(place: Path, claim: Claim, results: Results, figure: dict[str, Any], nth: int) -> str:
+class Reproducing:
+    """A reproduction: what is judged so far, also after an exception."""
+
+    def __init__(
+        self,
+        paper: str | PathLike[str],
+        claims: str | Sequence[str] | None,
+        full: bool,
+        out: str | PathLike[str] | None,
+        seed: int,
+        testbed: bool,
+        force: bool,
+        markdown: str | PathLike[str] | None,
+    ) -> None:
+        self.paper = Paper.read(_folder(paper, testbed))
+        wanted = self.paper.claims if claims is None else [claims] if isinstance(claims, str) else list(claims)
+        self.chosen = [Claim(self.paper, id) for id in wanted]
+        self.mode: Mode = "full" if full else "quick"
+        self.seed, self.force = seed, force
+        self.out = Path("out", f"paper-{self.paper.name}") if out is None else Path(out)
+        self.markdown = None if markdown is None else Path(markdown)
+        if self.markdown is not None and not self.markdown.parent.is_dir():
+            raise RunError(f"{self.markdown}: the folder {self.markdown.parent} does not exist (create it first)")
+        if self.markdown is not None and self.markdown.with_suffix("").is_file():
+            raise RunError(f"{self.markdown}: its figures belong into {self.markdown.with_suffix('')}, but it is a file, not a folder (choose another name)")
+        self.judged: list[dict[str, Any]] = []
+
+    def run(self, executor: Executor | None, workers: int | None, progress: bool | StepCallback) -> None:
+        """Runs and judges one claim after the other; the pages are complete after each."""
+        from .. import _core
+        from .._progress import Line, Step
+
+        line = Line()
+        show = progress if callable(progress) else line.step("reproduce") if progress and line.shown else None
+        folder = _core.Folder(self.out, f"reproduce {self.paper.name}", self.force)
+        try:
+            folder.own("runs/")
+            folder.own("functions/")
+            for nth, claim in enumerate(self.chosen):
+
+                def report(step: Step, nth: int = nth, id: str = claim.id) -> None:
+                    if show is not None:
+                        show(Step((nth + step.done) / len(self.chosen), f"{id}: {step.what}"))
+
+                report(Step(0, "starts"))
+                found = claim.measure(Runner(self.paper.folder, self.out, executor, workers, self.force, report), self.mode, self.seed)
+                self.judged.append(as_json(claim.judge(found, functools.partial(_drawn, folder))))
+                self._write(folder)
+        finally:
+            line.clear()
+            folder.release()
+
+    def _write(self, folder: Any) -> None:
+        folder.write(CLAIMS, (json.dumps(self.json, indent=1) + "\n").encode())
+        text = page.markdown(self.paper.title, self.mode, self.seed, self.judged)
+        folder.write(f"{self.paper.name}.md", text.encode())
+        drawn = {f["file"]: (self.out / f["file"]).read_text(encoding="utf-8") for c in self.judged for f in c["figures"]}
+        folder.write("index.html", html.page(self.paper.title, self.json, drawn).encode())
+        if self.markdown is not None:
+            beside = self.markdown.with_suffix("")
+            for file, svg in drawn.items():
+                beside.mkdir(exist_ok=True)
+                (beside / Path(file).name).write_text(svg, encoding="utf-8")
+            self.markdown.write_text(text.replace("](figures/", f"]({beside.name}/"), encoding="utf-8")
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The answer so far, as ``claims.json`` has it."""
+        complete = len(self.judged) == len(self.chosen)
+        failed = any(c["verdict"] == "not reproduced" for c in self.judged)
+        answer = ("no" if failed else "yes") if complete else "interrupted"
+        return {"paper": self.paper.name, "mode": self.mode, "seed": self.seed, "complete": complete, "claims": self.judged, "answer": answer}
+
+    @property
+    def answer(self) -> Reproduction:
+        """The answer so far."""
+        given = self.json
+        judged = [_built(ClaimResult, {**c, "checks": [_built(JudgedCheck, k) for k in c["checks"]]}) for c in self.judged]
+        text = "\n".join([*(f"{c.id:<18} {c.verdict}: {c.measured}" for c in judged), "", f"Report: {self.out / 'index.html'}"])
+        return Reproduction(**{**given, "claims": judged}, json=given, text=text)
+
+
+def _built(kind: type, given: dict[str, Any]) -> Any:
+    return kind(**{f.name: given[f.name] for f in fields(kind) if f.name in given})
+
+
+def _folder(paper: str | PathLike[str], testbed: bool) -> Path:
+    """The folder of a paper. One of xoff's own papers may be named without ``papers/``."""
+    named = Path(paper)
+    folder = named if named.exists() or not Path("papers", paper, PAPER).is_file() else Path("papers", paper)
+    return folder / "testbed" if testbed else folder
+
+
+def _drawn(folder: Any, claim: Claim, results: Results, figure: dict[str, Any], nth: int) -> str:
     import matplotlib as mpl
 
     file = f"figures/{claim.id}.svg" if nth == 0 else f"figures/{claim.id}-{nth + 1}.svg"
-    (place / "figures").mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(draw.STYLE_OF_CLAIMS):
-        draw.save(getattr(module(claim.paper.folder, "figures"), figure["draw"])(results), place / file)
+        folder.write(file, draw.svg(getattr(module(claim.paper.folder, "figures"), figure["draw"])(results)))
     return file
-
-
-def _json(paper: Paper, mode: str, seed: int, judged: list[dict[str, Any]], complete: bool) -> dict[str, Any]:
-    return {"paper": paper.name, "mode": mode, "seed": seed, "complete": complete, "claims": judged}
-
-
-def _write(paper: Paper, mode: str, seed: int, judged: list[dict[str, Any]], place: Path, complete: bool) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    (place / CLAIMS).write_text(json.dumps(_json(paper, mode, seed, judged, complete), indent=1) + "\n", encoding="utf-8")
-    (place / f"{paper.name}.md").write_text(page.markdown(paper.title, mode, seed, judged), encoding="utf-8")
-
-
-def _answer(paper: Paper, mode: Literal["quick", "full"], seed: int, judged: list[dict[str, Any]], place: Path) -> Reproduction:
-    def of(kind: type, given: dict[str, Any]) -> Any:
-        return kind(**{f.name: given[f.name] for f in fields(kind) if f.name in given})
-
-    claims = [of(ClaimResult, {**j, "checks": [of(JudgedCheck, c) for c in j["checks"]]}) for j in judged]
-    answer: Literal["yes", "no"] = "no" if any(c.verdict == "not reproduced" for c in claims) else "yes"
-    lines = [f"{c.id:<18} {c.verdict}: {c.measured}" for c in claims]
-    result = Reproduction(
-        json={**_json(paper, mode, seed, judged, True), "answer": answer},
-        text="\n".join([*lines, "", f"Page: {place / f'{paper.name}.md'}"]),
-        paper=paper.name,
-        mode=mode,
-        seed=seed,
-        complete=True,
-        answer=answer,
-        claims=claims,
-    )
-    return result
 
 
 __all__ = [
@@ -133,6 +195,7 @@ __all__ = [
     "Row",
     "Runs",
     "Share",
+    "claims",
     "draw",
     "judge",
     "observe",

@@ -1,30 +1,52 @@
-"""``python -m xoff.lab FOLDER [CLAIM ...] [--full] [--out DIR] [--seed N] [--record]``."""
+"""``python -m xoff.lab PAPER [CLAIM ...]``: what ``xoff reproduce`` starts. The answer, or why there is none, is JSON on stdout."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from pathlib import Path
+from dataclasses import asdict
+from typing import Any
 
-from . import reproduce, results
+from .._errors import RunError, ScenarioError
+from . import Reproducing, claims, results
 
 
 def main(args: list[str] | None = None) -> int:
-    """Runs the claims, prints the answer; exit code 0: all are reproduced."""
+    """Exit code 0: there is an answer, maybe of a part; 2: there is none."""
     parser = argparse.ArgumentParser(prog="python -m xoff.lab")
-    parser.add_argument("folder")
+    parser.add_argument("paper")
     parser.add_argument("claims", nargs="*")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--out")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--record", action="store_true", help="Keep the measured values in results.json of the folder.")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--force", action="store_true")
+    parser.add_argument("--markdown")
+    parser.add_argument("--testbed", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--list", action="store_true")
     given = parser.parse_args(args)
-    answer = reproduce(given.folder, given.claims or None, mode="full" if given.full else "quick", out=given.out, seed=given.seed, workers=given.workers)
+    try:
+        found, code = _answer(given), 0
+    except (ScenarioError, RunError, OSError) as e:
+        found, code = {"refused": str(e)}, 2
+    print(json.dumps(found))
+    return code
+
+
+def _answer(given: argparse.Namespace) -> Any:
+    if given.list:
+        return [{k: asdict(c)[k] for k in ("id", "title", "paper", "band")} for c in claims(given.paper, testbed=given.testbed)]
+    chosen = given.claims or None
+    work = Reproducing(given.paper, chosen, given.full, given.out, given.seed, given.testbed, given.force, given.markdown)
+    try:
+        work.run(None, given.threads, True)
+    except KeyboardInterrupt:
+        pass
     if given.record:
-        results.record(Path(given.folder), answer.json)
-    print(answer)
-    return 0 if answer else 1
+        results.record(work.paper.folder, work.json)
+    return {**work.json, "title": work.paper.title, "page": str(work.out / "index.html")}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from .._errors import RunError
+from .._errors import RunError, ScenarioError
 from . import judge, units
 from .code import module
 from .judge import Check
@@ -22,6 +22,8 @@ from .real import OPTIONS
 from .runs import Runner, Runs, cases
 from .stats import Mean, Share
 
+PAPER = "paper.toml"
+"""Title and list of claims of a paper, in its folder."""
 Mode = Literal["quick", "full"]
 
 _CLAIM = {"title", "paper", "band", "cause", "kind", "assumptions", "changes", "measured", "why", "notes", "module", "run", "check", "table", "figure"}
@@ -35,7 +37,7 @@ _FIGURE = {"draw", "title", "caption", "when"}
 _SENTENCE = {"text", "each", "when"}
 
 
-class ClaimError(ValueError):
+class ClaimError(ScenarioError):
     """Something is wrong with a file of a paper's folder."""
 
 
@@ -56,9 +58,9 @@ class Paper:
     @classmethod
     def read(cls, folder: Path) -> Paper:
         """From ``paper.toml``."""
-        file = folder / "paper.toml"
+        file = folder / PAPER
         if not file.is_file():
-            raise ClaimError(f"{folder} is not the folder of a paper: there is no {file.name} (it has title and claims)")
+            raise ClaimError(f"{folder} is not the folder of a paper: there is no {file.name} (expected a folder such as papers/gfc)")
         given = _toml(file, {"name", "title", "claims", "assumptions"})
         name = given.get("name", folder.resolve().name)
         return cls(folder, given["title"], list(given["claims"]), dict(given.get("assumptions", {})), name)

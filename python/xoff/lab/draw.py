@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -53,10 +53,12 @@ def label(axes: Axes | Sequence[Axes], x: str, y: str, title: str = "") -> None:
             one.legend()
 
 
-def save(figure: Figure, file: Path) -> None:
+def svg(figure: Figure) -> bytes:
     """As SVG, with the same bytes for the same figure."""
+    file = io.BytesIO()
     with mpl.rc_context(STYLE_OF_CLAIMS):
         figure.savefig(file, format="svg", metadata={"Creator": "xoff", "Date": None})
+    return file.getvalue()
 
 
-__all__ = ["COLORS", "STYLE_OF_CLAIMS", "color", "instant", "label", "level", "line", "panels", "save"]
+__all__ = ["COLORS", "STYLE_OF_CLAIMS", "color", "instant", "label", "level", "line", "panels", "svg"]

@@ -180,8 +180,7 @@ impl Store {
         };
         folder.stage_bytes("table.csv", summary.csv().as_bytes())?;
         folder.stage_bytes("figure.svg", report::figure(plan, &summary).to_svg().as_bytes())?;
-        let sections = plan.work().sections(&cells);
-        let page = report::page(plan, &summary, &counts, &failed, sections, &runs_hash);
+        let page = report::page(plan, &summary, &counts, &failed, &runs_hash);
         folder.stage_bytes("index.html", page.to_html().as_bytes())?;
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data") + "\n";
         folder.commit("manifest.json", text.as_bytes())?;

@@ -38,4 +38,5 @@ pub use local::{Ended, Progress, run_local};
 pub use plan::{Parameter, Plan, is_plan};
 pub use summary::{Combination, Interval, Summary};
 pub use value::{Setting, Value};
-pub use work::{Column, Done, Input, Kind, Measured, Ran, Sent, Study, Work};
+pub use scenario::{SHOWN, Work};
+pub use work::{Column, Done, Input, Kind, Measured, Ran};

@@ -3,6 +3,7 @@
 use xoff_report::{Align, Axis, Bar, BarGroup, Card, Cell as Shown, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
 
 use crate::sweep::collect::Counts;
+use crate::sweep::scenario::{COLUMNS, SHOWN};
 use crate::sweep::summary::{Averaged, Interval, METHOD, Summary};
 use crate::sweep::{Plan, Value};
 
@@ -22,11 +23,9 @@ pub(crate) fn shown<'s>(plan: &Plan, summary: &'s Summary) -> Vec<(usize, &'s Av
     let has_value = |i: usize| summary.combinations.iter().any(|c| c.intervals[i].is_some());
     let differs = |i: usize| summary.combinations.iter().any(|c| c.intervals[i].is_some_and(|v| v.value != 0.0));
     let asked: Vec<&str> = plan.show.iter().map(String::as_str).collect();
-    let known = plan.work().shown();
     // What a caller measures itself is shown too.
-    let own = plan.work().columns();
-    let more = summary.columns.iter().map(|c| c.name.as_str()).filter(|name| !own.iter().any(|o| o.name == *name));
-    let names: Vec<&str> = if asked.is_empty() { more.chain(known).collect() } else { asked.clone() };
+    let more = summary.columns.iter().map(|c| c.name.as_str()).filter(|name| !COLUMNS.iter().any(|o| o.name == *name));
+    let names: Vec<&str> = if asked.is_empty() { more.chain(SHOWN).collect() } else { asked.clone() };
     let found = names.iter().filter_map(|name| summary.column(name)).filter(|&i| has_value(i) && (!asked.is_empty() || differs(i)));
     found.take(PANELS_MAX).map(|i| (i, &summary.columns[i])).collect()
 }
@@ -146,14 +145,7 @@ fn shortened(mut table: Table) -> Table {
 }
 
 /// The page.
-pub(crate) fn page(
-    plan: &Plan,
-    summary: &Summary,
-    counts: &Counts,
-    failed: &[(usize, String, String)],
-    more: Vec<Section>,
-    hash: &str,
-) -> Report {
+pub(crate) fn page(plan: &Plan, summary: &Summary, counts: &Counts, failed: &[(usize, String, String)], hash: &str) -> Report {
     let tone = |bad: usize| if bad > 0 { Tone::Bad } else { Tone::Good };
     let title = if plan.title.is_empty() { "Sweep" } else { &plan.title };
     let figure = figure(plan, summary);
@@ -162,9 +154,6 @@ pub(crate) fn page(
         Card::new("Combinations", plan.combinations().to_string()),
         Card::new("Seeds each", plan.seeds.len().to_string()),
     ]);
-    for section in more {
-        report = report.section(section);
-    }
     let mut results = Section::new("Results");
     if !figure.panels.is_empty() {
         results = results.figure(&figure);

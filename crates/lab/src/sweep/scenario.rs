@@ -14,11 +14,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::sweep::cell::Cell;
 use crate::sweep::table::parquet_bytes;
-use crate::sweep::work::{Column, Done, Input, Kind, Measured, Ran, Sent, Work};
+use crate::sweep::work::{Column, Done, Input, Kind, Measured, Ran};
 use crate::sweep::{Setting, Value};
 
+/// Columns that a figure shows where the plan names none; those without a value are left out.
+pub const SHOWN: [&str; 5] = ["deadlock", "throughput_bps", "ingress_bytes_max", "paused_ps", "slowdown_p99"];
+
 /// The columns of a run of a scenario.
-const COLUMNS: [Column; 23] = [
+pub(crate) const COLUMNS: [Column; 23] = [
     column("answer", Kind::Text, "`yes`, or `no`: a deadlock, lost frames, or a violated check", none),
     column("deadlock", Kind::Flag, "whether there was a deadlock; null: not checked", share),
     column("deadlock_seconds", Kind::Number, "when its cycle closed [s]", seconds),
@@ -73,27 +76,27 @@ fn times() -> Unit {
 }
 
 /// A scenario whose values the runs replace.
-pub(crate) struct ScenarioWork {
-    pub source: Arc<Source>,
+pub struct Work {
+    pub(crate) source: Arc<Source>,
     /// Folder in which files that it names are looked up.
-    pub folder: PathBuf,
-    pub inputs: Vec<Input>,
+    pub(crate) folder: PathBuf,
+    pub(crate) inputs: Vec<Input>,
     /// Places of the settings in the plan, by text: the key, the value.
     places: Vec<(String, Place, Place)>,
     tables: Vec<String>,
     warnings: Problems,
 }
 
-impl ScenarioWork {
+impl Work {
     /// Reads the scenario, and tries it under `samples` of the settings: a setting that is rejected in both of a pair is a mistake of the
     /// plan.
-    pub fn load(
+    pub(crate) fn load(
         path: &Path,
         named: &Place,
         places: Vec<(String, Place, Place)>,
         tables: Vec<(String, Place)>,
         samples: &[[Vec<(String, Setting)>; 2]],
-    ) -> Result<ScenarioWork, Problems> {
+    ) -> Result<Work, Problems> {
         let known: Vec<&str> = xoff_record::tables().map(|t| t.name).collect();
         let mut problems = Problems::default();
         for (name, place) in tables.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
@@ -106,7 +109,7 @@ impl ScenarioWork {
         let source = Source::read_document(path)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let tables = tables.into_iter().map(|(name, _)| name).collect();
-        let mut work = ScenarioWork { source, folder, inputs: Vec::new(), places, tables, warnings: Problems::default() };
+        let mut work = Work { source, folder, inputs: Vec::new(), places, tables, warnings: Problems::default() };
         let (tried, files) = read::recorded(|| {
             let (mut problems, mut warnings) = (Problems::default(), None);
             for [first, other] in samples {
@@ -139,14 +142,14 @@ impl ScenarioWork {
     }
 
     /// As another process has read and tried it.
-    pub fn given(
+    pub(crate) fn given(
         source: Arc<Source>,
         folder: PathBuf,
         inputs: Vec<Input>,
         places: Vec<(String, Place, Place)>,
         tables: Vec<(String, Place)>,
-    ) -> ScenarioWork {
-        ScenarioWork {
+    ) -> Work {
+        Work {
             source,
             folder,
             inputs,
@@ -190,33 +193,25 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
-impl Work for ScenarioWork {
-    fn columns(&self) -> Vec<Column> {
-        COLUMNS.to_vec()
-    }
-
-    fn basis(&self) -> String {
+impl Work {
+    /// All that results depend on, but for the version, the values and the seed.
+    pub(crate) fn basis(&self) -> String {
         let inputs: Vec<&str> = self.inputs.iter().map(|i| i.hash.as_str()).collect();
         serde_json::to_string(&("scenario", self.source.text(), inputs, &self.tables)).expect("texts")
     }
 
-    fn scenario(&self) -> Option<Sent<'_>> {
-        Some(Sent { source: &self.source, folder: &self.folder, inputs: &self.inputs })
+    /// Warnings about the first run; each with its place.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
     }
 
-    fn warnings(&self) -> Problems {
-        self.warnings.clone()
-    }
-
-    fn tables(&self) -> &[String] {
+    /// The tables that are kept of each run.
+    pub(crate) fn tables(&self) -> &[String] {
         &self.tables
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["deadlock", "throughput_bps", "ingress_bytes_max", "paused_ps", "slowdown_p99"]
-    }
-
-    fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), wanted: Option<&mut Option<Ran>>) -> Done {
+    /// Runs one cell. `stop` is polled now and then; `wanted` receives the run, where the caller wants it.
+    pub(crate) fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), wanted: Option<&mut Option<Ran>>) -> Done {
         for input in &self.inputs {
             match std::fs::read(&input.path) {
                 Ok(bytes) if hash(&bytes) == input.hash => {}
@@ -259,7 +254,7 @@ impl Work for ScenarioWork {
                     if let Some(run) = wanted {
                         *run = Some(Ran { manifest, tables });
                     }
-                    Done::Measured(Measured { values, ..Measured::default() }, kept)
+                    Done::Measured(Measured { values }, kept)
                 }
                 Err(e) => Done::Failed(e),
             },
@@ -267,9 +262,7 @@ impl Work for ScenarioWork {
             Err(e @ RunError::Record(_)) => Done::Failed(e.to_string()),
         }
     }
-}
 
-impl ScenarioWork {
     /// The tables that the plan names, as Parquet.
     fn kept(&self, tables: &[MemoryTable]) -> Result<Vec<(String, Vec<u8>)>, String> {
         let wanted = tables.iter().filter(|t| self.tables.iter().any(|name| name == t.name));

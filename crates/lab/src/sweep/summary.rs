@@ -8,6 +8,7 @@ use crate::stats::{Mean, Share};
 use xoff_report::Unit;
 
 use crate::sweep::cell::{Cell, Shard, Status};
+use crate::sweep::scenario::COLUMNS;
 use crate::sweep::table::more_columns;
 use crate::sweep::{Kind, Plan, Value};
 
@@ -70,14 +71,12 @@ pub struct Summary {
 
 impl Summary {
     pub(crate) fn of(plan: &Plan, cells: &[(Cell, Option<Shard>)], rows: &[(Cell, Shard)]) -> Summary {
-        let mut columns: Vec<Averaged> = plan
-            .work()
-            .columns()
+        let mut columns: Vec<Averaged> = COLUMNS
             .iter()
             .filter(|c| c.kind != Kind::Text)
             .map(|c| Averaged { name: c.name.into(), is_share: c.kind == Kind::Flag, unit: (c.unit)() })
             .collect();
-        for name in more_columns(plan, rows) {
+        for name in more_columns(rows) {
             let values: Vec<&Value> = rows.iter().map(|(_, s)| s.value(&name)).filter(|v| **v != Value::Null).collect();
             if values.iter().all(|v| v.number().is_some()) {
                 let is_share = values.iter().all(|v| matches!(v, Value::Flag(_)));

@@ -11,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use crate::sweep::scenario::COLUMNS;
 use crate::sweep::cell::{Cell, Shard, Status};
 use crate::sweep::{Kind, Plan, Value};
 
@@ -63,8 +64,8 @@ fn data_type(kind: Kind) -> DataType {
 }
 
 /// Names of the columns that a measure of the caller adds, in the order of their first row.
-pub(crate) fn more_columns(plan: &Plan, rows: &[(Cell, Shard)]) -> Vec<String> {
-    let mut seen: HashSet<String> = plan.work().columns().iter().map(|c| c.name.to_owned()).collect();
+pub(crate) fn more_columns(rows: &[(Cell, Shard)]) -> Vec<String> {
+    let mut seen: HashSet<String> = COLUMNS.iter().map(|c| c.name.to_owned()).collect();
     let mut more: Vec<String> = Vec::new();
     for (name, _) in rows.iter().flat_map(|(_, s)| &s.measured.values) {
         if !seen.contains(name) {
@@ -85,13 +86,13 @@ pub(crate) struct Columns {
 impl Columns {
     pub fn of(plan: &Plan, rows: &[(Cell, Shard)]) -> Columns {
         let parameter = |name: &str| kind_of(plan.values(name).into_iter()).unwrap_or(Kind::Text);
-        let more = more_columns(plan, rows).into_iter().map(|name| {
+        let more = more_columns(rows).into_iter().map(|name| {
             let kind = kind_of(rows.iter().map(|(_, s)| s.value(&name))).unwrap_or(Kind::Text);
             (name, kind)
         });
         Columns {
             parameters: plan.parameters.iter().map(|p| (p.name.clone(), parameter(&p.name))).collect(),
-            own: plan.work().columns().iter().map(|c| (c.name.to_owned(), c.kind)).chain(more).collect(),
+            own: COLUMNS.iter().map(|c| (c.name.to_owned(), c.kind)).chain(more).collect(),
         }
     }
 

@@ -1,15 +1,12 @@
-//! Work of a run: a scenario, or a piece of a study.
+//! Columns of a run, and how it ends.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use xoff_record::{Manifest, MemoryTable};
-use xoff_report::{Section, Unit};
-use xoff_scenario::Problems;
-use xoff_units::params::ParamError;
+use xoff_report::Unit;
 
-use crate::sweep::cell::Cell;
-use crate::sweep::{Shard, Value};
+use crate::sweep::Value;
 
 /// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +39,6 @@ pub struct Column {
 pub struct Measured {
     /// The columns by name; a missing one is null.
     pub values: Vec<(String, Value)>,
-    /// Further data that a study keeps.
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
-    pub more: serde_json::Value,
 }
 
 /// End of a run.
@@ -73,58 +67,4 @@ pub struct Input {
     pub path: PathBuf,
     /// Hash of its bytes, 32 hexadecimal digits.
     pub hash: String,
-}
-
-/// Parts of a scenario that a worker receives.
-pub struct Sent<'a> {
-    /// Text.
-    pub source: &'a xoff_scenario::Source,
-    /// Folder in which files that it names are looked up.
-    pub folder: &'a std::path::Path,
-    /// Files that it names.
-    pub inputs: &'a [Input],
-}
-
-/// Work of the runs of a plan.
-pub trait Work: Send + Sync {
-    /// Measures, in the order of the columns.
-    fn columns(&self) -> Vec<Column>;
-    /// All that results depend on, but for the version, the values and the seed.
-    fn basis(&self) -> String;
-    /// The columns that a figure shows where the plan names none; those without a value are left out.
-    fn shown(&self) -> Vec<&'static str>;
-    /// Runs one cell. `stop` is polled now and then; `run` receives the run, where the caller wants it and there is one.
-    fn run(&self, cell: &Cell, stop: &(dyn Fn() -> bool + Sync), run: Option<&mut Option<Ran>>) -> Done;
-    /// Warnings about the first run; each with its place.
-    fn warnings(&self) -> Problems {
-        Problems::default()
-    }
-    /// The tables that are kept of each run.
-    fn tables(&self) -> &[String] {
-        &[]
-    }
-    /// The scenario, if there is one.
-    #[doc(hidden)]
-    fn scenario(&self) -> Option<Sent<'_>> {
-        None
-    }
-    /// Further sections of the report.
-    fn sections(&self, _cells: &[(Cell, Option<Shard>)]) -> Vec<Section> {
-        Vec::new()
-    }
-}
-
-/// Work that no scenario describes, such as a table of a paper over ten thousand networks.
-pub trait Study: Work {
-    /// Name in `study = "..."`.
-    fn name(&self) -> &'static str;
-    /// Description, one sentence.
-    fn about(&self) -> &'static str;
-    /// Parameters: the keys of `[grid]`.
-    fn parameters(&self) -> &'static [&'static str];
-    /// Refuses a value.
-    ///
-    /// # Errors
-    /// The value does not fit the parameter.
-    fn check(&self, parameter: &str, value: &Value) -> Result<(), ParamError>;
 }

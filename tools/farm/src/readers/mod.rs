@@ -108,7 +108,7 @@ fn scenario(r: &Reader, bytes: &[u8]) -> bool {
 
 fn plan(r: &Reader, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    match Plan::from_text("farm.toml", &text, &r.folder, &[]) {
+    match Plan::from_text("farm.toml", &text, &r.folder) {
         Ok(_) => true,
         Err(problems) => refused(&problems),
     }

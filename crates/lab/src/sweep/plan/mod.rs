@@ -15,9 +15,9 @@ use xoff_scenario::{Place, Problem, Problems, Source};
 use xoff_units::params::suggest;
 
 use self::read::Read;
-use crate::sweep::scenario::{ScenarioWork, hash};
+use crate::sweep::scenario::{COLUMNS, Work, hash};
 use crate::sweep::work::Input;
-use crate::sweep::{Cell, Kind, Setting, Study, Value, Work};
+use crate::sweep::{Cell, Kind, Setting, Value};
 
 /// Columns that every sweep has.
 pub(crate) const OWN_COLUMNS: [&str; 4] = ["run", "seed", "status", "error"];
@@ -48,7 +48,7 @@ pub struct Plan {
     pub parameters: Vec<Parameter>,
     /// The seeds: each combination has all of them.
     pub seeds: Vec<u64>,
-    /// Columns to show; empty: those that the work shows.
+    /// Columns to show; empty: [`SHOWN`](crate::sweep::SHOWN).
     pub show: Vec<String>,
     /// Values that hold for every run.
     pub(crate) set: Arc<[(String, Setting)]>,
@@ -56,34 +56,33 @@ pub struct Plan {
     points: Vec<Vec<Option<Setting>>>,
     /// The values of the parameters that follow.
     grid: Vec<Vec<Setting>>,
-    work: Arc<dyn Work>,
-    scenario: Option<String>,
+    work: Work,
+    scenario: String,
     basis: String,
 }
 
 impl Plan {
-    /// Reads a plan file. `studies` are those that `study = "..."` may name.
+    /// Reads a plan file.
     ///
     /// # Errors
     /// Everything wrong with the plan or with the scenario under any of its values, each with its place.
-    pub fn load(path: &Path, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
+    pub fn load(path: &Path) -> Result<Plan, Problems> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Plan::read(Source::read_document(path)?, &folder, studies, None)
+        Plan::read(Source::read_document(path)?, &folder, None)
     }
 
     /// From a text; the scenario is looked up in `folder`.
     ///
     /// # Errors
     /// As [`Plan::load`].
-    pub fn from_text(name: &str, text: &str, folder: &Path, studies: &[Arc<dyn Study>]) -> Result<Plan, Problems> {
-        Plan::read(Source::file(name, text), folder, studies, None)
+    pub fn from_text(name: &str, text: &str, folder: &Path) -> Result<Plan, Problems> {
+        Plan::read(Source::file(name, text), folder, None)
     }
 
     /// `given`: the scenario with its folder and inputs, as another process has read and checked them.
     pub(crate) fn read(
         source: Arc<Source>,
         folder: &Path,
-        studies: &[Arc<dyn Study>],
         given: Option<(Arc<Source>, PathBuf, Vec<Input>)>,
     ) -> Result<Plan, Problems> {
         let root = parse(&source)?;
@@ -94,30 +93,17 @@ impl Plan {
             return Err(Problem::new("the plan is empty", LEAST).at(source.place(0..0)).into());
         }
         let mut read = Read::of(&root, &source)?;
-        let (work, basis): (Arc<dyn Work>, String) = match (&read.scenario, &read.study) {
-            (Some((file, place)), None) => {
-                let tables = std::mem::take(&mut read.tables);
-                let places = read.places();
-                let work = match given {
-                    Some((source, folder, inputs)) => ScenarioWork::given(source, folder, inputs, places, tables),
-                    None => ScenarioWork::load(&folder.join(file), place, places, tables, &read.samples())?,
-                };
-                let basis = work.basis();
-                (Arc::new(work), basis)
-            }
-            (None, Some((name, place))) => {
-                let study = find(name, place, studies)?;
-                read.fits(study.as_ref())?;
-                let basis = study.basis();
-                (study, basis)
-            }
-            (Some((_, place)), Some(_)) => {
-                return Err(Problem::new("a plan has a scenario or a study, not both", "remove one of the two").at(place.clone()).into());
-            }
-            (None, None) => return Err(Problem::new("missing key 'scenario'", LEAST).at(source.place(0..0)).into()),
+        let Some((file, place)) = read.scenario.clone() else {
+            return Err(Problem::new("missing key 'scenario'", LEAST).at(source.place(0..0)).into());
         };
-        let columns: Vec<&str> = work.columns().iter().map(|c| c.name).collect();
-        let averaged: Vec<&str> = work.columns().iter().filter(|c| c.kind != Kind::Text).map(|c| c.name).collect();
+        let tables = std::mem::take(&mut read.tables);
+        let places = read.places();
+        let work = match given {
+            Some((source, folder, inputs)) => Work::given(source, folder, inputs, places, tables),
+            None => Work::load(&folder.join(&file), &place, places, tables, &read.samples())?,
+        };
+        let columns: Vec<&str> = COLUMNS.iter().map(|c| c.name).collect();
+        let averaged: Vec<&str> = COLUMNS.iter().filter(|c| c.kind != Kind::Text).map(|c| c.name).collect();
         let mut problems = Problems::default();
         for p in read.parameters.iter().filter(|p| columns.contains(&p.name.as_str()) || OWN_COLUMNS.contains(&p.name.as_str())) {
             problems.push(
@@ -133,23 +119,22 @@ impl Plan {
             problems.push(Problem::new(what, hint).at(place.clone()));
         }
         problems.or(())?;
-        let Read { title, scenario, parameters, seeds, set, points, grid, show, .. } = read;
-        let scenario = scenario.map(|(file, _)| file);
+        let Read { title, parameters, seeds, set, points, grid, show, .. } = read;
         let show = show.into_iter().map(|(name, _)| name).collect();
         let set = set.into_iter().map(|(p, s)| (p.name, s)).collect();
         // Every run hashes it again; a scenario may be long.
-        let basis = hash(basis.as_bytes());
-        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, scenario, basis })
+        let basis = hash(work.basis().as_bytes());
+        Ok(Plan { source, title, parameters, seeds, show, set, points, grid, work, scenario: file, basis })
     }
 
-    /// The scenario file as the plan names it; `None`: the plan has a study.
-    pub fn scenario_file(&self) -> Option<&str> {
-        self.scenario.as_deref()
+    /// The scenario file as the plan names it.
+    pub fn scenario_file(&self) -> &str {
+        &self.scenario
     }
 
     /// Work of the runs.
-    pub fn work(&self) -> &dyn Work {
-        self.work.as_ref()
+    pub fn work(&self) -> &Work {
+        &self.work
     }
 
     /// Adds an input that decides the results, such as a measure of the caller.
@@ -209,26 +194,17 @@ impl Plan {
     }
 }
 
-/// Whether a text is the plan of a sweep: it names a scenario or a study, and has no network of its own.
+/// Whether a text is the plan of a sweep: it names a scenario, and has no network of its own.
 pub fn is_plan(source: &Arc<Source>) -> bool {
     let has = |root: &Table, key: &str| root.get(key).is_some();
-    parse(source).is_ok_and(|root| (has(&root, "scenario") || has(&root, "study")) && !SCENARIO.iter().any(|key| has(&root, key)))
+    parse(source).is_ok_and(|root| has(&root, "scenario") && !SCENARIO.iter().any(|key| has(&root, key)))
 }
 
 /// The one error for a scenario where a plan is expected: each of its keys would be unknown.
 fn scenario_as_plan(root: &Table, source: &Source) -> Option<Problem> {
-    let is_scenario = SCENARIO.iter().any(|key| root.get(key).is_some()) && root.get("scenario").or(root.get("study")).is_none();
+    let is_scenario = SCENARIO.iter().any(|key| root.get(key).is_some()) && root.get("scenario").is_none();
     let name = source.name();
     let base = Path::new(name).file_name().map_or(name.into(), |n| n.to_string_lossy());
     let hint = format!("to run it: xoff run {name}; to sweep it, write a sweep file with scenario = \"{base}\" and [grid] or seeds");
     is_scenario.then(|| Problem::new(format!("'{name}' is a scenario, not a sweep file"), hint))
-}
-
-/// The study of a name.
-fn find(name: &str, place: &Place, studies: &[Arc<dyn Study>]) -> Result<Arc<dyn Study>, Problem> {
-    let known: Vec<&str> = studies.iter().map(|s| s.name()).collect();
-    let found = studies.iter().find(|s| s.name() == name).cloned();
-    found.ok_or_else(|| {
-        Problem::new(format!("there is no study '{}'", suggest::clip(name)), suggest::hint(name, "studies", &known)).at(place.clone())
-    })
 }

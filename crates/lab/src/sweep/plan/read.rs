@@ -8,19 +8,18 @@ use xoff_scenario::{Place, Problem, Problems, Source};
 use xoff_units::params::suggest;
 
 use super::{Parameter, SEED};
-use crate::sweep::{Setting, Study, Value};
+use crate::sweep::{Setting, Value};
 
 /// Most runs of a plan: each is a file.
 const CELLS_MAX: usize = 1_000_000;
 /// Keys of a plan.
-const KEYS: [&str; 9] = ["title", "scenario", "study", "seeds", "show", "tables", "set", "grid", "point"];
+const KEYS: [&str; 8] = ["title", "scenario", "seeds", "show", "tables", "set", "grid", "point"];
 
 /// Contents of a plan.
 #[derive(Default)]
 pub(super) struct Read {
     pub title: String,
     pub scenario: Option<(String, Place)>,
-    pub study: Option<(String, Place)>,
     pub parameters: Vec<Parameter>,
     pub seeds: Vec<u64>,
     pub set: Vec<(Parameter, Setting)>,
@@ -80,32 +79,6 @@ impl Read {
         }
         all
     }
-
-    /// Rejects keys that a study does not have.
-    pub fn fits(&self, study: &dyn Study) -> Result<(), Problems> {
-        let mut problems = Problems::default();
-        for (name, place) in self.tables.iter().take(1) {
-            problems.push(Problem::new(format!("tables: a study has no table '{name}'"), "remove the key").at(place.clone()));
-        }
-        let known = study.parameters();
-        for Stands { name, setting, key, value } in &self.stands {
-            if !known.contains(&name.as_str()) {
-                let what = format!("the study '{}' has no parameter '{}'", study.name(), suggest::clip(name));
-                problems.push(Problem::new(what, suggest::hint(name, "parameters", known)).at(key.clone()));
-            } else if let Err(e) = study.check(name, &setting.value) {
-                problems.push(Problem::new(format!("{}: {}", e.key, e.what), e.hint).at(value.clone()));
-            }
-        }
-        for name in known.iter().filter(|k| !self.stands.iter().any(|s| s.name == **k)) {
-            let place = self.study.as_ref().map(|(_, p)| p.clone());
-            let p = Problem::new(
-                format!("missing parameter '{name}'"),
-                format!("the study has {}; give it in [grid] or [set]", known.join(", ")),
-            );
-            problems.push(place.map_or(p.clone(), |place| p.at(place)));
-        }
-        problems.or(())
-    }
 }
 
 struct Reader {
@@ -124,7 +97,6 @@ impl Reader {
         }
         read.title = self.text(root, "title").map(|t| t.0).unwrap_or_default();
         read.scenario = self.text(root, "scenario");
-        read.study = self.text(root, "study");
         read.show = self.texts(root, "show");
         read.tables = self.texts(root, "tables");
         read.seeds = root.get("seeds").map_or_else(|| vec![1], |e| self.seeds(e));

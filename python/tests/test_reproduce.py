@@ -1,0 +1,116 @@
+"""``xoff reproduce``: the same answer as command and as function, its folder, and its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xoff
+from conftest import ROOT, interrupt_soon
+
+GFC = str(ROOT / "papers" / "gfc")
+
+
+def command(*args: object) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "COLUMNS": "120"}
+    return subprocess.run([sys.executable, "-m", "xoff", "reproduce", *map(str, args)], capture_output=True, text=True, env=environ)
+
+
+def test_command_and_function_answer_alike(tmp_path: Path) -> None:
+    seen: list[xoff.Step] = []
+    result = xoff.reproduce(GFC, "thm4.1", out=tmp_path / "a", progress=seen.append)
+    done = command(GFC, "thm4.1", "--out", tmp_path / "b", "--json")
+    assert done.returncode == 0, done.stderr
+    given: dict[str, Any] = json.loads(done.stdout)
+    claim = given["claims"][0]
+    # The command shows checks in words.
+    of_python = {k: v for k, v in result.json["claims"][0].items() if k in claim}
+    of_python["checks"] = [{k: check[k] for k in claim["checks"][0]} for check in of_python["checks"]]
+    assert claim == of_python and len(claim["checks"]) == len(result.claims[0].checks) > 2
+    assert given | {"claims": 0} == result.json | {"claims": 0} and result
+    assert result.headline == "gfc: 1 reproduced, 0 reproduced under assumption, 0 not reproduced"
+    assert "thm4.1" in result._repr_html_() and seen[-1].done <= 1
+    text = command(GFC, "thm4.1", "--out", tmp_path / "b").stdout
+    assert "1 reproduced, 0 reproduced under assumption, 0 not reproduced" in text and "index.html" in text
+    for name in ("index.html", "claims.json", "gfc.md"):
+        assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
+
+
+def test_claims_are_listed() -> None:
+    listed = xoff.claims(GFC)
+    assert listed[0].id == "ring" and len(listed) > 20 and not listed[0].verdict
+    rows = json.loads(command(GFC, "--list", "--json").stdout)
+    assert [r["id"] for r in rows] == [c.id for c in listed]
+    text = command(GFC, "--list").stdout
+    assert max(map(len, text.splitlines())) <= 120 and "thm5.1" in text
+
+
+def test_the_page_shows_figures_and_escapes_texts(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = xoff.reproduce(GFC, "fig05", out=out, markdown=tmp_path / "page.md", progress=False)
+    page = (out / "index.html").read_text()
+    assert page.count("<svg") == 1 and "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace("http://creativecommons.org", "")
+    assert result.claims[0].figure == "figures/fig05.svg" and (tmp_path / "page" / "fig05.svg").read_text() == (out / "figures/fig05.svg").read_text()
+    assert "](page/fig05.svg)" in (tmp_path / "page.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("paper", "claims", "text"),
+    [
+        ("nowhere", None, "nowhere is not the folder of a paper: there is no paper.toml (expected a folder such as papers/gfc)"),
+        (GFC, "fig99", "has no claim 'fig99' (expected one of ring"),
+    ],
+)
+def test_bad_input_is_refused(paper: str, claims: str | None, text: str, tmp_path: Path) -> None:
+    with pytest.raises(xoff.ScenarioError) as e:
+        xoff.reproduce(paper, claims, out=tmp_path / "out")
+    assert text in str(e.value)
+    done = command(paper, *([claims] if claims else []), "--out", tmp_path / "out")
+    assert done.returncode == 2 and not done.stdout and text in " ".join(done.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_belongs_to_one_paper(tmp_path: Path) -> None:
+    (tmp_path / "mine.svg").write_text("mine")
+    with pytest.raises(xoff.RunError, match="did not write: 'mine.svg'"):
+        xoff.reproduce(GFC, "thm4.1", out=tmp_path)
+    out = tmp_path / "out"
+    xoff.reproduce(GFC, "thm4.1", out=out, progress=False)
+    with pytest.raises(xoff.RunError, match="contains results of 'xoff reproduce gfc'"):
+        xoff.reproduce(ROOT / "papers" / "tcd", "eq4", out=out)
+    with pytest.raises(xoff.RunError, match="contains results of 'xoff reproduce gfc'"):
+        xoff.run(ROOT / "scenarios/tutorial/ring.toml", out=out)
+    xoff.reproduce(GFC, "thm4.1", out=out, progress=False)
+    for page, text in (("no/such.md", "does not exist"), ("mine.md", "it is a file, not a folder")):
+        (tmp_path / "mine").write_text("")
+        with pytest.raises(xoff.RunError, match=text):
+            xoff.reproduce(GFC, "thm4.1", out=out, markdown=tmp_path / page)
+
+
+def test_an_interrupt_leaves_what_was_judged(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    args = [sys.executable, "-m", "xoff", "reproduce", GFC, "thm4.1", "tab1", "--full", "--out", str(out), "--json"]
+    with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as busy:
+        while not (out / "claims.json").exists() and busy.poll() is None:
+            time.sleep(0.05)
+        with pytest.raises(xoff.RunError, match="is in use by process"):
+            xoff.reproduce(GFC, "thm4.1", out=out)
+        time.sleep(0.5)
+        # As a terminal does: to every process of the group.
+        os.killpg(busy.pid, signal.SIGINT)
+        answer, error = busy.communicate(timeout=60)
+    assert busy.returncode == 130, error
+    given = json.loads(answer)
+    assert (given["answer"], given["complete"], [c["id"] for c in given["claims"]]) == ("interrupted", False, ["thm4.1"])
+    started = time.monotonic()
+    interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        xoff.reproduce(GFC, "tab1", full=True, out=out)
+    assert time.monotonic() - started < 20
