@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
     /// Also write the results as Markdown: this file, and its figures in a folder next to it
-    #[arg(long, value_name = "FILE.md")]
+    #[arg(long, alias = "page", value_name = "FILE.md")]
     markdown: Option<PathBuf>,
     /// Keep the measured values in the folder of the paper: results.json, and the table of README.md
     #[arg(long)]

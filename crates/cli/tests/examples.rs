@@ -131,7 +131,7 @@ fn helps() -> Vec<Page> {
 /// A folder as a checkout looks to an example, with nothing in it that an earlier one made.
 fn checkout(name: &str) -> PathBuf {
     let dir = folder(&format!("examples/{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
-    for part in ["scenarios", "crates", "docs"] {
+    for part in ["scenarios", "crates", "docs", "papers"] {
         std::os::unix::fs::symlink(root().join(part), dir.join(part)).unwrap();
     }
     for (name, sample) in STAND_INS {
