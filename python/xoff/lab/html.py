@@ -37,16 +37,18 @@ def page(title: str, answer: Mapping[str, Any], drawn: Mapping[str, str]) -> str
 
 
 def _section(c: Mapping[str, Any], drawn: Mapping[str, str]) -> str:
-    said = [("Paper", c["paper"]), ("Measured", c["measured"]), ("Expected", c["band"])]
-    said += [(name, text) for name, key in (("Why", "why"), ("Note", "notes"), ("Assumption", "assumptions"), ("Changed", "changes")) for text in c[key]]
+    def texts(*named: tuple[str, str]) -> list[str]:
+        lists = [(name, c[key] if isinstance(c[key], list) else [c[key]]) for name, key in named]
+        return [f"<p><b>{name}:</b> {escape(text)}</p>" for name, all_ in lists for text in all_]
+
     parts = [f'<h2 id="{_id(c)}">{escape(c["id"])}: {escape(c["title"])}</h2><p>{_verdict(c)}</p>']
-    # The main figure and the texts that explain it, then the evidence.
-    parts += [f"<p><b>{name}:</b> {escape(text)}</p>" for name, text in said]
+    parts += texts(("Paper", "paper"), ("Measured", "measured"), ("Expected", "band"), ("Why", "why"))
     for f in c["figures"]:
         svg = drawn[f["file"]]
         parts.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{escape(f['caption'])}</figcaption></figure>")
     for t in c["tables"]:
         parts.append(_table(t["columns"], (map(escape, row) for row in t["rows"]), t["right"], t["caption"]))
+    parts += texts(("Note", "notes"), ("Assumption", "assumptions"), ("Changed", "changes"))
     heads = ["Check", "Measured", "Expected", "Paper", "Range from", "Would fail at", "Holds"]
     rows = ([*map(escape, (k["what"], k["measured"], k["expected"], k["paper"], _source(k), k["fails_at"])), _holds(k)] for k in c["checks"])
     name = "Findings" if c["verdict"] == "extension" else "Checks"
