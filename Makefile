@@ -167,7 +167,7 @@ papers: build ## Write all pages of docs/papers again (hours; goes on where it s
 
 # Where `make install` puts things.
 PREFIX ?= $(HOME)/.local
-# $(call extras,FOLDER,COMMAND): completions, manual pages and schemas below FOLDER, where shells, `man` and editors look for them.
+# $(call extras,FOLDER,COMMAND): completions, manual pages, schemas and papers below FOLDER, where shells, `man`, editors and `xoff reproduce` look.
 define extras
 mkdir -p $(1)/share/bash-completion/completions $(1)/share/zsh/site-functions $(1)/share/fish/vendor_completions.d
 $(or $(2),$(XOFF)) completions bash > $(1)/share/bash-completion/completions/xoff
@@ -177,6 +177,7 @@ $(or $(2),$(XOFF)) man --out $(1)/share/man/man1
 mkdir -p $(1)/share/xoff
 $(or $(2),$(XOFF)) schema network > $(1)/share/xoff/scenario.schema.json
 for of in fabric tables answers; do $(or $(2),$(XOFF)) schema $$of > $(1)/share/xoff/$$of.schema.json; done
+cp -R papers $(1)/share/xoff/
 endef
 
 # The same command, compiled for the branches that typical runs take. The profile is that of the runs below.
@@ -222,6 +223,7 @@ install: $(if $(TUNED),tuned,build) ## Install the command, completions, manual 
 uninstall: ## Remove what `make install` has put below PREFIX
 	rm -f "$(PREFIX)/bin/xoff" "$(PREFIX)/share/bash-completion/completions/xoff" "$(PREFIX)/share/zsh/site-functions/_xoff" \
 	  "$(PREFIX)/share/fish/vendor_completions.d/xoff.fish" "$(PREFIX)"/share/man/man1/xoff.1 "$(PREFIX)"/share/man/man1/xoff-*.1 "$(PREFIX)"/share/xoff/*.schema.json
+	rm -rf "$(PREFIX)/share/xoff/papers"
 
 # Options of `maturin build`: `make wheel WHEEL_ARGS='--zig --compatibility manylinux_2_28'` for older systems than this one.
 WHEEL_ARGS ?=

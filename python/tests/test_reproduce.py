@@ -43,8 +43,10 @@ def test_command_and_function_answer_alike(tmp_path: Path) -> None:
         assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
 
 
-def test_claims_are_listed() -> None:
+def test_claims_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = xoff.claims(GFC)
+    monkeypatch.chdir(ROOT)
+    assert xoff.claims("gfc") == listed
     assert listed[0].id == "ring" and len(listed) > 20 and not listed[0].verdict
     rows = json.loads(command(GFC, "--list", "--json").stdout)
     assert [r["id"] for r in rows] == [c.id for c in listed]

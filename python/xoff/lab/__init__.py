@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from os import PathLike
@@ -170,9 +171,10 @@ def _built(kind: type, given: dict[str, Any]) -> Any:
 
 
 def _folder(paper: str | PathLike[str], testbed: bool) -> Path:
-    """The folder of a paper. One of xoff's own papers may be named without ``papers/``."""
+    """The folder of a paper. One of xoff's own may be named without its folder: it is in a checkout or installed with the package."""
     named = Path(paper)
-    folder = named if named.exists() or not Path("papers", paper, PAPER).is_file() else Path("papers", paper)
+    places = (named, Path("papers", paper), Path(sys.prefix, "share", "xoff", "papers", paper))
+    folder = next((p for p in places if (p / PAPER).is_file()), named)
     return folder / "testbed" if testbed else folder
 
 
