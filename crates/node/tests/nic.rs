@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::{FlowControl, Message, pfc};
-use xoff_mech::rate_control::{CnpMode, Custom, Feedback, FlowFacts, Hop, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
+use xoff_mech::rate_control::{Feedback, FlowFacts, Hop, Law, RateControl, RateControlKind, Wakes, dcqcn, hpcc, qcn};
 use xoff_node::{
     Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing,
     PausedWith, Transport,
@@ -377,12 +377,10 @@ impl RateControl for Notified {
 #[derive(Debug)]
 struct NotifiedKind;
 
-impl Custom for NotifiedKind {
-    fn reaction_point(&self, _flow: &FlowFacts) -> Box<dyn RateControl + Send> {
+impl Law for NotifiedKind {
+    type ReactionPoint = Box<dyn RateControl + Send>;
+    fn reaction_point(&self, _flow: &FlowFacts) -> Self::ReactionPoint {
         Box::new(Notified(Rate::from_gbps(10)))
-    }
-    fn cnp_mode(&self) -> CnpMode {
-        CnpMode::Never
     }
     fn wants_acks(&self) -> bool {
         true

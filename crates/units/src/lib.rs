@@ -26,5 +26,5 @@ pub use parse::UnitError;
 pub use quantity::{Bytes, Length, Rate, Span, Time};
 
 mod wire_clock;
-pub use prefetch::{prefetch, prefetch_all, prefetch_whole};
+pub use prefetch::{prefetch, prefetch_whole};
 pub use wire_clock::{WireClock, cut_off, seconds_to_ns};

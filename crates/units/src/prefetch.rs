@@ -17,26 +17,20 @@ pub fn prefetch<T>(place: &T) {
 
 /// Asks for all cache lines of `place`.
 #[inline(always)]
-pub fn prefetch_whole<T>(place: &T) {
-    prefetch_all(std::slice::from_ref(place));
-}
-
-/// Asks for all cache lines of `places`.
-#[inline(always)]
-pub fn prefetch_all<T>(places: &[T]) {
+pub fn prefetch_whole<T: ?Sized>(place: &T) {
     const LINE: usize = 64;
     #[cfg(target_arch = "x86_64")]
     #[allow(unsafe_code)]
     // SAFETY: as above; the addresses are within the object.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = places.as_ptr().cast::<i8>();
+        let start = std::ptr::from_ref(place).cast::<i8>();
         let mut at = 0;
-        while at < size_of_val(places) {
+        while at < size_of_val(place) {
             _mm_prefetch::<_MM_HINT_T0>(start.add(at));
             at += LINE;
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (places, LINE);
+    let _ = (place, LINE);
 }

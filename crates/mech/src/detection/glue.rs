@@ -1,4 +1,5 @@
-//! Enums that the registry generates: all detections, their detectors and their congestion points.
+//! Enums that the registry generates: all detections, their detectors and their congestion points. Their methods are plain Rust, in
+//! `registry`.
 //!
 //! ```text
 //!   Red(red) "red": "...";
@@ -9,13 +10,34 @@
 //! ```
 
 /// Makes the registry. `inline`: detectors that most runs have, on the path of every frame; `marks`: the other detectors;
-/// `sends_cnms`: congestion points.
+/// `sends_cnms`: congestion points. The leading `$` is for the macros that it makes: `detector` and `congestion_point`.
 macro_rules! detections {
     (
+        $d:tt
         inline {$($I:ident($i:ident) $i_name:literal: $i_about:literal;)+}
         marks {$($M:ident($m:ident) $m_name:literal: $m_about:literal;)+}
         sends_cnms {$($N:ident($n:ident) $n_name:literal: $n_about:literal;)+}
     ) => {
+        /// Match over detectors, with static dispatch: those that most runs have, the others, none.
+        macro_rules! detector {
+            ($d self:expr, $d usual:pat => $d of_usual:expr, $d other:pat => $d of_other:expr, $d none:expr) => {
+                match $d self {
+                    AnyDetector::None => $d none,
+                    $(AnyDetector::$I($d usual) => $d of_usual,)+
+                    $(AnyDetector::$M($d other) => $d of_other,)+
+                }
+            };
+        }
+
+        /// Match over congestion points, with static dispatch.
+        macro_rules! congestion_point {
+            ($d self:expr, $d point:ident => $d answer:expr) => {
+                match $d self {
+                    $(AnyCongestionPoint::$N($d point) => $d answer,)+
+                }
+            };
+        }
+
         /// A configured detection.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub enum Detection {
@@ -35,50 +57,20 @@ macro_rules! detections {
             $(detections!(@entry $N($n) $n_name: $n_about),)+
         ];
 
+        /// Properties that follow from its parameters.
+        impl Deref for Detection {
+            type Target = dyn Law;
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    Detection::None => &NoLaw,
+                    $(Detection::$I(law) => law,)+
+                    $(Detection::$M(law) => law,)+
+                    $(Detection::$N(law) => law,)+
+                }
+            }
+        }
+
         impl Detection {
-            /// Rejects parameters that cannot work at this place. `memory` is the most that can ever wait for one egress queue [bytes].
-            ///
-            /// # Errors
-            /// The key that cannot work.
-            pub fn validate(&self, place: &Place, memory: Bytes) -> Result<(), ParamError> {
-                match self {
-                    Detection::None => Ok(()),
-                    $(Detection::$I(p) => Law::validate(p, place, memory),)+
-                    $(Detection::$M(p) => Law::validate(p, place, memory),)+
-                    $(Detection::$N(p) => Law::validate(p, place, memory),)+
-                }
-            }
-
-            /// Conditions that do not hold in such a network.
-            pub fn unmet(&self, at: &NetworkFacts) -> Vec<Unmet> {
-                match self {
-                    Detection::None => Vec::new(),
-                    $(Detection::$I(p) => Law::unmet(p, at),)+
-                    $(Detection::$M(p) => Law::unmet(p, at),)+
-                    $(Detection::$N(p) => Law::unmet(p, at),)+
-                }
-            }
-
-            /// True if it distinguishes congested ports from ports that only wait, and marks their frames differently.
-            pub fn has_states(&self) -> bool {
-                match self {
-                    Detection::None => false,
-                    $(Detection::$I(p) => Law::has_states(p),)+
-                    $(Detection::$M(p) => Law::has_states(p),)+
-                    $(Detection::$N(p) => Law::has_states(p),)+
-                }
-            }
-
-            /// Values of the keys without a default, as they take effect at this place.
-            pub fn resolved(&self, place: &Place) -> Vec<(&'static str, String)> {
-                match self {
-                    Detection::None => Vec::new(),
-                    $(Detection::$I(p) => Law::resolved(p, place),)+
-                    $(Detection::$M(p) => Law::resolved(p, place),)+
-                    $(Detection::$N(p) => Law::resolved(p, place),)+
-                }
-            }
-
             /// A congestion point for one buffer at the end of this link; `None`: that buffer has none.
             pub fn congestion_point(&self, place: &Place, side: Side) -> Option<AnyCongestionPoint> {
                 match self {
@@ -111,92 +103,10 @@ macro_rules! detections {
             $(#[doc = concat!("Of [`super::", stringify!($m), "`].")] $M(<super::$m::Params as DetectorLaw>::Detector),)+
         }
 
-        impl AnyDetector {
-            /// The detectors that most runs do not have: apart, so that the path of the others stays short.
-            #[inline(never)]
-            fn on_dequeue_apart(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
-                match self {
-                    $(AnyDetector::$M(d) => d.on_dequeue(now, queue, len, draw),)+
-                    AnyDetector::None $(| AnyDetector::$I(_))+ => Mark::None,
-                }
-            }
-        }
-
-        impl Detector for AnyDetector {
-            #[inline]
-            fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
-                match self {
-                    AnyDetector::None => Mark::None,
-                    $(AnyDetector::$I(d) => d.on_dequeue(now, queue, len, draw),)+
-                    _ => self.on_dequeue_apart(now, queue, len, draw),
-                }
-            }
-
-            #[inline]
-            fn on_off(&mut self, now: Time) {
-                match self {
-                    AnyDetector::None => {}
-                    $(AnyDetector::$I(d) => d.on_off(now),)+
-                    $(AnyDetector::$M(d) => d.on_off(now),)+
-                }
-            }
-
-            #[inline]
-            fn on_on(&mut self, now: Time, queue: Bytes) {
-                match self {
-                    AnyDetector::None => {}
-                    $(AnyDetector::$I(d) => d.on_on(now, queue),)+
-                    $(AnyDetector::$M(d) => d.on_on(now, queue),)+
-                }
-            }
-
-            #[inline]
-            fn state(&self, now: Time) -> Option<PortState> {
-                match self {
-                    AnyDetector::None => None,
-                    $(AnyDetector::$I(d) => d.state(now),)+
-                    $(AnyDetector::$M(d) => d.state(now),)+
-                }
-            }
-        }
-
         /// A congestion point of any kind.
         #[derive(Clone, Debug, PartialEq, Serialize, xoff_units::save::Save)]
         pub enum AnyCongestionPoint {
             $(#[doc = concat!("Of [`super::", stringify!($n), "`].")] $N(<super::$n::Params as CongestionPointLaw>::CongestionPoint),)+
-        }
-
-        impl CongestionPoint for AnyCongestionPoint {
-            fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
-                match self {
-                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_enqueue(n, now, flow, len, queue, draw),)+
-                }
-            }
-            fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
-                match self {
-                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_dequeue(n, now, flow, len),)+
-                }
-            }
-            fn on_stop(&mut self, now: Time) {
-                match self {
-                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_stop(n, now),)+
-                }
-            }
-            fn on_release(&mut self, now: Time) {
-                match self {
-                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_release(n, now),)+
-                }
-            }
-            fn next_wake(&self) -> Option<Time> {
-                match self {
-                    $(AnyCongestionPoint::$N(n) => CongestionPoint::next_wake(n),)+
-                }
-            }
-            fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
-                match self {
-                    $(AnyCongestionPoint::$N(n) => CongestionPoint::on_wake(n, now, queue, draw),)+
-                }
-            }
         }
     };
     (@entry $V:ident($m:ident) $name:literal: $about:literal) => {

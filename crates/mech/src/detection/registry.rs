@@ -1,15 +1,16 @@
 //! The registry: one line per detection, and nothing else lists them. `glue.rs` expands a line.
 
+use std::ops::Deref;
+
 use serde::Serialize;
-use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Time};
 
 use super::glue::detections;
-use super::law::{CongestionPointLaw, DetectorLaw, Entry, Law, NetworkFacts};
+use super::law::{CongestionPointLaw, DetectorLaw, Entry, Law};
 use super::{Cnm, CongestionPoint, Detector, Mark, Place, PortState, Side};
-use crate::Unmet;
 
 detections! {
+    $
     inline {
         Red(red) "red": "RED/ECN on the instantaneous egress queue";
     }
@@ -21,6 +22,59 @@ detections! {
     sends_cnms {
         Qcn(qcn) "qcn": "QCN congestion points at outputs or inputs, which send CNMs with a feedback value to the source of a flow";
         AfQcn(af_qcn) "af-qcn": "QCN congestion points whose feedback grows with a flow's excess over its fair share";
+    }
+}
+
+/// No detection: the answers that most share.
+struct NoLaw;
+
+impl Law for NoLaw {}
+
+impl AnyDetector {
+    /// The detectors that most runs do not have: apart, so that the path of the others stays short.
+    #[inline(never)]
+    fn on_dequeue_apart(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+        detector!(self, _ => Mark::None, d => d.on_dequeue(now, queue, len, draw), Mark::None)
+    }
+}
+
+impl Detector for AnyDetector {
+    #[inline]
+    fn on_dequeue(&mut self, now: Time, queue: Bytes, len: Bytes, draw: &mut dyn FnMut() -> f64) -> Mark {
+        detector!(self, d => d.on_dequeue(now, queue, len, draw), _ => self.on_dequeue_apart(now, queue, len, draw), Mark::None)
+    }
+    #[inline]
+    fn on_off(&mut self, now: Time) {
+        detector!(self, d => d.on_off(now), d => d.on_off(now), ())
+    }
+    #[inline]
+    fn on_on(&mut self, now: Time, queue: Bytes) {
+        detector!(self, d => d.on_on(now, queue), d => d.on_on(now, queue), ())
+    }
+    #[inline]
+    fn state(&self, now: Time) -> Option<PortState> {
+        detector!(self, d => d.state(now), d => d.state(now), None)
+    }
+}
+
+impl CongestionPoint for AnyCongestionPoint {
+    fn on_enqueue(&mut self, now: Time, flow: u32, len: Bytes, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+        congestion_point!(self, n => CongestionPoint::on_enqueue(n, now, flow, len, queue, draw))
+    }
+    fn on_dequeue(&mut self, now: Time, flow: u32, len: Bytes) {
+        congestion_point!(self, n => CongestionPoint::on_dequeue(n, now, flow, len))
+    }
+    fn on_stop(&mut self, now: Time) {
+        congestion_point!(self, n => CongestionPoint::on_stop(n, now))
+    }
+    fn on_release(&mut self, now: Time) {
+        congestion_point!(self, n => CongestionPoint::on_release(n, now))
+    }
+    fn next_wake(&self) -> Option<Time> {
+        congestion_point!(self, n => CongestionPoint::next_wake(n))
+    }
+    fn on_wake(&mut self, now: Time, queue: Bytes, draw: &mut dyn FnMut() -> f64) -> Option<Cnm> {
+        congestion_point!(self, n => CongestionPoint::on_wake(n, now, queue, draw))
     }
 }
 

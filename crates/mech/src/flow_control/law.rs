@@ -1,7 +1,7 @@
 //! Registry requirements of a flow control: [`Law`] of its parameters, [`Signal`] of its messages.
 //!
 //! Nodes, the simulator, a real port and the dimensioning ask these through [`FlowControl`] and [`Message`], so that none of them
-//! matches on a mechanism.
+//! matches on a mechanism. [`FlowControl`] dereferences to its [`Law`]: a new method of the trait needs no other edit.
 
 use std::fmt::Debug;
 
@@ -42,30 +42,39 @@ pub enum Pauses {
 
 /// Properties that follow from the parameters of a flow control. Its module also has `PARAMS` and `Params::read`. Answers that most
 /// mechanisms share are defaults.
-pub trait Law: Clone + Debug + Sized {
+pub trait Law: Debug {
     /// The downstream half: a [`Receiver`] or a boxed [`FlowReceiver`](super::FlowReceiver).
-    type Receiver;
+    type Receiver
+    where
+        Self: Sized;
     /// The upstream half: a [`Sender`] or a boxed [`FlowSender`](super::FlowSender). A large one is boxed, so that a port stays small.
-    type Sender;
+    type Sender
+    where
+        Self: Sized;
 
     /// Receiver and sender for one direction of a link and one priority.
-    fn halves(&self, link: &LinkFacts) -> (Self::Receiver, Self::Sender);
+    fn halves(&self, link: &LinkFacts) -> (Self::Receiver, Self::Sender)
+    where
+        Self: Sized;
     /// Values of the keys without a default, as they take effect on its link.
     fn resolved(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
-    /// Messages that a port sends on a real link when it starts: [`FlowControl::opening`].
+    /// Messages that a port sends on a real link when it starts. They end every state that its predecessor had set at the
+    /// neighbour. Numbered messages are at least the first three, which announce a new count. Pauses of a priority end on their
+    /// own, and credits are repeated all the time.
     fn opening(&self) -> Vec<Message> {
         Vec::new()
     }
-    /// Refuses a buffer behind which the longest frame of this link never gets through.
+    /// Refuses a buffer behind which the longest frame of this link never gets through, as a virtual lane without credits.
     ///
     /// # Errors
     /// The key with too small a value.
     fn holds_a_frame(&self, _link: &LinkFacts) -> Result<(), ParamError> {
         Ok(())
     }
-    /// Size of a message on the wire [bytes]; 0: an ideal message, which takes no time on it.
+    /// Size of a message on the wire [bytes]; 0: an ideal message, which takes no time on it. The GFC paper counts 64 B control frames
+    /// (m = 64 B).
     fn message_len(&self) -> Bytes {
         MESSAGE_LEN
     }
@@ -76,6 +85,12 @@ pub trait Law: Clone + Debug + Sized {
     /// Condition that stops a regulated port; `None`: no port stops as a whole.
     fn stop(&self) -> Option<Stop> {
         None
+    }
+    /// max(T_on): the longest time a port sends between two stops while this flow control regulates it (TCD section 4.2;
+    /// [`on_off`](super::on_off)), of a priority that expects this share of the link. `epsilon` is the smallest congestion degree
+    /// (R_i - R_d)/C that counts, above 0. `None`: no port is ever stopped as a whole, or it is unknown.
+    fn max_ton_of(&self, share: f64, link: &LinkFacts, epsilon: f64) -> Option<Span> {
+        self.stop().map(|stop| stop.max_ton_of(share, link.rate, link.tau(), epsilon))
     }
     /// Place where a whole priority is stopped outright, if any.
     fn pauses(&self) -> Pauses {
@@ -88,7 +103,7 @@ pub trait Law: Clone + Debug + Sized {
     fn on_a_wire(&self) -> Result<(), ParamError> {
         Ok(())
     }
-    /// See [`FlowControl::flow_bytes`].
+    /// Bytes that one flow may hold behind this link, if single flows are paused; `None`: priorities are.
     fn flow_bytes(&self, _link: &LinkFacts) -> Option<Bytes> {
         None
     }
@@ -186,14 +201,17 @@ impl Signal for u64 {
     }
 }
 
-/// Additional methods of an external mechanism, besides its two halves.
-pub trait Custom: Debug + Send + Sync {
-    /// Receiver and sender for one link direction and priority.
-    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>);
-    /// Size of its messages on the wire [bytes]; 0: they take no bandwidth.
-    fn message_len(&self) -> Bytes;
-    /// See [`FlowControl::max_ton`]; `None`: unknown.
-    fn max_ton(&self, _link: &LinkFacts, _epsilon: f64) -> Option<Span> {
-        None
+/// A mechanism from outside this repository: a [`Law`] with boxed halves.
+pub trait Custom: Law + Send + Sync {
+    /// See [`Law::halves`].
+    fn boxed_halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>);
+}
+
+impl<L> Custom for L
+where
+    L: Law<Receiver = Box<dyn Receiver + Send + Sync>, Sender = Box<dyn Sender + Send + Sync>> + Send + Sync,
+{
+    fn boxed_halves(&self, link: &LinkFacts) -> (L::Receiver, L::Sender) {
+        self.halves(link)
     }
 }

@@ -1,23 +1,22 @@
 //! The registry: one line per flow control, and nothing else lists them. `glue.rs` expands a line.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Serialize;
-use xoff_units::params::ParamError;
 use xoff_units::save::Save;
 use xoff_units::{Bytes, Rate, Span, Time};
 
-use super::glue::{flow_controls, of_law};
-use super::law::{Custom, Entry, Law, Pauses, Signal, Totals};
-use super::on_off::Stop;
-use super::standstill::Standstill;
-use super::{FlowReceiver, FlowSender, Gate, MESSAGE_LEN, Occupancy, QueueState, Receiver, Sender, StoppedBy, Waiting};
-use crate::{ControlLoop, LinkFacts, Unmet};
+use super::glue::flow_controls;
+use super::law::{Custom, Entry, Law, Signal, Totals};
+use super::{FlowReceiver, FlowSender, Gate, Occupancy, QueueState, Receiver, Sender, StoppedBy, Waiting};
+use crate::LinkFacts;
 
 /// Number of the message of a mechanism from outside; those of the registry count from 0.
 const CUSTOM_TAG: u8 = u8::MAX;
 
 flow_controls! {
+    $
     classes {
         Pfc(pfc) "pfc" sends 0 Pfc(Pause): "priority-based flow control, IEEE 802.1Q clause 36";
         Cbfc(cbfc) "cbfc" sends 1 Credit(CreditLimit): "credit-based flow control, InfiniBand 7.9";
@@ -32,25 +31,35 @@ flow_controls! {
     }
 }
 
+mod halves;
+mod message;
+
 impl FlowControl {
+    /// True if it is per-flow, so that its sender half is the egress queue.
+    pub fn per_flow(&self) -> bool {
+        dispatch!(FlowControl, self, _ => false, _ => true, FlowControl::None => false,)
+    }
+
     /// True if a watchdog can release a whole priority of it. A per-flow one pauses flows, and each for a time that ends.
     pub fn holds_priorities(&self) -> bool {
         !self.per_flow()
     }
 
-    /// max(T_on): the longest time a port sends between two stops while this flow control regulates it (TCD section
-    /// 4.2; [`on_off`](super::on_off)). `epsilon` is the smallest congestion degree (R_i - R_d)/C that counts, above 0. It follows from
-    /// [`Law::stop`]; `None`: no port is ever stopped as a whole.
+    /// max(T_on) of a port with one priority: [`Law::max_ton_of`].
     pub fn max_ton(&self, link: &LinkFacts, epsilon: f64) -> Option<Span> {
         self.max_ton_of(1.0, link, epsilon)
     }
+}
 
-    /// Longest ON period of a priority that expects a share of the link.
-    pub fn max_ton_of(&self, share: f64, link: &LinkFacts, epsilon: f64) -> Option<Span> {
-        match self {
-            FlowControl::Custom(x) => x.max_ton(link, epsilon),
-            _ => self.stop().map(|stop| stop.max_ton_of(share, link.rate, link.tau(), epsilon)),
-        }
+/// No flow control: the answers that most mechanisms share.
+#[derive(Debug)]
+struct NoLaw;
+
+impl Law for NoLaw {
+    type Receiver = ();
+    type Sender = ();
+    fn halves(&self, _: &LinkFacts) -> ((), ()) {
+        ((), ())
     }
 }
 
@@ -133,6 +142,7 @@ impl Tx {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Pauses;
     use super::super::{cbfc, gfc_buffer, gfc_conceptual, pfc, pffc, uec_cbfc};
     use super::*;
 
@@ -166,8 +176,10 @@ mod tests {
     #[derive(Debug)]
     struct FromOutside;
 
-    impl Custom for FromOutside {
-        fn halves(&self, _: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
+    impl Law for FromOutside {
+        type Receiver = Box<dyn Receiver + Send + Sync>;
+        type Sender = Box<dyn Sender + Send + Sync>;
+        fn halves(&self, _: &LinkFacts) -> (Self::Receiver, Self::Sender) {
             unreachable!("no link is made")
         }
         fn message_len(&self) -> Bytes {

@@ -1,4 +1,4 @@
-//! Enums that the registry generates: all rate controls and their reaction points, with static dispatch.
+//! Enums that the registry generates: all rate controls and their reaction points. Their methods are plain Rust, in `registry`.
 //!
 //! ```text
 //!   Dcqcn(dcqcn) "dcqcn": "...";
@@ -8,9 +8,21 @@
 //!     +- RateControlKind::Dcqcn, AnyRateControl::Dcqcn
 //! ```
 
-/// Makes the registry.
+/// Makes the registry. The leading `$` is for the macro that it makes: [`dispatch`].
 macro_rules! rate_controls {
-    ($($R:ident($r:ident) $name:literal: $about:literal;)+) => {
+    ($d:tt $($R:ident($r:ident) $name:literal: $about:literal;)+) => {
+        /// Match over the variants of `RateControlKind` or `AnyRateControl`, with static dispatch. Arms of the caller come first.
+        macro_rules! dispatch {
+            ($d E:ident, $d self:expr, $d m:pat => $d answer:expr $d(, $d($d arms:tt)+)?) => {
+                #[allow(unreachable_patterns)] // the caller may have an arm for a rate control from outside
+                match $d self {
+                    $d($d($d arms)+)?
+                    $($d E::$R($d m) => $d answer,)+
+                    $d E::Custom($d m) => $d answer,
+                }
+            };
+        }
+
         /// A configured rate control.
         #[derive(Clone, Debug, Default)]
         pub enum RateControlKind {
@@ -33,67 +45,26 @@ macro_rules! rate_controls {
             },)+
         ];
 
+        /// Properties that follow from its parameters.
+        impl Deref for RateControlKind {
+            type Target = dyn Law;
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    RateControlKind::None => &NoLaw,
+                    $(RateControlKind::$R(law) => law,)+
+                    RateControlKind::Custom(law) => &**law,
+                }
+            }
+        }
+
         impl RateControlKind {
             /// The reaction point of one new flow; `None` when there is nothing to control.
             pub fn reaction_point(&self, flow: &FlowFacts) -> Option<AnyRateControl> {
                 match self {
                     RateControlKind::None => None,
                     $(RateControlKind::$R(p) => Some(AnyRateControl::$R(Box::new(p.reaction_point(flow)))),)+
-                    RateControlKind::Custom(c) => Some(AnyRateControl::Custom(c.reaction_point(flow))),
+                    RateControlKind::Custom(c) => Some(AnyRateControl::Custom(c.boxed_reaction_point(flow))),
                 }
-            }
-
-            /// Return path of marks.
-            #[inline]
-            pub fn cnp_mode(&self) -> CnpMode {
-                of_kind!(self, CnpMode::Never, p => p.cnp_mode(); $($R)+ Custom)
-            }
-
-            /// Undetermined marks are reported too, as [`Feedback::Undetermined`].
-            #[inline]
-            pub fn reports_undetermined(&self) -> bool {
-                of_kind!(self, false, p => p.reports_undetermined(); $($R)+ Custom)
-            }
-
-            /// Every acknowledgement is feedback, as [`Feedback::Ack`]. The others are spared it.
-            #[inline]
-            pub fn wants_acks(&self) -> bool {
-                of_kind!(self, false, p => p.wants_acks(); $($R)+ Custom)
-            }
-
-            /// True if undetermined marks are treated separately (TCD, section 5.2).
-            pub fn knows_undetermined(&self) -> bool {
-                match self {
-                    RateControlKind::Custom(c) => c.reports_undetermined(),
-                    kind => of_kind!(kind, false, p => p.knows_undetermined(); $($R)+),
-                }
-            }
-
-            /// Congestion points send it a value, as [`Feedback::Quantized`].
-            pub fn wants_quantized(&self) -> bool {
-                of_kind!(self, false, p => p.wants_quantized(); $($R)+ Custom)
-            }
-
-            /// True if its flows draw random numbers: each then needs a [`seed`](FlowFacts::seed). Other flows skip the draw.
-            #[inline]
-            pub fn draws(&self) -> bool {
-                of_kind!(self, false, p => p.draws(); $($R)+ Custom)
-            }
-
-            /// Conditions that do not hold in a network whose slowest link has this rate.
-            pub fn unmet(&self, slowest: Rate) -> Vec<Unmet> {
-                of_kind!(self, Vec::new(), p => p.unmet(slowest); $($R)+)
-            }
-
-            /// Values of the keys without a default, as they take effect.
-            pub fn resolved(&self) -> Vec<(&'static str, String)> {
-                of_kind!(self, Vec::new(), p => p.resolved(); $($R)+)
-            }
-
-            /// Frames must collect records of their path, kept like this; `None`: no telemetry.
-            #[inline]
-            pub fn telemetry(&self) -> Option<RecordFormat> {
-                of_kind!(self, None, p => p.telemetry(); $($R)+ Custom)
             }
         }
 
@@ -106,65 +77,7 @@ macro_rules! rate_controls {
             #[save(refused)]
             Custom(Box<dyn RateControl + Send>),
         }
-
-        impl AnyRateControl {
-            /// Prefetches the state for the next call.
-            #[inline]
-            pub fn prefetch(&self) {
-                match self {
-                    $(AnyRateControl::$R(r) => prefetch_whole(&**r),)+
-                    AnyRateControl::Custom(_) => {}
-                }
-            }
-        }
-
-        impl RateControl for AnyRateControl {
-            #[inline]
-            fn rate(&self) -> Rate {
-                match self {
-                    $(AnyRateControl::$R(r) => r.rate(),)+
-                    AnyRateControl::Custom(r) => r.rate(),
-                }
-            }
-            #[inline]
-            fn window(&self) -> Option<u64> {
-                match self {
-                    $(AnyRateControl::$R(r) => r.window(),)+
-                    AnyRateControl::Custom(r) => r.window(),
-                }
-            }
-            #[inline]
-            fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
-                match self {
-                    $(AnyRateControl::$R(r) => r.on_sent(now, len, wakes),)+
-                    AnyRateControl::Custom(r) => r.on_sent(now, len, wakes),
-                }
-            }
-            fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
-                match self {
-                    $(AnyRateControl::$R(r) => r.on_feedback(now, feedback, wakes),)+
-                    AnyRateControl::Custom(r) => r.on_feedback(now, feedback, wakes),
-                }
-            }
-            fn on_wake(&mut self, now: Time, which: u8, wakes: &mut Wakes) {
-                match self {
-                    $(AnyRateControl::$R(r) => r.on_wake(now, which, wakes),)+
-                    AnyRateControl::Custom(r) => r.on_wake(now, which, wakes),
-                }
-            }
-        }
     };
 }
 
-/// Answer of a kind; `$without` if it has none.
-macro_rules! of_kind {
-    ($self:expr, $without:expr, $p:ident => $answer:expr; $($V:ident)+) => {
-        match $self {
-            $(RateControlKind::$V($p) => $answer,)+
-            #[allow(unreachable_patterns)] // the list may or may not hold what is from outside
-            _ => $without,
-        }
-    };
-}
-
-pub(super) use {of_kind, rate_controls};
+pub(super) use rate_controls;

@@ -29,46 +29,50 @@ pub struct FlowFacts {
     pub window: Option<u64>,
     /// Round-trip time of its path without load, if the environment knows it [ps].
     pub base_rtt: Option<Span>,
-    /// A random number of its own, where the rate control [`draws`](RateControlKind::draws).
+    /// A random number of its own, where the rate control [`draws`](Law::draws).
     pub seed: u64,
 }
 
 /// Properties that follow from the parameters of a rate control. Its module also has `PARAMS` and `Params::read`. Answers that most share
-/// are defaults.
+/// are defaults. [`RateControlKind`] dereferences to its law: a new method of the trait needs no other edit.
 pub trait Law {
-    /// Reaction point.
-    type ReactionPoint: RateControl;
+    /// Reaction point: a [`RateControl`].
+    type ReactionPoint
+    where
+        Self: Sized;
     /// The reaction point of one new flow.
-    fn reaction_point(&self, flow: &FlowFacts) -> Self::ReactionPoint;
-    /// See [`RateControlKind::cnp_mode`].
+    fn reaction_point(&self, flow: &FlowFacts) -> Self::ReactionPoint
+    where
+        Self: Sized;
+    /// Return path of marks.
     #[inline]
     fn cnp_mode(&self) -> CnpMode {
         CnpMode::Never
     }
-    /// See [`RateControlKind::reports_undetermined`].
+    /// Undetermined marks are reported too, as [`Feedback::Undetermined`](super::Feedback::Undetermined).
     #[inline]
     fn reports_undetermined(&self) -> bool {
         false
     }
-    /// See [`RateControlKind::wants_acks`].
+    /// Every acknowledgement is feedback, as [`Feedback::Ack`](super::Feedback::Ack). The others are spared it.
     #[inline]
     fn wants_acks(&self) -> bool {
         false
     }
-    /// See [`RateControlKind::knows_undetermined`].
+    /// True if undetermined marks are treated separately (TCD, section 5.2).
     fn knows_undetermined(&self) -> bool {
         self.reports_undetermined()
     }
-    /// See [`RateControlKind::wants_quantized`].
+    /// Congestion points send it a value, as [`Feedback::Quantized`](super::Feedback::Quantized).
     fn wants_quantized(&self) -> bool {
         false
     }
-    /// See [`RateControlKind::draws`].
+    /// True if its flows draw random numbers: each then needs a [`seed`](FlowFacts::seed). Other flows skip the draw.
     #[inline]
     fn draws(&self) -> bool {
         false
     }
-    /// See [`RateControlKind::telemetry`].
+    /// Frames must collect records of their path, kept like this; `None`: no telemetry.
     #[inline]
     fn telemetry(&self) -> Option<RecordFormat> {
         None
@@ -83,30 +87,17 @@ pub trait Law {
     }
 }
 
-/// Methods of an external rate control.
-pub trait Custom: Debug + Send + Sync {
-    /// The reaction point of one new flow.
-    fn reaction_point(&self, flow: &FlowFacts) -> Box<dyn RateControl + Send>;
-    /// See [`RateControlKind::cnp_mode`].
-    fn cnp_mode(&self) -> CnpMode;
-    /// See [`RateControlKind::reports_undetermined`].
-    fn reports_undetermined(&self) -> bool {
-        false
-    }
-    /// See [`RateControlKind::wants_acks`].
-    fn wants_acks(&self) -> bool {
-        false
-    }
-    /// See [`RateControlKind::telemetry`].
-    fn telemetry(&self) -> Option<RecordFormat> {
-        None
-    }
-    /// See [`RateControlKind::wants_quantized`].
-    fn wants_quantized(&self) -> bool {
-        false
-    }
-    /// See [`RateControlKind::draws`].
-    fn draws(&self) -> bool {
-        false
+/// A rate control from outside this repository: a [`Law`] with boxed reaction points.
+pub trait Custom: Law + Debug + Send + Sync {
+    /// See [`Law::reaction_point`].
+    fn boxed_reaction_point(&self, flow: &FlowFacts) -> Box<dyn RateControl + Send>;
+}
+
+impl<L> Custom for L
+where
+    L: Law<ReactionPoint = Box<dyn RateControl + Send>> + Debug + Send + Sync,
+{
+    fn boxed_reaction_point(&self, flow: &FlowFacts) -> L::ReactionPoint {
+        self.reaction_point(flow)
     }
 }

@@ -1,22 +1,89 @@
 //! The registry: one line per rate control, and nothing else lists them. `glue.rs` expands a line.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Serialize;
 use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 
-use super::glue::{of_kind, rate_controls};
+use super::glue::rate_controls;
 use super::law::{Custom, Entry, FlowFacts, Law};
 use super::{CnpMode, Feedback, RateControl, RecordFormat, Wakes};
-use crate::Unmet;
 use crate::detection::Mark;
 
 rate_controls! {
+    $
     Dcqcn(dcqcn) "dcqcn": "DCQCN, three variants, with TCD's rules on request";
     Timely(timely) "timely": "TIMELY, rate by the gradient of the round-trip time, three variants";
     IbCc(ib_cc) "ib-cc": "InfiniBand congestion control, an index into a table of delays";
     Hpcc(hpcc) "hpcc": "HPCC, rate and window by the utilisation that frames record on their path";
     Qcn(qcn) "qcn": "QCN rate limiters, cut by the value that a congestion point sends";
+}
+
+/// No rate control: the answers that most share.
+struct NoLaw;
+
+impl Law for NoLaw {
+    type ReactionPoint = ();
+    fn reaction_point(&self, _: &FlowFacts) {}
+}
+
+/// Answers that frames and flows of a NIC need, with static dispatch.
+impl RateControlKind {
+    /// See [`Law::cnp_mode`].
+    #[inline]
+    pub fn cnp_mode(&self) -> CnpMode {
+        dispatch!(RateControlKind, self, law => law.cnp_mode(), RateControlKind::None => CnpMode::Never,)
+    }
+    /// See [`Law::reports_undetermined`].
+    #[inline]
+    pub fn reports_undetermined(&self) -> bool {
+        dispatch!(RateControlKind, self, law => law.reports_undetermined(), RateControlKind::None => false,)
+    }
+    /// See [`Law::wants_acks`].
+    #[inline]
+    pub fn wants_acks(&self) -> bool {
+        dispatch!(RateControlKind, self, law => law.wants_acks(), RateControlKind::None => false,)
+    }
+    /// See [`Law::draws`].
+    #[inline]
+    pub fn draws(&self) -> bool {
+        dispatch!(RateControlKind, self, law => law.draws(), RateControlKind::None => false,)
+    }
+    /// See [`Law::telemetry`].
+    #[inline]
+    pub fn telemetry(&self) -> Option<RecordFormat> {
+        dispatch!(RateControlKind, self, law => law.telemetry(), RateControlKind::None => None,)
+    }
+}
+
+impl AnyRateControl {
+    /// Prefetches the state for the next call.
+    #[inline]
+    pub fn prefetch(&self) {
+        dispatch!(AnyRateControl, self, r => prefetch_whole(&**r))
+    }
+}
+
+impl RateControl for AnyRateControl {
+    #[inline]
+    fn rate(&self) -> Rate {
+        dispatch!(AnyRateControl, self, r => r.rate())
+    }
+    #[inline]
+    fn window(&self) -> Option<u64> {
+        dispatch!(AnyRateControl, self, r => r.window())
+    }
+    #[inline]
+    fn on_sent(&mut self, now: Time, len: Bytes, wakes: &mut Wakes) {
+        dispatch!(AnyRateControl, self, r => r.on_sent(now, len, wakes))
+    }
+    fn on_feedback(&mut self, now: Time, feedback: Feedback<'_>, wakes: &mut Wakes) {
+        dispatch!(AnyRateControl, self, r => r.on_feedback(now, feedback, wakes))
+    }
+    fn on_wake(&mut self, now: Time, which: u8, wakes: &mut Wakes) {
+        dispatch!(AnyRateControl, self, r => r.on_wake(now, which, wakes))
+    }
 }
 
 impl RateControlKind {
@@ -51,12 +118,10 @@ mod tests {
     #[derive(Debug)]
     struct FromOutside;
 
-    impl Custom for FromOutside {
-        fn reaction_point(&self, _: &FlowFacts) -> Box<dyn RateControl + Send> {
+    impl Law for FromOutside {
+        type ReactionPoint = Box<dyn RateControl + Send>;
+        fn reaction_point(&self, _: &FlowFacts) -> Self::ReactionPoint {
             unreachable!("nothing is sent")
-        }
-        fn cnp_mode(&self) -> CnpMode {
-            CnpMode::Never
         }
     }
 

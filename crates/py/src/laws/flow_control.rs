@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 use xoff_mech::LinkFacts;
-use xoff_mech::flow_control::{self as mech, Custom, Gate, Message, Receiver, Sender, StoppedBy, pfc};
+use xoff_mech::flow_control::{self as mech, Gate, Message, Receiver, Sender, StoppedBy, pfc};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Fault, hook, protocol, ps, time, wrong};
@@ -152,8 +152,10 @@ impl Law {
     }
 }
 
-impl Custom for Law {
-    fn halves(&self, link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
+impl mech::Law for Law {
+    type Receiver = Box<dyn Receiver + Send + Sync>;
+    type Sender = Box<dyn Sender + Send + Sync>;
+    fn halves(&self, link: &LinkFacts) -> (Self::Receiver, Self::Sender) {
         let fault = &self.fault;
         let dead = (Downstream::default(), Upstream { line: link.rate, ..Upstream::default() });
         let (rx, tx) = fault.call(&self.name, None, dead, |py| {

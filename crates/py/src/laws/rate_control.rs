@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use xoff_mech::detection::Mark;
-use xoff_mech::rate_control::{self as mech, CnpMode, Custom, Feedback, RateControl, Wakes};
+use xoff_mech::rate_control::{self as mech, CnpMode, Feedback, RateControl, Wakes};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Fault, hook, protocol, time, wrong};
@@ -133,8 +133,9 @@ impl Law {
     }
 }
 
-impl Custom for Law {
-    fn reaction_point(&self, flow: &mech::FlowFacts) -> Box<dyn RateControl + Send> {
+impl mech::Law for Law {
+    type ReactionPoint = Box<dyn RateControl + Send>;
+    fn reaction_point(&self, flow: &mech::FlowFacts) -> Self::ReactionPoint {
         let dead = Reaction { line: flow.line, ..Reaction::default() };
         Box::new(self.fault.call(&self.name, None, dead, |py| {
             let object = self.law.bind(py).call1((Py::new(py, FlowFacts::from(flow))?,))?;

@@ -125,8 +125,8 @@ pub fn ends(s: &NetworkScenario, links: &[Link], port: &str) -> Option<[usize; 2
 /// A machine for these links.
 pub fn machine(s: &NetworkScenario, links: Vec<Link>, real: &Real, world: &World) -> Machine {
     let kinds: Vec<FlowControl> = s.links().iter().map(|(_, fc)| fc.clone()).collect();
-    let opening = kinds.first().map(FlowControl::opening).unwrap_or_default();
-    let control_len = kinds.iter().map(FlowControl::message_len).max().unwrap_or(Bytes(64));
+    let opening = kinds.first().map(|kind| kind.opening()).unwrap_or_default();
+    let control_len = kinds.iter().map(|kind| kind.message_len()).max().unwrap_or(Bytes(64));
     Machine::new(
         MachineConfig {
             links,

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use xoff_node::EventKey;
-use xoff_units::{Time, prefetch_all};
+use xoff_units::{Time, prefetch_whole};
 
 use crate::engine::event::Event;
 
@@ -323,7 +323,7 @@ impl<E: Pending> EventQueue<E> {
     /// Prefetches the memory of the events of the bucket after the next one.
     pub(crate) fn prefetch_after_next(&self) {
         if let Some(after) = self.next_occupied(self.at).and_then(|next| self.next_occupied(next)) {
-            prefetch_all(&self.buckets[self.slot(after)]);
+            prefetch_whole(&*self.buckets[self.slot(after)]);
         }
     }
 

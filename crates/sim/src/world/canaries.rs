@@ -1,6 +1,6 @@
 //! Canaries: for each check, a run that breaks its promise. Nothing that a scenario can ask for does, so the world is spoilt by hand.
 
-use xoff_mech::flow_control::{Custom, FlowControl, Gate, Message, Occupancy, Receiver, Sender, pfc};
+use xoff_mech::flow_control::{FlowControl, Gate, Law, Message, Occupancy, Receiver, Sender, pfc};
 use xoff_node::{Call, Env, Frame, FrameId, FrameKind, FrameStore, NodeEvent};
 
 use super::*;
@@ -13,8 +13,10 @@ struct Spendthrift;
 
 struct Spent(u64);
 
-impl Custom for Spendthrift {
-    fn halves(&self, _link: &LinkFacts) -> (Box<dyn Receiver + Send + Sync>, Box<dyn Sender + Send + Sync>) {
+impl Law for Spendthrift {
+    type Receiver = Box<dyn Receiver + Send + Sync>;
+    type Sender = Box<dyn Sender + Send + Sync>;
+    fn halves(&self, _link: &LinkFacts) -> (Self::Receiver, Self::Sender) {
         (Box::new(Silent), Box::new(Spent(0)))
     }
     fn message_len(&self) -> Bytes {

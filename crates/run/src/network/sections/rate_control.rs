@@ -99,7 +99,7 @@ fn warn_of_marks(
         }
         _ if !ternary && rate_control.knows_undetermined() => {
             let what = format!("{name} follows TCD's rules, but no port marks UE: it cuts the rate of every flow more deeply");
-            warn(what, detections(Detection::has_states));
+            warn(what, detections(|d| d.has_states()));
         }
         _ if rate_control.reads_marks() && matches!(detection, Detection::None) => {
             let what = format!("rate_control {name} needs marks, but no port marks without a detection: no rate ever changes");
@@ -120,7 +120,7 @@ fn warn_of_cnms(
     if detection.sends_cnms() && !rate_control.wants_quantized() && !custom {
         warn(
             format!("detection {name} sends CNMs with a value, which rate_control {rate_name} ignores"),
-            rate_controls(RateControlKind::wants_quantized),
+            rate_controls(|r| r.wants_quantized()),
         );
     } else if !detection.sends_cnms() && rate_control.wants_quantized() && !custom {
         warn(
