@@ -6,6 +6,7 @@
   a file that a page names   OUT/docs-source/source/<path>.md, with its text       crates/real/src/wire/cbfc.rs, scenarios/tutorial/ring.toml
   a folder that a page names <folder>/index.md, a list of its files
   XOFF COMMAND --help        OUT/docs-source/cli.md
+  papers/<paper>/README.md   OUT/docs-source/papers/<paper>.md, with every claim of results.json, and figures from OUT/papers/<paper>
   <!-- csv FILE -->           the table of this file of docs
   <!-- xoff ARGUMENTS -->     what XOFF prints with these arguments, in the place of this line
   XOFF schema                OUT/docs-source/*.schema.json, with a link below what `xoff schema --markdown` prints
@@ -18,6 +19,8 @@ A link is written for the repository; on the site it leads to the same thing. On
 from __future__ import annotations
 
 import csv
+import importlib.util
+import json
 import os
 import posixpath
 import re
@@ -26,12 +29,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 LINK = re.compile(r"(?<=\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?=\))")
+PAPERS = sorted(f.parent.name for f in (ROOT / "papers").glob("*/results.json"))
+CLAIM = re.compile(rf"papers/({'|'.join(PAPERS)})(?:/(testbed)(?=/))?(?:/(?:README\.md|(?!paper\.toml)([^/]+)\.toml))?")
 FENCE = re.compile(r"^ *(```|~~~)")
 PRINTED = re.compile(r"^<!-- xoff (?P<arguments>.+) -->$", re.MULTILINE)
 CSV = re.compile(r"^<!-- csv (?P<file>.+) -->$", re.MULTILINE)
@@ -43,14 +49,15 @@ def main(out: Path, xoff: Path) -> None:
     shutil.rmtree(docs, ignore_errors=True)
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.sh", "*.py", "*.txt", "mkdocs.yml", "__pycache__"))
     pages = {str(p.relative_to(ROOT)): p.read_text() for p in sorted((ROOT / "docs").rglob("*.md"))}
-    pages |= {name: (ROOT / name).read_text() for name in PROJECT}
+    pages |= {name: (ROOT / name).read_text() for name in (*PROJECT, "papers/README.md")}
+    pages |= {f"papers/{name}/README.md": _paper(name, out / "papers" / name, docs / "papers" / name) for name in PAPERS}
     pages = {page: CSV.sub(_table, _printed(xoff, docs, text)) for page, text in pages.items()}
     folders = {posixpath.dirname(p) for p in pages if p.count("/") > 1}
     named = {path for page, text in pages.items() for path in _named(page, text)}
     for path in sorted(named | folders):
         if (ROOT / path).is_dir() and not {f"{path}/index.md", f"{path}/README.md"} & pages.keys():
             _write(docs / _place(path), _listing(path))
-        elif (ROOT / path).is_file() and path not in pages and not path.startswith("docs/"):
+        elif (ROOT / path).is_file() and path not in pages and not path.startswith("docs/") and "#" not in _place(path):
             _write(docs / _place(path), _source(path))
     for page, text in pages.items():
         _write(docs / _place(page), _moved(page, text))
@@ -135,8 +142,13 @@ def _place(path: str) -> str:
     inside = path.removeprefix("docs/")
     if inside != path and (ROOT / path / "README.md").is_file():
         return f"{inside}/README.md"
+    if claim := CLAIM.fullmatch(path):
+        paper, testbed, id = claim.groups()
+        return f"papers/{paper}.md" + ("" if id is None else f"#{'testbed-' if testbed else ''}{id}")
     if (ROOT / path).is_dir():
         return f"{inside}/index.md" if inside != path else f"source/{path}/index.md"
+    if path == "papers/README.md":
+        return path
     if path in PROJECT:
         return f"project/{path}"
     return inside if inside != path else f"source/{path}.md"
@@ -175,6 +187,40 @@ def _table(match: re.Match[str]) -> str:
     right = [all(re.match(r"[\d.]", cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = [heads, ["---:" if r else "---" for r in right], *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _paper(name: str, drawn: Path, place: Path) -> str:
+    """The page of a paper: what people wrote, then every claim with its checks, tables, and the figures that are drawn."""
+    folder = ROOT / "papers" / name
+    spec = importlib.util.spec_from_file_location("page", ROOT / "python/xoff/lab/page.py")
+    page: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(page)  # type: ignore[union-attr]
+    lines = [(folder / "README.md").read_text(), "Figures are those of the last `make papers`. Without one there are none."]
+    for part, prefix in (("", ""), (page.TESTBED, "testbed-")):
+        if not (folder / part / page.RESULTS).is_file():
+            continue
+        figures = _figures(drawn / part, place, prefix)
+        lines += ["", "With real frames:"] if part else []
+        for claim in page.kept(folder / part):
+            heading, *section = page.section({**claim, "figures": figures.get(claim["id"], [])})
+            lines += ["", f"{heading} {{ #{prefix}{claim['id']} }}", *section]
+    return "\n".join(lines) + "\n"
+
+
+def _figures(drawn: Path, place: Path, prefix: str) -> dict[str, list[dict[str, str]]]:
+    """Copies the figures of a reproduction next to the page of its paper. Returns them by claim."""
+    if not (drawn / "claims.json").is_file():
+        return {}
+    answer = json.loads((drawn / "claims.json").read_text())
+    found: dict[str, list[dict[str, str]]] = {}
+    for claim in answer["claims"]:
+        for figure in claim["figures"]:
+            file = place / f"{prefix}{posixpath.basename(figure['file'])}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(drawn / figure["file"], file)
+            caption = figure["caption"] + (" Of a quick run." if answer["mode"] == "quick" else "")
+            found.setdefault(claim["id"], []).append({**figure, "file": f"{place.name}/{file.name}", "caption": caption})
+    return found
 
 
 def _commands(xoff: Path) -> str:

@@ -285,7 +285,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
                  flow may not use the whole link",
                 p.tau
             ),
-            source: "drain at C while a resume takes effect; claim xoff of docs/papers/pffc.md",
+            source: "drain at C while a resume takes effect; claim xoff of papers/pffc",
         });
     }
     let Some(flows) = p.flows else { return };
@@ -299,7 +299,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
                     Bytes(needed.min(u128::from(u64::MAX)) as u64),
                     p.buffer
                 ),
-                source: "every flow has its own Xoff_s; claim loss of docs/papers/pffc.md",
+                source: "every flow has its own Xoff_s; claim loss of papers/pffc",
             });
         }
     }
@@ -310,7 +310,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
                 "set queues to {flows} or more: {flows} flows share {queues} pause queues, so a flow can block others of its queue, and \
                  a buffer cycle may close"
             ),
-            source: "a pause queue is resumed with its last flow; claim shared-queues of docs/papers/pffc.md",
+            source: "a pause queue is resumed with its last flow; claim shared-queues of papers/pffc",
         });
     }
     if let Some(slots) = p.slots {
@@ -322,7 +322,7 @@ fn by_flow(p: &Parameters, w: &mut Vec<Warning>) {
                     "set slots to a larger number: of {flows} flows in {slots} slots, {:.0} % share a slot and are paused together",
                     shared * 100.0
                 ),
-                source: "claim collisions of docs/papers/pffc.md",
+                source: "claim collisions of papers/pffc",
             });
         }
     }
