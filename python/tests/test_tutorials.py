@@ -109,5 +109,5 @@ def test_a_changed_digit_in_readme_is_found(checkout: dict[str, str]) -> None:
     assert len(differences(block.replace("\n12", "\n13"), checkout)) == 1
 
 
-def test_the_three_users_have_one() -> None:
-    assert [p.stem for p in PAGES] == ["operator", "researcher", "teacher"]
+def test_the_pages_are_these() -> None:
+    assert [p.stem for p in PAGES] == ["operator", "paper", "researcher", "teacher"]
