@@ -5,6 +5,9 @@
 //!                     +-------> Problems -------------------------> stderr, exit code 2
 //! ```
 
+// Elsewhere than on Linux there are no commands with real frames.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
+
 mod answer;
 mod answers;
 mod caller;
@@ -13,12 +16,15 @@ mod compare;
 mod explain;
 mod export;
 mod figure;
+#[cfg(target_os = "linux")]
 mod host;
 mod hpcc;
 mod import;
 mod installed;
 mod interrupt;
+#[cfg(target_os = "linux")]
 mod live;
+#[cfg(target_os = "linux")]
 mod live_page;
 mod new;
 mod out;
@@ -31,8 +37,10 @@ mod reproduce;
 mod run;
 mod schema;
 mod sweep;
+#[cfg(target_os = "linux")]
 mod switch;
 mod terminal;
+#[cfg(target_os = "linux")]
 mod testbed;
 mod tree;
 mod view;
@@ -90,10 +98,13 @@ enum Command {
     /// Draw a figure of a run for a paper
     Figure(figure::Args),
     /// Run a scenario with real Ethernet frames on this machine
+    #[cfg(target_os = "linux")]
     Testbed(testbed::Args),
     /// Run one switch of a scenario on real interfaces
+    #[cfg(target_os = "linux")]
     Switch(switch::Args),
     /// Run one host of a scenario on a real interface
+    #[cfg(target_os = "linux")]
     Host(host::Args),
     /// Prove from a capture that a real run matches the simulation
     Replay(replay::Args),
@@ -311,8 +322,11 @@ impl Cli {
             Command::Figure(args) => figure::run(args),
             Command::Reproduce(args) => reproduce::run(args),
             Command::Sweep(args) => sweep::run(args),
+            #[cfg(target_os = "linux")]
             Command::Testbed(args) => testbed::run(args),
+            #[cfg(target_os = "linux")]
             Command::Switch(args) => switch::run(args),
+            #[cfg(target_os = "linux")]
             Command::Host(args) => host::run(args),
             Command::Replay(args) => replay::run(args),
             Command::Schema(args) => schema::run(args),

@@ -47,8 +47,11 @@ const ANSWERS: &[Of] = &[
     of::<crate::sweep::Stopped<'static>>("sweep-interrupted", "`xoff sweep FILE --out DIR`, after Ctrl-C"),
     of::<crate::sweep::Ran>("sweep-index", "`xoff sweep FILE --out DIR --index CELLS`"),
     of::<crate::sweep::Listed<'static>>("sweep-list", "`xoff sweep FILE --list`"),
+    #[cfg(target_os = "linux")]
     of::<crate::testbed::Json<'static>>("testbed", "`xoff testbed FILE --out DIR`"),
+    #[cfg(target_os = "linux")]
     of::<crate::testbed::processes::Json<'static>>("testbed-processes", "`xoff testbed FILE --out DIR --processes`"),
+    #[cfg(target_os = "linux")]
     of::<xoff_real::testbed::protocol::NodeAnswer>("node", "`xoff switch FILE --node NAME`, `xoff host FILE --node NAME`"),
     of::<crate::replay::Json>("replay", "`xoff replay FILE`"),
     of::<crate::installed::JsonCompletions>("completions", "`xoff completions SHELL`"),

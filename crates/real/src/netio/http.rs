@@ -5,12 +5,12 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Time for one connection, from its beginning to its end; that in which an answer is made is added.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
@@ -51,7 +51,8 @@ impl HttpAnswer {
 /// Answers requests until it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
-    stop: Arc<OwnedFd>,
+    /// Closed to stop the thread, which polls the other end.
+    stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -70,10 +71,10 @@ impl HttpServer {
     ) -> io::Result<HttpServer> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
-        let (its_stop, mut handler): (_, Handler) = (stop.clone(), Box::new(handler));
+        let (stop, its_stop) = UnixStream::pair()?;
+        let mut handler: Handler = Box::new(handler);
         let thread = thread::Builder::new().name(name.into()).spawn(move || serve(&listener, &its_stop, &mut handler))?;
-        Ok(HttpServer { address, stop, thread: Some(thread) })
+        Ok(HttpServer { address, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Address of the server.
@@ -84,8 +85,7 @@ impl HttpServer {
 
 impl Drop for HttpServer {
     fn drop(&mut self) {
-        // Eight bytes into a counter that is at zero: neither blocks nor fails.
-        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        self.stop = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -110,7 +110,7 @@ struct Connection {
     end: Instant,
 }
 
-fn serve(listener: &TcpListener, stop: &OwnedFd, handler: &mut Handler) {
+fn serve(listener: &TcpListener, stop: &UnixStream, handler: &mut Handler) {
     let mut all: VecDeque<Connection> = VecDeque::new();
     loop {
         let mut fds = vec![PollFd::new(listener, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];

@@ -18,17 +18,24 @@ mod capture;
 mod checksum;
 mod error;
 mod http;
+#[cfg(target_os = "linux")]
 pub mod interface;
 mod memory;
 mod metrics;
+#[cfg(target_os = "linux")]
 mod packet;
 mod port;
+#[cfg(target_os = "linux")]
 pub mod privileges;
 mod queue;
+#[cfg(target_os = "linux")]
 pub mod sandbox;
+#[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod sys;
+#[cfg(target_os = "linux")]
 mod tap;
+#[cfg(target_os = "linux")]
 mod wait;
 
 pub use capture::{Capture, CaptureOptions, CaptureReader, Captured, Direction};
@@ -36,7 +43,10 @@ pub use error::OpenError;
 pub use http::{HttpAnswer, HttpRequest, HttpServer};
 pub use memory::{Faults, MemoryPort, pair};
 pub use metrics::MetricsServer;
+#[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort};
 pub use port::{Carrier, Port, PortCounters};
+#[cfg(target_os = "linux")]
 pub use tap::TapPort;
+#[cfg(target_os = "linux")]
 pub use wait::{nap, wait};

@@ -20,6 +20,7 @@ mod forwarding;
 mod machine;
 mod record;
 mod replay;
+#[cfg(target_os = "linux")]
 mod runner;
 mod sequence;
 
@@ -28,5 +29,7 @@ pub use codec::{Decoded, Refused, decode, encode, mac};
 pub use formats::{Carrier, FORMATS, Format, Terms, blocks, format_of};
 pub use forwarding::Forwarding;
 pub use machine::{Counters, Link, Machine, MachineConfig, Outage};
+pub use record::Tap;
 pub use replay::{Captured, Replayed, replay};
-pub use runner::{Attached, Ended, Live, LiveError, Now, RunnerConfig, Tap};
+#[cfg(target_os = "linux")]
+pub use runner::{Attached, Ended, Live, LiveError, Now, RunnerConfig};

@@ -7,7 +7,8 @@ use std::io;
 
 use xoff_units::Time;
 
-use crate::switchd::runner::Tap;
+/// Sees every frame: time, link, inbound, bytes.
+pub type Tap<'a> = Box<dyn FnMut(Time, usize, bool, &[u8]) -> io::Result<()> + 'a>;
 
 /// Frames that a tap has yet to see.
 pub(crate) struct Recording<'a> {

@@ -10,7 +10,7 @@ use xoff_units::{Span, Time};
 
 use crate::switchd::clock::{Clock, Gaps};
 use crate::switchd::machine::{Counters, Link, Machine, Outage};
-use crate::switchd::record::Recording;
+use crate::switchd::record::{Recording, Tap};
 
 /// Interval between two polls of the links.
 const LOOK: Duration = Duration::from_millis(20);
@@ -101,9 +101,6 @@ pub struct Now<'a> {
     /// Log entries of the watchdog since the last report.
     pub log: Vec<String>,
 }
-
-/// Sees every frame: time, link, inbound, bytes.
-pub type Tap<'a> = Box<dyn FnMut(Time, usize, bool, &[u8]) -> io::Result<()> + 'a>;
 
 /// A machine in motion.
 pub struct Live<'a> {

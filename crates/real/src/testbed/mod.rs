@@ -12,23 +12,39 @@
 //!   veth_network + drive, rows in memory: observe <--- packet_capture: tcpdump and tshark, independent of all this
 //! ```
 
+#[cfg(target_os = "linux")]
 mod compare;
+#[cfg(target_os = "linux")]
 mod drive;
+#[cfg(target_os = "linux")]
 pub mod hosts;
+#[cfg(target_os = "linux")]
 pub mod metrics;
+#[cfg(target_os = "linux")]
 pub mod nodes;
+#[cfg(target_os = "linux")]
 mod observe;
+#[cfg(target_os = "linux")]
 pub mod packet_capture;
+#[cfg(target_os = "linux")]
 pub mod processes;
+#[cfg(target_os = "linux")]
 pub mod programs;
+#[cfg(target_os = "linux")]
 pub mod protocol;
 pub mod replay;
 pub mod shims;
+#[cfg(target_os = "linux")]
 mod stack;
+#[cfg(target_os = "linux")]
 pub mod veth_network;
 pub mod wiring;
 
+#[cfg(target_os = "linux")]
 pub use compare::{CompareError, Comparison, Side, compare};
+#[cfg(target_os = "linux")]
 pub use drive::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive};
+#[cfg(target_os = "linux")]
 pub use observe::{Observed, RealError, Run, observe, stood_still};
+#[cfg(target_os = "linux")]
 pub use stack::StackPort;
