@@ -19,9 +19,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::{Save, Value};
 use xoff_units::{Bytes, Rate, Span, Time, state};
 
 /// Keys of `[link_retry]`.
@@ -260,14 +258,14 @@ impl Signal {
 }
 
 /// State of the sending half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, state::State)]
 pub enum State {
     /// A handshake is under way: nothing goes.
     Init,
     /// New frames go.
     Advance,
     /// Frames go again, this one next, counted from the first of the run.
-    Replay(#[serde(serialize_with = "state::counter")] u64),
+    Replay(#[state(counter)] u64),
     /// The buffer was flushed: frames go without numbers.
     Flush,
 }
@@ -283,16 +281,15 @@ pub struct Change {
 }
 
 /// The sending half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, state::State)]
 pub struct RetrySender {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     state: State,
     /// Number of the oldest kept frame, and of the next new one; counted from the start of the run. 20 bits are on the wire.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     first: u64,
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     next: u64,
     /// Lengths of those kept [bytes].
     lens: VecDeque<u32>,
@@ -443,20 +440,19 @@ impl RetrySender {
 }
 
 /// The receiving half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, state::State)]
 pub struct RetryReceiver {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Counted from the first frame of the run.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     expected: u64,
     /// Since a Nack, how far beyond the expected one the last good frame was; `None`: no Nack stands.
     beyond: Option<u64>,
     ack_due: bool,
     nack_due: bool,
     /// No acknowledgement before.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     ack_after: Time,
 }
 

@@ -11,9 +11,8 @@
 //! counters are those of pauses; here a queue is *stopped* if its sender half would not let a full frame go within the detection time,
 //! whatever the flow control: by a pause, for lack of credits, or at a rate close to zero.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
 
 /// Keys of both detectors.
@@ -174,7 +173,7 @@ impl Config {
 }
 
 /// Effect of the sender half on a queue so far: number and total time of stops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Meter {
     /// Since when it is stopped; never: it is not.
     since: Time,
@@ -230,7 +229,7 @@ impl Meter {
 }
 
 /// State of a queue at a poll, with counters since the start of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Look {
     /// Time of the poll.
     pub at: Time,
@@ -258,7 +257,7 @@ pub enum Change {
 }
 
 /// A storm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Storm {
     found: Time,
     /// Further time for which the peer must not stop the queue.
@@ -266,7 +265,7 @@ struct Storm {
 }
 
 /// State of the watchdog for a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Queue {
     last: Option<Look>,
     /// Collected part of the detection time.

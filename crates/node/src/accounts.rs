@@ -1,15 +1,15 @@
 //! Memory of a switch that more than single ingresses account for: pools, or a buffer of each port that its classes share.
 
-use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
 use xoff_units::Bytes;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 
 use crate::buffer::{Ingress, Passage};
 use crate::pools::{PoolUse, Pools};
 
 /// The accounts of a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
+#[state(in_place)]
 pub(crate) enum Accounts {
     /// Pools on which groups and queues draw.
     Pools(Pools),
@@ -18,10 +18,9 @@ pub(crate) enum Accounts {
 }
 
 /// Fill of the ports.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub(crate) struct Ports {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     capacity: u64,
     held: Vec<u64>,
 }

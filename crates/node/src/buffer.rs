@@ -3,9 +3,8 @@
 //! Memory is shared between egress queues; what flow control measures is, per ingress port and class, how much of
 //! it this ingress has brought in and not yet sent on.
 
-use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use crate::accounts::Accounts;
@@ -61,14 +60,14 @@ pub struct SharedPool {
 
 /// Contents and limits of an ingress and class. It is part of the class state of its port, next to the receiver half that
 /// measures it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Ingress {
     /// In reserve or pool [bytes].
     pub(crate) bytes: u64,
     /// In headroom [bytes].
     pub(crate) headroom: u64,
     /// Most that it has held at any time [bytes].
-    #[serde(skip)] // a result
+    #[state(saved)] // a result
     pub(crate) highest: u64,
     /// Room in its headroom [bytes] -- constant; a larger one is as good as this.
     headroom_size: u32,
@@ -95,17 +94,16 @@ enum Rule {
 }
 
 /// The accounting of a switch. What differs from ingress to ingress is in [`Ingress`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Buffer {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     rule: Rule,
     /// Pool in use [bytes].
     shared_used: u64,
     /// All that is held [bytes].
     held: u64,
     /// Accounts of more than ingresses; switches without them pay nothing.
-    #[save(each)]
+    #[state(each)]
     accounts: Option<Box<Accounts>>,
 }
 

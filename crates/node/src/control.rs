@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
 use xoff_mech::flow_control::Message;
-use xoff_units::save::Value;
-use xoff_units::{Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Span, Time};
 
 /// A delay, constant or with a uniform jitter on top.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,10 +40,10 @@ impl ControlDelay {
 
 /// Messages on their way through one delay, always in order: a stage or credit message that overtakes another
 /// would leave the sender at a wrong state forever.
-#[derive(Debug, Default, Serialize, Value)]
+#[derive(Debug, Default, State)]
 pub(crate) struct DelayLine {
     waiting: VecDeque<(Time, u8, Message)>,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     last: Time,
 }
 

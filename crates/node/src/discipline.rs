@@ -16,9 +16,8 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
 use xoff_units::Time;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use crate::frame::{Frame, FrameId, FrameList, FrameStore};
 use crate::port::ClassState;
@@ -41,7 +40,7 @@ pub enum DisciplineKind {
 }
 
 /// Queues of one egress and class, apart per ingress.
-#[derive(Clone, Debug, Default, Serialize, Value)]
+#[derive(Clone, Debug, Default, State)]
 struct PerIngress {
     /// Indexed by ingress port; empty until the first frame.
     lists: Vec<FrameList>,
@@ -90,14 +89,14 @@ impl PerIngress {
 
 /// Queue of an egress and class, whatever the discipline. It is part of the class state of its port, next to the sender half that guards
 /// it.
-#[derive(Clone, Copy, Debug, Default, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub struct Egress {
     /// Bytes that wait.
     bytes: u64,
     /// The frames, FIFO across ingresses; stays empty under the other disciplines.
     fifo: FrameList,
     /// The most that ever waited [bytes].
-    #[serde(skip)] // a result
+    #[state(saved)] // a result
     highest: u64,
 }
 
@@ -128,7 +127,7 @@ impl Egress {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Value)]
+#[derive(Clone, Debug, State)]
 enum Queues {
     /// In the egresses themselves.
     Fifo,
@@ -141,7 +140,7 @@ enum Queues {
 }
 
 /// The order of the egress queues of a switch. What each egress and class needs under any discipline is in its [`Egress`].
-#[derive(Clone, Debug, Serialize, Value)]
+#[derive(Clone, Debug, State)]
 pub struct Discipline {
     queues: Queues,
     ports: usize,

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Loss, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
 /// A place in the order of events: a time and, among equal times, a rank that only the environment understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct EventKey {
     /// Simulated time.
     pub time: Time,

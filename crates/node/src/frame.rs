@@ -1,11 +1,10 @@
 //! Frames, the slab they live in, and queues threaded through it.
 
-use serde::{Serialize, Serializer};
 use xoff_mech::detection::Mark;
 use xoff_mech::flow_control::Message;
 use xoff_mech::rate_control::{HOPS_MAX, Hop};
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Time, prefetch, state};
+use xoff_units::state::{Meaning, State, Walk};
+use xoff_units::{Bytes, Time, prefetch};
 
 /// Handle of a frame in a [`FrameStore`].
 pub type FrameId = u32;
@@ -33,7 +32,8 @@ pub enum FrameKind {
 
 /// A frame in the network: 32 bytes, so that two share a cache line. Source and destination are those of its flow; small fields are packed
 /// into `bits`.
-#[derive(Clone, Copy, Debug, Value)]
+#[derive(Clone, Copy, Debug, State)]
+#[state(canonical)]
 #[repr(align(32))] // so that none straddles two cache lines
 pub struct Frame {
     /// Data: offset of the first payload byte. Acknowledgement: bytes received in order. CNM: its value.
@@ -256,7 +256,7 @@ impl Frame {
 }
 
 /// The records that a frame has collected on its way.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub struct Telemetry {
     hops: [Hop; HOPS_MAX],
     len: u8,
@@ -277,7 +277,7 @@ impl Telemetry {
 }
 
 /// All frames that exist, in one slab.
-#[derive(Default, Save)]
+#[derive(Default, State)]
 pub struct FrameStore {
     frames: Vec<Frame>,
     /// Records of frames, by handle; only as far as frames have any. Kept apart from the frames, so that those stay small.
@@ -380,17 +380,12 @@ impl std::ops::IndexMut<FrameId> for FrameStore {
 }
 
 /// A first-in-first-out queue of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+#[state(canonical)]
 pub struct FrameList {
     head: FrameId,
     /// Means nothing while the list is empty.
     tail: FrameId,
-}
-
-impl Serialize for FrameList {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_newtype_struct(FrameList::NAME, &self.head)
-    }
 }
 
 impl Default for FrameList {
@@ -399,51 +394,40 @@ impl Default for FrameList {
     }
 }
 
-impl Serialize for Frame {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+impl Frame {
+    /// Compared without its place.
+    fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let Frame { seq, sent_at, next: _, flow, len, in_port, out_port, bits } = *self;
         match self.kind() {
             FrameKind::Control => {
-                let total = self.total().map(Total);
-                (self.class(), len, self.message(), total).serialize(s)
+                (self.class(), len, self.message()).walk(w)?;
+                let total = self.total();
+                total.is_some().walk(w)?;
+                // Total that the port has sent: a counter of the opposite direction of the link than the message.
+                let before = w.feeder(true);
+                total.map_or(Ok(()), |total| w.number(Meaning::Counter, total))?;
+                w.feeder(before);
+                return Ok(());
             }
             // Its offset is a value, and nothing depends on when it was made.
-            FrameKind::CongestionNotification => (state::Flow(flow), seq, len, in_port, out_port, bits).serialize(s),
+            FrameKind::CongestionNotification => {
+                w.number(Meaning::Flow, u64::from(flow))?;
+                seq.walk(w)?;
+            }
             FrameKind::Data | FrameKind::Ack | FrameKind::Nack => {
-                InFlight { flow, seq, sent_at, len, in_port, out_port, bits }.serialize(s)
+                w.number(Meaning::Flow, u64::from(flow))?;
+                w.number(Meaning::Sequence, seq)?;
+                sent_at.walk(w)?;
             }
         }
+        (len, in_port, out_port, bits).walk(w)
     }
 }
 
-/// Total that the port has sent, in a control frame: a counter of the opposite direction of the link than the message.
-#[derive(Serialize)]
-struct Total(#[serde(serialize_with = "total")] u64);
-
-fn total<S: Serializer>(n: &u64, s: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Counter(#[serde(serialize_with = "state::counter")] u64);
-    state::feeder(&Counter(*n), s)
-}
-
-/// Properties of a flow's frame, apart from its place.
-#[derive(Serialize)]
-struct InFlight {
-    #[serde(serialize_with = "state::flow")]
-    flow: u32,
-    #[serde(serialize_with = "state::sequence")]
-    seq: u64,
-    sent_at: Time,
-    len: u16,
-    in_port: u16,
-    out_port: u16,
-    bits: u16,
-}
-
 impl FrameList {
-    /// Name under which a serializer is handed the first handle of a list, or [`NIL`].
-    pub const NAME: &str = "FrameList";
-
+    fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        w.number(Meaning::Frames, u64::from(self.head))
+    }
     /// The oldest frame.
     #[inline]
     pub fn front(&self) -> Option<FrameId> {

@@ -14,12 +14,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Loss, Rate, Time, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
@@ -37,7 +36,6 @@ mod receiving;
 mod recovery;
 mod round_robin;
 mod round_robin_by_place;
-mod saved;
 mod senders;
 mod sending;
 mod state;
@@ -59,7 +57,7 @@ use storm::Storm;
 pub use storm::StormConfig;
 
 /// Choice of the next flow, by one of two rules.
-#[derive(Serialize, Value)]
+#[derive(State)]
 enum Order {
     ByStart(RoundRobin),
     /// See [`Compat::round_robin_by_place`](crate::Compat).

@@ -13,11 +13,10 @@
 //! A frame counts at both of its ends at once. It leaves both when its transmission starts: headroom is freed first, then the shared part,
 //! then the reserve. A pool that groups and queues draw on has an account for each of the two.
 
-use serde::Serialize;
 use xoff_mech::detection::Side;
 use xoff_mech::flow_control::Occupancy;
 use xoff_mech::sharing::{AnySharing, CONGESTED, Sharing, Supply};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use crate::buffer::{Ingress, Passage};
@@ -87,7 +86,7 @@ pub struct PoolsConfig {
 }
 
 /// The most that was ever held in a pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct PoolUse {
     /// Size of the shared part [bytes].
     pub shared: u64,
@@ -99,7 +98,7 @@ pub struct PoolUse {
     pub headroom_max: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 struct Pool {
     /// Shared part [bytes] -- constant.
     shared: u64,
@@ -109,29 +108,24 @@ struct Pool {
     headroom: u64,
     /// Used part [bytes].
     headroom_used: u64,
-    #[serde(skip)] // a result
+    #[state(saved)] // a result
     used_max: u64,
-    #[serde(skip)] // a result
+    #[state(saved)] // a result
     headroom_max: u64,
 }
 
 /// A group or a queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 struct Member {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     pool: Option<usize>,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     reserve: u64,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     headroom: u64,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     xon: u64,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     xon_offset: Option<u64>,
     /// All that it holds, headroom included [bytes].
     held: u64,
@@ -153,10 +147,10 @@ impl Member {
 }
 
 /// All members at one side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 struct Members {
     /// By port, then by class.
-    #[save(each)]
+    #[state(each)]
     all: Vec<Member>,
     /// By class: sum over the ports of min(counted bytes of the port, [`CONGESTED`]).
     crowd: Vec<u64>,
@@ -202,13 +196,12 @@ impl Members {
 }
 
 /// The accounts of a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub(crate) struct Pools {
     pools: Vec<Pool>,
     groups: Members,
     queues: Members,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     classes: usize,
 }
 

@@ -1,13 +1,12 @@
 //! Port of a node: the wire, the control queue, and the flow control halves of each class.
 
-use serde::{Serialize, Serializer};
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{AnyDetector, Detector};
 use xoff_mech::flow_control::saved_tx;
 use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Totals, Tx};
 use xoff_mech::rate_control::RecordFormat;
-use xoff_units::save::{Save, Value, may_be_gone};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch, state};
+use xoff_units::state::{State, may_be_gone};
+use xoff_units::{Bytes, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
@@ -37,31 +36,41 @@ pub struct Hold {
 
 /// State of a class at a port: first the fields for leaving frames, then the fields for arriving frames.
 /// Side by side, because a large network waits for memory, and because one place is found once.
-#[derive(Serialize, Save)]
+#[derive(State)]
 #[repr(C)]
 pub(crate) struct ClassState {
     /// Frames that wait to leave.
     pub egress: Egress,
     /// Obeys the peer. A per-flow one is the queue itself; the egress then only counts.
-    #[save(by = saved_tx)]
+    #[state(by = saved_tx)]
     pub tx: Tx,
     /// Marks departing frames.
     pub detector: AnyDetector,
     /// Frames that have arrived and not left the switch.
     pub ingress: Ingress,
     /// Downstream half, of the ingress.
-    #[serde(serialize_with = "state::feeder")]
+    #[state(feeder)]
     pub rx: Rx,
     /// Pending timer of the receiver.
-    #[serde(skip)] // a timer: when it has to act is in the state of the half
+    #[state(saved)] // a timer: when it has to act is in the state of the half
     rx_wake: Time,
     /// Since when the peer holds the class; never: it does not.
     held_since: Time,
 }
 
 /// The time at which the wire becomes free has no meaning once it has passed, and the rank follows from the port.
-fn free_time<S: Serializer>(free: &EventKey, s: S) -> Result<S::Ok, S::Error> {
-    state::deadline(&free.time, s)
+mod free_time {
+    use xoff_units::state::{Broken, Meaning, Reader, State, Walk};
+
+    use crate::EventKey;
+
+    pub fn walk<W: Walk>(free: &EventKey, w: &mut W) -> Result<(), W::Stop> {
+        if W::COMPARES { w.number(Meaning::Deadline, free.time.0) } else { free.walk(w) }
+    }
+
+    pub fn restore(free: &mut EventKey, from: &mut Reader) -> Result<(), Broken> {
+        free.restore(from)
+    }
 }
 
 impl ClassState {
@@ -73,26 +82,26 @@ impl ClassState {
 }
 
 /// Control messages inside the node. Most ports have no such delays.
-#[derive(Default, Serialize, Value)]
+#[derive(Default, State)]
 struct Delays {
     /// Received messages that have not taken effect.
     inbox: DelayLine,
     /// Messages that have not reached the control queue.
-    #[serde(serialize_with = "state::feeder")]
+    #[state(feeder)]
     outbox: DelayLine,
 }
 
 /// A port. Owned by a switch or a NIC, which decides what to send.
 ///
 /// Fields stand in the order of use: a departure needs the first cache lines, an arrival those after them.
-#[derive(Serialize, Save)]
+#[derive(State)]
 #[repr(C, align(64))]
 pub struct Port {
     /// Time at which the wire becomes or became free.
-    #[serde(serialize_with = "free_time")]
+    #[state(by = free_time)]
     free: EventKey,
     /// Control frames waiting; they go before everything else and cannot be paused.
-    #[serde(serialize_with = "state::feeder")]
+    #[state(feeder)]
     control: FrameList,
     /// A call for the time the wire is free is due.
     free_called: bool,
@@ -117,31 +126,28 @@ pub struct Port {
     /// True if the link repeats frames or the sender halves share: a frame that starts is noted. Other ports test one flag.
     notes_frames: bool,
     /// Messages of the flow control go before unpaused frames that wait already.
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     messages_first: bool,
     /// Line rate [bit/s].
-    #[save(built)]
+    #[state(compared)]
     pub rate: Rate,
     /// The first class; most runs have no other.
     class_state: ClassState,
     /// Time of the next `Wake`; never: none is due.
-    #[serde(skip)] // a timer: when the port may send is in the state of its halves and flows
+    #[state(saved)] // a timer: when the port may send is in the state of its halves and flows
     wake_at: Time,
     /// Other classes.
-    #[save(each)]
+    #[state(each)]
     more: Box<[ClassState]>,
     delays: Option<Box<Delays>>,
-    #[serde(serialize_with = "retry::no_state")]
-    #[save(by = may_be_gone)]
+    #[state(by = may_be_gone)]
     retry: Option<Box<Retry>>,
     /// Length of control frames [bytes].
     message_len: u32,
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
     /// Format of records.
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     telemetry: RecordFormat,
 }
 

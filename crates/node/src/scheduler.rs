@@ -2,8 +2,7 @@
 
 use crate::Classes;
 use crate::vl_arbitration::{VlArbitration, VlState};
-use serde::Serialize;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 /// The rule between classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ impl SchedulerKind {
 }
 
 /// State of the rule at one port; the rule itself is the same for the whole switch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 pub struct Scheduler {
     /// Class served last.
     last: usize,
@@ -43,7 +42,7 @@ pub struct Scheduler {
 }
 
 /// State of some rules for each turn; made at the first pick.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 enum Account {
     /// Bytes a class may still send in its turn; only under deficit round robin, otherwise empty.
     Deficit(Vec<u64>),

@@ -1,12 +1,11 @@
 //! The switch: shared memory, output queues, accounting per ingress.
 
-use serde::Serialize;
 use xoff_mech::LinkFacts;
 use xoff_mech::detection::{Detection, Detector, Mark, Place, PortState};
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, Waiting};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Loss, Time, prefetch};
 
 use crate::ClassSet;
@@ -78,7 +77,7 @@ pub struct Occupant {
 }
 
 /// A switch. What every frame needs stands first, in two cache lines.
-#[derive(Serialize, Save)]
+#[derive(State)]
 #[repr(C, align(64))]
 pub struct Switch {
     node: u32,
@@ -90,22 +89,20 @@ pub struct Switch {
     asks_more: bool,
     classes: usize,
     /// Buffers that notify sources of congestion; most switches have none.
-    #[save(each)]
+    #[state(each)]
     congestion_points: Option<Box<CongestionPoints>>,
     /// The watchdog; most switches have none.
-    #[save(each)]
+    #[state(each)]
     watchdog: Option<Box<Watchdog>>,
-    #[save(each)]
+    #[state(each)]
     ports: Vec<Port>,
     buffer: Buffer,
     queues: Discipline,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     scheduler: SchedulerKind,
     /// By port.
     schedulers: Vec<Scheduler>,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     control_delay: ControlDelay,
 }
 

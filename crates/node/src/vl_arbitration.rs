@@ -10,8 +10,7 @@
 //! weight is left; the last packet of a turn may overdraw the weight. Weights count 64 bytes, packets in whole units.
 
 use crate::Classes;
-use serde::Serialize;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 /// Unit of a weight [bytes].
 const WEIGHT_UNIT: u32 = 64;
@@ -70,7 +69,7 @@ impl VlArbitration {
 }
 
 /// Position of a port in one table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 struct Place {
     /// Entry that has its turn.
     at: usize,
@@ -98,7 +97,7 @@ impl Place {
 }
 
 /// Position of a port. It changes only when a packet leaves; an extra call changes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) struct VlState {
     high: Place,
     low: Place,

@@ -8,7 +8,7 @@ use crate::spec::Kind;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 /// Index of a directed port, counted over the whole network, whose name the column shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::save::Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::state::State)]
 pub struct Port(pub u32);
 /// Index of a workload, whose name the column shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -46,7 +46,7 @@ pub enum Direction {
 }
 
 /// Source of a recorded rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::save::Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::state::State)]
 pub enum RateSource {
     /// Bytes on the wire (ports: all frames but control; flows: payload) per sampling interval.
     #[default]

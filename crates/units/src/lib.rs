@@ -17,7 +17,6 @@ pub mod params;
 mod parse;
 mod prefetch;
 mod quantity;
-pub mod save;
 pub mod state;
 
 pub use grouped::grouped;

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::save::{Broken, Reader, Value, Writer};
+use crate::state::{Broken, Reader, State, Value, Walk};
 
 /// A value that always takes the same number of bytes in a file.
 pub trait Flat: Clone {
@@ -484,13 +484,20 @@ impl<T: Flat + PartialEq> PartialEq for Items<T> {
 }
 
 /// A list in pages is in no checkpoint: it would be as long as the list.
-impl<T: Flat + Value> Value for Items<T> {
-    fn write(&self, to: &mut Writer) {
+impl<T: Flat + Value> State for Items<T> {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         match self {
-            Items::Kept(all) => all.write(to),
-            Items::Paged(_) => to.refuse("a list in a temporary file"),
+            Items::Kept(all) => all.walk(w),
+            Items::Paged(_) => w.refuse("a list in a temporary file"),
         }
     }
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        *self = Value::read(from)?;
+        Ok(())
+    }
+}
+
+impl<T: Flat + Value> Value for Items<T> {
     fn read(from: &mut Reader) -> Result<Self, Broken> {
         Ok(Items::Kept(Vec::read(from)?))
     }

@@ -1,10 +1,7 @@
 //! A state as numbers that are equal where the link continues alike.
 
-use std::fmt;
-
-use serde::Serialize;
 use xoff_units::Time;
-use xoff_units::state::{Meaning, Visitor};
+use xoff_units::state::{Meaning, State, Walk};
 
 /// A time that has passed and means nothing any more.
 const PASSED: u64 = u64::MAX - 1;
@@ -23,21 +20,8 @@ pub(crate) struct Words {
     expected: Vec<u32>,
 }
 
-/// Nothing keeps this visitor from going on; a half from outside does.
-#[derive(Debug)]
-pub(crate) struct Unwritten(String);
-
-impl fmt::Display for Unwritten {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for Unwritten {}
-impl serde::ser::Error for Unwritten {
-    fn custom<T: fmt::Display>(what: T) -> Self {
-        Unwritten(what.to_string())
-    }
-}
+/// A half from outside.
+pub(crate) type Unwritten = &'static str;
 
 impl Words {
     pub fn new(now: Time, absolute: bool, counter_bits: u32, frame: fn(u32, &[u32]) -> u64, expected: &[u32]) -> Words {
@@ -46,8 +30,8 @@ impl Words {
     }
 
     /// Adds a state.
-    pub fn add(&mut self, state: &impl Serialize) -> Result<(), Unwritten> {
-        self.walk(state)
+    pub fn add(&mut self, state: &impl State) -> Result<(), Unwritten> {
+        state.walk(self)
     }
 
     /// Adds a time.
@@ -72,8 +56,13 @@ impl Words {
     }
 }
 
-impl Visitor for Words {
-    type Error = Unwritten;
+impl Walk for Words {
+    type Stop = Unwritten;
+    const COMPARES: bool = true;
+
+    fn refuse(&mut self, what: &'static str) -> Result<(), Unwritten> {
+        Err(what)
+    }
 
     fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), Unwritten> {
         match meaning {

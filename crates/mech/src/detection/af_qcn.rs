@@ -12,9 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
@@ -93,7 +92,7 @@ impl CongestionPointLaw for Params {
 }
 
 /// State of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 struct Share {
     /// Arrived in this window [bytes].
     fresh: u64,
@@ -102,7 +101,8 @@ struct Share {
 }
 
 /// The congestion point of one buffer.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
+#[state(in_place)]
 pub struct AfQcn {
     qcn: Qcn,
     alpha_permille: u32,

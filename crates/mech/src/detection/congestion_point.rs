@@ -8,11 +8,11 @@
 //!
 //! One exists per port, priority and monitored [`Side`]; ingress and egress of a port are two buffers.
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 /// Buffer of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub enum Side {
     /// Frames that have arrived through the port and not left the switch.
     #[default]

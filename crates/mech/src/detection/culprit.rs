@@ -13,9 +13,8 @@
 //! took, without a search. Frames of a flow leave in order, so those are its own; and all of them name the same flow.
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
-use xoff_units::save::Value;
-use xoff_units::{Bytes, state};
+use xoff_units::Bytes;
+use xoff_units::state::State;
 
 /// Payload of a buffer unit, and so of a word [bytes] (RZ 3880, section VI).
 pub const UNIT: u64 = 256;
@@ -43,7 +42,7 @@ const WORDS_MAX: u64 = 1 << 18;
 /// No word.
 const NIL: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Word {
     /// Flow that owns the unit; only where `valid`.
     flow: u32,
@@ -52,20 +51,15 @@ struct Word {
     valid: bool,
 }
 
-/// By flow, in no order.
-fn chains<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Error> {
-    state::unwritten("an array of culprits", s)
-}
-
 /// Word per unit of a buffer: the flow of the frame there.
-#[derive(Clone, Debug, PartialEq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct CulpritArray {
     /// Units used so far. The others are free, and are taken before any freed unit.
     words: Vec<Word>,
     /// Words, those that have never been used included.
     len: usize,
     /// By flow: the first and the last of its words. Looked up, never iterated.
-    #[serde(serialize_with = "chains")]
+    #[state(unwritten = "an array of culprits")]
     chains: FxHashMap<u32, (u32, u32)>,
     /// Free words are reused in the order in which they became free: occupied ones spread over the rows.
     free_first: u32,
@@ -208,7 +202,7 @@ impl CulpritArray {
 }
 
 /// Bytes of each flow in a buffer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 pub struct Occupancy {
     /// Flow and bytes, in no order. A list: a buffer holds few flows at a time, and it is walked at samples only.
     flows: Vec<(u32, u64)>,
@@ -246,7 +240,7 @@ impl Occupancy {
 }
 
 /// State of a congestion point about its buffer to pick a culprit.
-#[derive(Clone, Debug, PartialEq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub enum Culprits {
     /// [`Sampling::Arrival`]: nothing.
     Arrival,

@@ -14,9 +14,8 @@
 //! are merely stopped marking as well: credits come in portions, and what reaches the head while a portion lasts
 //! has not waited for any. A reading by port ("it lacked credits lately") would not show that; this one does.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use super::law::{DetectorLaw, Law, reachable};
@@ -171,7 +170,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with their parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Fecn {
     /// [bytes]; the largest number: off.
     threshold: Bytes,

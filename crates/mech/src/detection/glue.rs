@@ -95,7 +95,8 @@ macro_rules! detections {
         }
 
         /// A detector of any kind.
-        #[derive(Clone, Debug, PartialEq, Serialize, xoff_units::save::Save)]
+        #[derive(Clone, Debug, PartialEq, xoff_units::state::State)]
+        #[state(in_place)]
         pub enum AnyDetector {
             /// Marks nothing.
             None,
@@ -104,7 +105,8 @@ macro_rules! detections {
         }
 
         /// A congestion point of any kind.
-        #[derive(Clone, Debug, PartialEq, Serialize, xoff_units::save::Save)]
+        #[derive(Clone, Debug, PartialEq, xoff_units::state::State)]
+        #[state(in_place)]
         pub enum AnyCongestionPoint {
             $(#[doc = concat!("Of [`super::", stringify!($n), "`].")] $N(<super::$n::Params as CongestionPointLaw>::CongestionPoint),)+
         }

@@ -26,8 +26,7 @@ pub use congestion_point::{Cnm, Congestion, CongestionPoint, Side};
 pub use law::{CongestionPointLaw, DetectorLaw, Entry, Law, NetworkFacts};
 pub use registry::{AnyCongestionPoint, AnyDetector, Detection, REGISTRY};
 
-use serde::Serialize;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use crate::LinkFacts;
@@ -35,7 +34,7 @@ use crate::flow_control::FlowControl;
 
 /// The two ECN bits of a frame as far as a detector changes them, in the order of precedence. The numbers are the code
 /// points of TCD Table 1; its fourth one, 00, is a transport that takes no part, and none is simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, State)]
 #[repr(u8)]
 pub enum Mark {
     /// Without a mark.
@@ -63,7 +62,7 @@ impl Mark {
 }
 
 /// Number of frames with each mark.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct MarkCounts {
     ce: u64,
     ue: u64,
@@ -107,7 +106,7 @@ impl MarkCounts {
 }
 
 /// The states of an egress port in a lossless network (TCD section 3.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub enum PortState {
     /// 0: sends whenever it has something, and nothing builds up.
     #[default]

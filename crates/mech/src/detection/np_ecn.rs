@@ -8,9 +8,8 @@
 //! A pause leaves a queue that no congestion of this port has built. The bytes that wait at the resume are counted, and
 //! as many bytes leave without a mark; queues are first in, first out, so they are the same.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use super::law::{DetectorLaw, Law, NetworkFacts, late_marks, reachable};
@@ -63,7 +62,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with its parameter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct NpEcn {
     threshold: Bytes,
     /// Bytes at the head of the queue that a pause has held up.

@@ -14,9 +14,8 @@
 //!
 //! Whether the buffer is an output queue or an input buffer is its owner's affair: the law is the same.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::Place;
@@ -247,10 +246,9 @@ impl CongestionPointLaw for Params {
 }
 
 /// Samples one buffer: when a sample is due, and its feedback value.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Sampler {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Rate at which the line counts during a pause [bit/s] -- constant.
     line: Rate,
@@ -340,7 +338,8 @@ pub fn quantise(fb: i64, range: Bytes) -> u8 {
 }
 
 /// A congestion point with the state to choose a culprit: the complete interface for the owner of a buffer.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
+#[state(in_place)]
 pub struct Qcn {
     point: Sampler,
     culprits: Culprits,

@@ -4,9 +4,8 @@
 //!     |      / Pmax         Kmin = Kmax is step marking and draws no random number
 //!     +--Kmin--Kmax--> queue behind the departing frame
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use super::law::{DetectorLaw, Law, NetworkFacts, late_marks};
@@ -24,7 +23,7 @@ pub const PARAMS: &[ParamSpec] = &[
 pub type Params = Red;
 
 /// Parameters, and all the state there is.
-#[derive(Clone, Debug, PartialEq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Red {
     /// No marks at or below [bytes].
     pub kmin: Bytes,

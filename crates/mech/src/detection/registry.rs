@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use serde::Serialize;
 use xoff_units::{Bytes, Time};
 
 use super::glue::detections;

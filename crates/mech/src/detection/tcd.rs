@@ -14,9 +14,8 @@
 //! does has been released. Its queue still contains the backlog of the stops, so its length shows nothing: whether it
 //! shrinks or grows does, and that is asked once per period T until the answer is clear.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
 
 use super::law::{DetectorLaw, Law, NetworkFacts, reachable};
@@ -167,7 +166,7 @@ impl DetectorLaw for Params {
 }
 
 /// The registers of one queue, with their parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Tcd {
     /// Time at which T_on reaches max(T_on): the end of the last OFF plus max(T_on). Zero before the first OFF, because T_on is infinite
     /// then; never during an OFF.

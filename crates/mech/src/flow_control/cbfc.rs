@@ -12,10 +12,9 @@
 //! ([`Receiver::on_peer_total`]): a lost frame, or a neighbour that restarted, costs two periods of credits at most. Until then the
 //! sender is on the safe side: an FCCL that is below FCTBS, or that grants more than the whole buffer, is no credit at all.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
@@ -156,10 +155,10 @@ pub fn buffer_for_full_rate(l: &ControlLoop, period: Span) -> Bytes {
 }
 
 /// FCCL, in blocks since link initialisation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct CreditLimit {
     /// Flow control credit limit [blocks].
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     pub fccl: u64,
     /// Bytes held when the message was made [bytes]. Not on the wire of a real link; one reading of time-based GFC needs it.
     pub occupied: Bytes,
@@ -182,7 +181,7 @@ impl Signal for CreditLimit {
 }
 
 /// The receiver half; time-based GFC uses it unchanged (GFC section 5.2).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct CreditReceiver {
     period: Span,
     buffer_blocks: u64,
@@ -190,7 +189,7 @@ pub struct CreditReceiver {
     mask: u64,
     conformance: bool,
     /// Adjusted blocks received.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     abr: u64,
     /// Blocks now in the buffer.
     held: u64,
@@ -268,14 +267,14 @@ impl Receiver for CreditReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct CbfcSender {
     line: Rate,
     /// Total blocks sent.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     fctbs: u64,
     /// Latest credit limit.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     fccl: u64,
     /// Buffer behind the link, in 32 bits to stay small; a larger one than they hold, 256 GiB, is not distinguished [blocks].
     buffer_blocks: u32,

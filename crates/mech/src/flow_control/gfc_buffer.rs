@@ -13,9 +13,8 @@
 //!
 //! With `entry_ports` the ports by which traffic enters the network slow down before the others ([`entry`]). That is ours.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::gfc_conceptual::b_m;
@@ -163,7 +162,7 @@ impl Law for Params {
 }
 
 /// The number of a stage; 0: line rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Stage(pub u16);
 
 impl Signal for Stage {
@@ -232,10 +231,9 @@ impl StageTable {
 }
 
 /// The receiver half: the Message Generator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct StageReceiver {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     table: StageTable,
     hysteresis: Bytes,
     stage: u16,
@@ -246,7 +244,7 @@ pub struct StageReceiver {
     spacing: Span,
     repeat: Repeat,
     /// State of an entry port, where such ports slow down first.
-    #[save(each)]
+    #[state(each)]
     entry: Option<Entry>,
 }
 
@@ -335,10 +333,9 @@ impl Receiver for StageReceiver {
 }
 
 /// The sender half: the Rate Adjuster with its limiter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct StageSender {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     table: StageTable,
     limiter: RateLimiter,
 }

@@ -6,9 +6,8 @@
 //! Every change of the queue is reported to the sender. The messages occupy no bandwidth (the paper assumes them away
 //! too), so this is the ideal against which the two practical designs are measured.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::law::{Law, Signal};
@@ -79,7 +78,7 @@ impl Law for Params {
 }
 
 /// The occupancy of the buffer, as the receiver reports it [bytes].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Level(pub Bytes);
 
 impl Signal for Level {
@@ -141,7 +140,7 @@ pub(super) fn mapped_rate(q: Bytes, b0: Bytes, bm: Bytes, line: Rate) -> Rate {
 }
 
 /// The receiver half: reports every change above B_0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct LevelReceiver {
     b0: Bytes,
     /// True if the last report was above B_0. Below it nothing depends on the exact value.
@@ -184,10 +183,9 @@ impl Receiver for LevelReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct LevelSender {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     line: Rate,
     limiter: RateLimiter,

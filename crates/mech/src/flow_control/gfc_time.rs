@@ -7,10 +7,9 @@
 //! occupied: at rate R the queue settles R x feedback delay below (B_m + B_0)/2. The paper's measured 745 KB needs
 //! the occupancy at the time of the message, or a very short loop. Both are offered.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::cbfc::{self, BLOCK, CreditReceiver, blocks};
 use super::gfc_conceptual::{b_m, mapped_rate, mapping_is_possible};
@@ -135,14 +134,13 @@ impl Law for Params {
 }
 
 /// The sender half. The receiver half is [`cbfc::CreditReceiver`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct RemainingSender {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     line: Rate,
     /// Total blocks sent.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     fctbs: u64,
     limiter: RateLimiter,
 }

@@ -48,7 +48,7 @@ macro_rules! flow_controls {
         }
 
         /// Message from a receiver to its sender.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, xoff_units::save::Value)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, xoff_units::state::State)]
         pub enum Message {
             $($(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $c_message(super::$c::$c_signal),)?)+
             $($(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $f_message(super::$f::$f_signal),)?)+
@@ -186,7 +186,7 @@ macro_rules! flow_controls {
         }
 
         /// A receiver half of any kind.
-        #[derive(Serialize, xoff_units::save::Save)]
+        #[derive(xoff_units::state::State)]
         #[repr(C)] // the beginning of a half stands at the beginning of this, as its order of fields expects
         pub enum Rx {
             /// Sends nothing.
@@ -194,21 +194,19 @@ macro_rules! flow_controls {
             $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Receiver),)+
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Receiver),)+
             /// From outside.
-            #[serde(serialize_with = "xoff_units::state::from_outside")]
-            #[save(refused)]
+            #[state(refused)]
             Custom(Box<dyn Receiver + Send + Sync>),
         }
 
         /// A sender half of any kind.
-        #[derive(Serialize, xoff_units::save::Save)]
+        #[derive(xoff_units::state::State)]
         pub enum Tx {
             /// Always open, at this line rate.
             None(Rate),
             $(#[doc = concat!("Of [`super::", stringify!($c), "`].")] $C(<super::$c::Params as Law>::Sender),)+
             $(#[doc = concat!("Of [`super::", stringify!($f), "`].")] $F(<super::$f::Params as Law>::Sender),)+
             /// From outside.
-            #[serde(serialize_with = "xoff_units::state::from_outside")]
-            #[save(refused)]
+            #[state(refused)]
             Custom(Box<dyn Sender + Send + Sync>),
             /// A released half: it keeps obeying and counting, but its answer is ignored ([`Tx::release`]).
             Released(Box<Released>),

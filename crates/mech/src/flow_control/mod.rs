@@ -29,7 +29,7 @@ pub use law::{Custom, Entry, Law, Pauses, Signal, Totals};
 pub use rate_limiter::RateLimiter;
 pub use registry::{FlowControl, Message, REGISTRY, Rx, Tx, saved_tx};
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// A control frame on the wire, the smallest Ethernet frame (GFC section 4.2: m = 64 B) [bytes].
@@ -59,7 +59,7 @@ impl Gate {
 }
 
 /// Cause of a stopped sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub enum StoppedBy {
     /// The peer's message: from the time it takes effect to the next one, or until it expires.
     #[default]

@@ -8,10 +8,9 @@
 //! simulators do. With `repeat` the last message, pause or resume, is sent again each interval. Thresholds are fixed bytes or a dynamic
 //! share of the free pool (alpha = 2^n).
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::law::{Law, Pauses, Signal};
 use super::on_off::Stop;
@@ -58,7 +57,7 @@ pub const PARAMS: &[ParamSpec] = &[
 ];
 
 /// Thresholds for pause and resume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum Threshold {
     /// Pause above `xoff`, resume at or below `xon` [bytes].
     Static {
@@ -223,7 +222,7 @@ pub fn thresholds(l: &ControlLoop, headroom: Bytes, xoff: Option<Bytes>, xon: Op
 }
 
 /// A pause in quanta; 0 resumes, [`Pause::STICKY`] holds until resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Pause(pub u32);
 
 impl Pause {
@@ -297,7 +296,7 @@ pub(super) fn read_quanta(v: &mut dyn Values) -> Result<Option<u16>, ParamError>
 }
 
 /// The receiver half. What every frame asks stands first, so that it shares a cache line with the accounting before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 #[repr(C)]
 pub struct PfcReceiver {
     /// True from a pause to its resume.
@@ -392,11 +391,11 @@ impl Receiver for PfcReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct PfcSender {
     line: Rate,
     /// End of the running pause; zero: none, never: until resumed.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     paused_until: Time,
 }
 

@@ -23,9 +23,8 @@ mod sender;
 pub use receiver::PffcReceiver;
 pub use sender::PffcSender;
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Span};
 
 use super::law::{Law, Signal};
@@ -209,7 +208,7 @@ pub fn slot(flow: u32, slots: u32) -> u16 {
 }
 
 /// Messages from a receiver to its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum Order {
     /// PAUSE: this pause queue sends nothing for this time, or until it is resumed.
     Pause(u16, Pause),

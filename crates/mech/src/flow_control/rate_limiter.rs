@@ -3,14 +3,13 @@
 //! The paper names three registers: R_l, the transmission time of the last frame; R_r, the assigned rate; R_c, a
 //! countdown. Here R_c is the instant `free_at` at which it reaches zero.
 
-use serde::Serialize;
-use xoff_units::save::Value;
-use xoff_units::{Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Rate, Span, Time};
 
 use super::Gate;
 
 /// Enforces an assigned rate between frames of one queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct RateLimiter {
     /// Line rate C [bit/s] -- constant.
     line: Rate,
@@ -21,10 +20,10 @@ pub struct RateLimiter {
     /// Transmission time R_l of the last frame [ps].
     last_tx: Span,
     /// Time at which the last frame left the port.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     last_end: Time,
     /// Earliest start of the next frame.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     free_at: Time,
 }
 

@@ -3,8 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::Serialize;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::glue::flow_controls;
@@ -64,9 +63,10 @@ impl Law for NoLaw {
 }
 
 /// Contents of [`Tx::Released`].
-#[derive(Serialize, Save)]
+#[derive(State)]
+#[state(in_place)]
 pub struct Released {
-    #[serde(skip)] // constant
+    #[state(saved)] // constant
     line: Rate,
     tx: Tx,
 }
@@ -75,12 +75,17 @@ pub struct Released {
 pub mod saved_tx {
     use super::{Released, Tx};
     use xoff_units::Rate;
-    use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+    use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
-    /// Writes it.
-    pub fn save(tx: &Tx, to: &mut Writer) {
-        matches!(tx, Tx::Released(_)).write(to);
-        tx.save(to);
+    /// Goes through it.
+    ///
+    /// # Errors
+    /// Those of the walk.
+    pub fn walk<W: Walk>(tx: &Tx, w: &mut W) -> Result<(), W::Stop> {
+        if !W::COMPARES {
+            matches!(tx, Tx::Released(_)).walk(w)?;
+        }
+        tx.walk(w)
     }
 
     /// Becomes the state that was written.

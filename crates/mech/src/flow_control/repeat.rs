@@ -8,9 +8,8 @@
 //! A lost message is then one that comes `every` later, if the next one is not lost too. So thresholds that are derived from the latency
 //! of a message include `every`: they tolerate the loss of one.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
 
 use super::MESSAGE_LEN;
@@ -84,7 +83,7 @@ pub(super) fn with_one_lost(l: ControlLoop, every: Span) -> ControlLoop {
 }
 
 /// Timer for sending the last message again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Repeat {
     every: Span,
     /// Never before the first message: both ends know how they begin.

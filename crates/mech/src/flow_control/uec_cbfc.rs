@@ -21,10 +21,9 @@ mod sharing;
 
 pub use sharing::Sharing;
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::law::{Law, Signal, Totals};
 use super::on_off::Stop;
@@ -286,10 +285,10 @@ impl Law for Params {
 }
 
 /// Contents of a message, in credits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum Update {
     /// CF_Update: R_CF, credits freed in all. Halves use the lower 20 bits, which are on the wire.
-    Freed(#[serde(serialize_with = "state::counter")] u64),
+    Freed(#[state(counter)] u64),
     /// CC_Update: S_CC, credits used in all, travels with it.
     Consumed,
 }
@@ -319,22 +318,21 @@ impl Signal for Update {
 }
 
 /// The receiver half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct CellReceiver {
-    #[serde(skip)] // constant; elsewhere, so that a port stays small
-    #[save(built)]
+    #[state(built)] // constant; elsewhere, so that a port stays small
     p: Box<Params>,
     /// R_CC: credits of received frames, and of frames known to be lost.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     consumed: u64,
     /// R_CF: credits of frames that have left, and of frames known to be lost.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     freed: u64,
     /// R_CF of the last CF_Update.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     sent: u64,
     /// No CF_Update before; zero: the least spacing is over, one may go as soon as something is freed.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     soonest: Time,
     /// A CF_Update at the latest.
     latest: Time,
@@ -433,27 +431,24 @@ impl Receiver for CellReceiver {
 }
 
 /// The sender half.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct CellSender {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     line: Rate,
     /// S_CC.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     consumed: u64,
     /// S_CF.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     freed: u64,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     limit: u32,
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     cost: Cost,
     /// More than the limit has been in use when a frame was sent.
     overdrawn: bool,
     /// `limit` is of the port.
-    #[save(each)]
+    #[state(each)]
     shared: Option<Shared>,
 }
 

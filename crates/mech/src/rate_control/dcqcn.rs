@@ -17,9 +17,8 @@
 //!
 //! Rates are whole bit/s, cut off after every multiplication, as in both simulators.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -297,10 +296,9 @@ const DECREASE: u8 = 1;
 const INCREASE: u8 = 2;
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Dcqcn {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -69,12 +69,11 @@ macro_rules! rate_controls {
         }
 
         /// A rate control of any kind.
-        #[derive(Serialize, xoff_units::save::Save)]
+        #[derive(xoff_units::state::State)]
         pub enum AnyRateControl {
             $(#[doc = concat!("Of [`super::", stringify!($r), "`].")] $R(Box<<super::$r::Params as Law>::ReactionPoint>),)+
             /// From outside.
-            #[serde(serialize_with = "xoff_units::state::from_outside")]
-            #[save(refused)]
+            #[state(refused)]
             Custom(Box<dyn RateControl + Send>),
         }
     };

@@ -12,10 +12,9 @@
 //! last move is acknowledged. The paper keeps W and computes R = W/T, the simulator keeps R and computes W: the same except for rounding.
 //! Here the simulator's order is kept to the last bit, so that a replay is exact.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Ack, Feedback, FlowFacts, HOPS_MAX, Hop, Law, RateControl, RecordFormat, Wakes};
 
@@ -193,7 +192,7 @@ impl Law for Params {
 }
 
 /// State that is tracked for the path as a whole, or for each hop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, State)]
 struct Track {
     /// U: utilisation, averaged over T.
     utilisation: f64,
@@ -228,16 +227,10 @@ impl Track {
     }
 }
 
-/// Records of a path differ each time, so they have no recurring state.
-fn telemetry<T: ?Sized, S: serde::Serializer>(_: &T, s: S) -> Result<S::Ok, S::Error> {
-    state::unwritten("telemetry of paths", s)
-}
-
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Hpcc {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,
@@ -252,12 +245,12 @@ pub struct Hpcc {
     /// With a reference per hop.
     per_hop: Option<Box<[Track; HOPS_MAX]>>,
     /// Bytes sent when R_c last moved; 0: before the first round trip.
-    #[serde(serialize_with = "state::sequence")]
+    #[state(sequence)]
     round_ends: u64,
     /// Hops of the records below.
     hops_len: u8,
     /// Records of the last acknowledgement.
-    #[serde(serialize_with = "telemetry")]
+    #[state(unwritten = "telemetry of paths")] // they differ each time
     hops: [Hop; HOPS_MAX],
 }
 

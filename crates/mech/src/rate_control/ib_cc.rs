@@ -10,9 +10,8 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{CnpMode, Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -225,10 +224,9 @@ impl Law for Params {
 const TIMER: u8 = 0;
 
 /// The channel adapter's state of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct IbCc {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

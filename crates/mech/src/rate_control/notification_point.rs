@@ -1,8 +1,7 @@
 //! Path of marks back to the source of a flow: the notification point of its receiver.
 
-use serde::{Serialize, Serializer};
-use xoff_units::save::Value;
-use xoff_units::{Span, Time, state};
+use xoff_units::state::{Meaning, State, Walk};
+use xoff_units::{Span, Time};
 
 use crate::detection::Mark;
 
@@ -21,28 +20,22 @@ pub enum CnpMode {
 }
 
 /// The receiver's side of one flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+#[state(canonical)]
 pub struct NotificationPoint {
     /// Earliest time of the next CNP, and [`NotificationPoint::UE`]: every flow of a NIC has one of these, so it stays
     /// a single word.
     next: Time,
 }
 
-impl Serialize for NotificationPoint {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Parts {
-            #[serde(serialize_with = "state::deadline")]
-            next: Time,
-            undetermined: bool,
-        }
-        Parts { next: Time(self.next.0 & !Self::UE), undetermined: self.next.0 & Self::UE != 0 }.serialize(s)
-    }
-}
-
 impl NotificationPoint {
     /// The last CNP reported UE. The highest bit: a time reaches it after 106 days.
     const UE: u64 = 1 << 63;
+
+    fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        w.number(Meaning::Deadline, self.next.0 & !Self::UE)?;
+        (self.next.0 & Self::UE != 0).walk(w)
+    }
 
     /// A frame marked CE arrived: is a CNP due now? At most one per interval; one that reported UE does not
     /// count, because CE takes precedence over it.

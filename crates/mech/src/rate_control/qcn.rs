@@ -18,9 +18,8 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Feedback, FlowFacts, Law, RateControl, Wakes};
@@ -153,10 +152,10 @@ const TIMER: u8 = 0;
 const REACTION: u8 = 1;
 
 /// The rate limiter of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
+#[state(in_place)]
 pub struct Qcn {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,

@@ -3,7 +3,6 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::Serialize;
 use xoff_units::{Bytes, Rate, Time, prefetch_whole};
 
 use super::glue::rate_controls;

@@ -9,14 +9,14 @@
 //! Runs of our own keep the numbers as they are. The HPCC simulator packs a record into 64 bits and loses digits; a replay
 //! must lose the same ones, so [`RecordFormat`] makes every record and takes every difference.
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// Records of one way that are examined: more than any fat tree or dragonfly has on a shortest path.
 pub const HOPS_MAX: usize = 8;
 
 /// State of an egress port when the first bit of a frame left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Hop {
     /// Departure time of the frame.
     pub at: Time,

@@ -20,10 +20,9 @@
 //! With TCD (SIGCOMM'21, section 5.2.3) a completion whose frames carry UE and not CE changes nothing where it would lower the
 //! rate by its gradient.
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Ack, Feedback, FlowFacts, Law, RateControl, Wakes};
 use crate::detection::Mark;
@@ -232,10 +231,9 @@ enum Step {
 }
 
 /// The reaction point of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Timely {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     /// Line rate of the NIC [bit/s] -- constant.
     line: Rate,
@@ -247,7 +245,7 @@ pub struct Timely {
     /// Completions in a row that count towards HAI.
     run: u32,
     /// Acknowledged bytes that the next completion needs: as many (segments), or more (HPCC simulator).
-    #[serde(serialize_with = "state::sequence")]
+    #[state(sequence)]
     next: u64,
     /// Strongest mark since the last completion.
     mark: Mark,

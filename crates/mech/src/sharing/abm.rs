@@ -11,9 +11,8 @@
 //! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`. There the packets of a flow's first round trip
 //! ("unscheduled") have an alpha of their own, 1024; frames here do not say which they are, so all have one alpha.
 
-use serde::Serialize;
 use xoff_units::params::{ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Alpha, CONGESTED, Sharing, Supply};
@@ -27,7 +26,7 @@ const WINDOW: Span = Span::from_us(25);
 const TOO_FEW: u64 = 2 << 10;
 
 /// The law of a member, with the rate at which it drains.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Abm {
     /// Factor of the free bytes.
     pub alpha: Alpha,

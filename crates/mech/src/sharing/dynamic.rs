@@ -5,10 +5,9 @@
 //!   T = alpha (B - used)        n equal hogs: each holds alpha B / (1 + n alpha), and B / (1 + n alpha) stays free
 //! ```
 
-use serde::Serialize;
 use xoff_units::Bytes;
 use xoff_units::params::{ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::{Alpha, Sharing, Supply};
 
@@ -16,7 +15,7 @@ use super::{Alpha, Sharing, Supply};
 pub const PARAMS: &[ParamSpec] = super::ALPHA;
 
 /// The law, which has no state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Dynamic {
     /// Factor of the free bytes.
     pub alpha: Alpha,

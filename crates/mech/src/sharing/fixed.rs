@@ -1,9 +1,8 @@
 //! Static threshold: a member may hold a fixed number of bytes of the shared part. SONiC's `static_th`; 0: no limit but the pool.
 
-use serde::Serialize;
 use xoff_units::Bytes;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::{Sharing, Supply};
 
@@ -17,7 +16,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
 )];
 
 /// The law, which has no state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Fixed {
     /// Limit of a member [bytes]; 0: no limit.
     pub limit: Bytes,

@@ -18,9 +18,8 @@ pub mod reverie;
 
 pub use registry::{AnySharing, Entry, REGISTRY};
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 /// A queue counts as congested in full from here on, and in proportion below (ABM's and Reverie's simulator: 20 KiB) [bytes].
@@ -61,7 +60,7 @@ pub trait Sharing {
 }
 
 /// A factor of the free memory, in units of 2^-16.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Alpha(pub u32);
 
 impl Alpha {

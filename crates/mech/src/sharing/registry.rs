@@ -1,8 +1,7 @@
 //! The registry: one line per policy, and nothing else lists them.
 
-use serde::Serialize;
 use xoff_units::params::{ParamError, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::{ALPHA, Sharing, Supply, abm::Abm, dynamic::Dynamic, fixed::Fixed, reverie::Reverie};
@@ -40,7 +39,7 @@ pub const REGISTRY: &[Entry] = &[
 ];
 
 /// The law of a member, of any policy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub enum AnySharing {
     /// See [`dynamic`].
     Dynamic(Dynamic),

@@ -12,11 +12,10 @@
 //!
 //! Formulas and constants: the authors' simulator, ns3-datacenter 6ddb4a4, `switch-mmu.cc`.
 
-use serde::Serialize;
 use xoff_units::Bytes;
 use xoff_units::Time;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::{Alpha, Sharing, Supply};
 
@@ -33,7 +32,7 @@ pub const PARAMS: &[ParamSpec] = &[ParamSpec::new(
 const FRACTION: u32 = 16;
 
 /// The law of a member, with its smoothed queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Reverie {
     /// Factor of the free bytes.
     pub alpha: Alpha,

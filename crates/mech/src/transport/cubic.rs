@@ -7,11 +7,11 @@
 //!   loss: W_max = cwnd, or 0.85 cwnd if that is less than the last W_max; ssthresh = beta x in flight, beta = 0.7
 //! ```
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 /// State of the curve. Bytes where RFC 9438 has segments.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct Cubic {
     /// Plateau of the curve [bytes].
     w_max: u64,

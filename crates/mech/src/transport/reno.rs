@@ -1,9 +1,9 @@
 //! Congestion avoidance of RFC 5681: one segment more for each acknowledged window of data, and half of the bytes in flight after a loss.
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 /// Since the window grew last.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct Reno {
     /// Acknowledged [bytes].
     acked: u64,

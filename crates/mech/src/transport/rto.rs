@@ -1,6 +1,6 @@
 //! The retransmission timeout (RFC 6298), from round trips that timestamps measure (RFC 7323): retransmitted segments count too.
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 use super::Params;
@@ -9,7 +9,7 @@ use super::Params;
 pub(super) const MAX: Span = Span::from_ms(60_000);
 
 /// Smoothed round trip, its variation, and how often the timeout was doubled.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct Rto {
     smoothed: Option<Span>,
     variation: Span,

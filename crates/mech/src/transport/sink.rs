@@ -1,12 +1,12 @@
 //! The receiver of a connection: which segment is acknowledged at once, and which together with the next one (RFC 5681 section 4.2).
 
 use xoff_units::Time;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::Params;
 
 /// Data that is not acknowledged yet.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub struct Sink {
     /// Departure of the waiting segment from its source, and the latest time of its acknowledgement.
     waits: Option<(Time, Time)>,

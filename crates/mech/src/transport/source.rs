@@ -8,7 +8,7 @@
 //!        +------------------------  fast recovery --all of it is acknowledged--> congestion avoidance      RFC 6582
 //! ```
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 use super::cubic::Cubic;
@@ -20,7 +20,7 @@ use super::{CongestionControl, Params};
 const DUPLICATES: u32 = 3;
 
 /// Growth beyond slow start.
-#[derive(Clone, Copy, Debug, Value)]
+#[derive(Clone, Copy, Debug, State)]
 enum Law {
     Reno(Reno),
     Cubic(Cubic),
@@ -49,7 +49,7 @@ pub struct Acked {
 }
 
 /// The source of one connection.
-#[derive(Clone, Debug, Value)]
+#[derive(Clone, Debug, State)]
 pub struct Source {
     /// Congestion window [bytes].
     cwnd: u64,

@@ -7,7 +7,7 @@ use xoff_mech::detection::{
 };
 use xoff_mech::flow_control::{self, FlowControl};
 use xoff_units::params::Defaults;
-use xoff_units::save::{Reader, Save, Writer};
+use xoff_units::state::{Reader, State, Writer};
 use xoff_units::{Bytes, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
@@ -105,7 +105,7 @@ fn detector(mut det: AnyDetector) -> String {
         d.put(state as u64);
         if r.once_in(100) {
             let mut to = Writer::default();
-            det.save(&mut to);
+            to.put(&det);
             det.restore(&mut Reader::new(&to.end().unwrap())).unwrap();
         }
     }
@@ -155,7 +155,7 @@ fn congestion_point(mut p: AnyCongestionPoint) -> String {
         d.time(p.next_wake());
         if r.once_in(100) {
             let mut to = Writer::default();
-            p.save(&mut to);
+            to.put(&p);
             p.restore(&mut Reader::new(&to.end().unwrap())).unwrap();
         }
     }

@@ -12,8 +12,7 @@ use xoff_mech::flow_control::pfc::Pause;
 use xoff_mech::flow_control::pffc::Order;
 use xoff_mech::flow_control::uec_cbfc::Update;
 use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState, REGISTRY, Rx, Sender, Totals, Tx, Waiting, saved_tx};
-use xoff_units::save::{Reader, Save, Writer};
-use xoff_units::state::Visitor;
+use xoff_units::state::{Reader, State, Writer};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
@@ -400,8 +399,8 @@ impl<'f> Course<'f> {
     /// The restored state continues as if nothing had happened.
     fn save_and_restore(&mut self) {
         let mut to = Writer::default();
-        self.rx.save(&mut to);
-        saved_tx::save(&self.tx, &mut to);
+        to.put(&self.rx);
+        let Ok(()) = saved_tx::walk(&self.tx, &mut to);
         let bytes = to.end().unwrap();
         (self.rx, self.tx) = self.f.halves(&ENTRY);
         let mut from = Reader::new(&bytes);
@@ -412,8 +411,8 @@ impl<'f> Course<'f> {
 
     /// Values that are compared to find out whether a state recurs.
     fn write(&mut self) {
-        self.d.walk(&self.rx).unwrap();
-        self.d.walk(&self.tx).unwrap();
+        self.rx.walk(&mut self.d).unwrap();
+        self.tx.walk(&mut self.d).unwrap();
     }
 
     fn total(&mut self) {

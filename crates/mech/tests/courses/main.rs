@@ -12,7 +12,7 @@ use std::path::Path;
 
 use xoff_mech::LinkFacts;
 use xoff_units::params::{Defaults, Kind, ParamSpec};
-use xoff_units::state::{Meaning, Visitor};
+use xoff_units::state::{Meaning, Walk};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 /// A short link of 10 Gb/s behind which 100 frames fit.
@@ -61,9 +61,13 @@ impl Digest {
 }
 
 /// States, as they are written for whoever compares them.
-impl Visitor for Digest {
-    type Error = std::fmt::Error;
-    fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), std::fmt::Error> {
+impl Walk for Digest {
+    type Stop = &'static str;
+    const COMPARES: bool = true;
+    fn refuse(&mut self, what: &'static str) -> Result<(), &'static str> {
+        Err(what)
+    }
+    fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), &'static str> {
         if meaning != Meaning::Plain {
             self.text(&format!("{meaning:?}"));
         }

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{Ack, AnyRateControl, Feedback, FlowFacts, Hop, REGISTRY, RateControl, RateControlKind, RecordFormat, Wakes};
-use xoff_units::save::{Reader, Save, Writer};
+use xoff_units::state::{Reader, State, Writer};
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
@@ -160,7 +160,7 @@ impl<'k> Course<'k> {
             self.report(phase);
             if self.r.once_in(150) {
                 let mut to = Writer::default();
-                self.p.save(&mut to);
+                to.put(&self.p);
                 let bytes = to.end().unwrap();
                 self.p = self.kind.reaction_point(self.flow).unwrap();
                 self.p.restore(&mut Reader::new(&bytes)).unwrap();

@@ -8,7 +8,7 @@ use xoff_mech::scheduled::request_grant::{Admission, Decision, Granter, GranterP
 use xoff_mech::sharing::{self, Sharing, Supply};
 use xoff_mech::transport::{self, Acked, Answer, Params, Sink, Source};
 use xoff_mech::watchdog::{self, Change, Meter, Queue};
-use xoff_units::state::Visitor;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
 
 use super::{Digest, LINK, Lcg, lines};
@@ -354,7 +354,7 @@ fn cnps() -> String {
         d.put(sent.map_or(0, |m| m as u64));
         reports[0] += u64::from(sent == Some(Mark::Ce));
         reports[1] += u64::from(sent == Some(Mark::Ue));
-        d.walk(&point).unwrap();
+        point.walk(&mut d).unwrap();
     }
     format!("\n## notification point\n{:016x}, {} times CE, {} times UE\n", d.0, reports[0], reports[1])
 }

@@ -8,13 +8,13 @@
 //! Each operation, message and iteration has a place of its own for |: behind what had ended by then.
 
 use xoff_units::paged::Items;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 use crate::jobs::machine::{Log, Machine, OpTimes};
 
 /// Skipped rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Leap {
     /// Iterations that came again.
     pub round: u32,
@@ -37,7 +37,7 @@ impl Leap {
 }
 
 /// Position of a rank at a skip, in simulated iterations.
-#[derive(Clone, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Stood {
     /// Iteration.
     pub iteration: u32,

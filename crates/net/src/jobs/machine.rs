@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_units::paged::Items;
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Span, Time, flat};
 
 use crate::jobs::course::{Course, Shares};
@@ -72,7 +72,7 @@ pub enum Action {
 }
 
 /// Times of an operation, and the operation that it waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct OpTimes {
     /// Start: its stream was free, or a receive was posted.
     pub begun: Time,
@@ -96,7 +96,7 @@ impl OpTimes {
 }
 
 /// Log of a rank.
-#[derive(Clone, Debug, Default, PartialEq, Value)]
+#[derive(Clone, Debug, Default, PartialEq, State)]
 pub struct Log {
     /// By iteration and operation, as far as it has come.
     pub ops: Items<OpTimes>,
@@ -118,7 +118,7 @@ pub(crate) struct Streamed {
 pub const SPAN_MAX: Span = Span(1_000_000_000_000_000_000);
 
 /// Event at a requested time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, State)]
 pub(crate) enum Due {
     Starts,
     /// End of an operation that occupied a stream, or no stream.
@@ -135,7 +135,7 @@ pub(crate) enum Due {
     },
 }
 
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct Stream {
     pub busy: bool,
     /// Last operation that occupied the stream.
@@ -143,7 +143,7 @@ pub(crate) struct Stream {
     pub waits: VecDeque<(u32, u32)>,
 }
 
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct Pair {
     pub busy: bool,
     pub waits: VecDeque<u32>,
@@ -153,11 +153,12 @@ pub(crate) struct Pair {
 type There = (u64, Time, u32);
 
 /// A rank.
-#[derive(Save)]
+#[derive(State)]
+#[state(canonical)]
 pub struct Machine {
-    #[save(built)]
+    #[state(built)]
     pub(crate) job: Arc<Job>,
-    #[save(built)]
+    #[state(built)]
     pub(crate) rank: u32,
     /// As it has gone through them.
     pub(crate) iteration: u32,
@@ -168,7 +169,7 @@ pub struct Machine {
     pub(crate) left: u32,
     /// By operation, where they are in memory.
     pub(crate) waits: Vec<u32>,
-    #[save(built)]
+    #[state(built)]
     pub(crate) streamed: Option<Box<Streamed>>,
     /// Operations from this one on have not been looked at: those that wait for nothing begin with the iteration.
     pub(crate) looked_at: u32,

@@ -1,14 +1,21 @@
 //! The state of a rank in writing ([`xoff_units::state`]). What it has logged belongs to it as far as that is not final: what ends later is
 //! logged with when it began.
 
-use serde::ser::{Serialize, Serializer};
 use xoff_units::Time;
-use xoff_units::state::{self, Flow, Iteration};
+use xoff_units::state::{State, Walk};
 
 use crate::jobs::machine::{Due, Machine, OpTimes};
 
+/// The number of a flow.
+#[derive(State)]
+struct Flow(#[state(flow)] u32);
+
+/// The number of an iteration.
+#[derive(Clone, Copy, State)]
+struct Iteration(#[state(iteration)] u32);
+
 /// Event at a time.
-#[derive(serde::Serialize)]
+#[derive(State)]
 enum Planned {
     Starts,
     Over(u32),
@@ -28,7 +35,7 @@ type Posted = ((u32, u64), Vec<(u64, u32)>);
 type There = ((Iteration, u32, u64), Vec<(u64, Time, u32)>);
 
 /// An operation that has not ended: its log so far.
-#[derive(serde::Serialize)]
+#[derive(State)]
 struct UnderWay {
     op: u32,
     begun: Time,
@@ -38,7 +45,7 @@ struct UnderWay {
     from_op: u32,
 }
 
-#[derive(serde::Serialize)]
+#[derive(State)]
 struct Written {
     iteration: Iteration,
     /// True if the first one has begun.
@@ -57,16 +64,16 @@ struct Written {
     there: Vec<There>,
     timers: Vec<(Time, Planned)>,
     asked_for: Time,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     inside_free: Time,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     send_gap_over: Time,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     receive_gap_over: Time,
 }
 
-impl Serialize for Machine {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+impl Machine {
+    pub(super) fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let Machine {
             job: _,       // does not change
             rank: _,      // the same
@@ -138,6 +145,6 @@ impl Serialize for Machine {
             send_gap_over: gap_over[0],
             receive_gap_over: gap_over[1],
         };
-        written.serialize(s)
+        written.walk(w)
     }
 }

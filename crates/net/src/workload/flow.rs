@@ -7,7 +7,7 @@ use crate::jobs::{Job, Jobs};
 use crate::topology::routing::ExplicitPaths;
 use crate::topology::{NodeId, Topology};
 use xoff_units::params::ParamError;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Rate, Time, flat};
 
 use crate::workload::Repeat;
@@ -22,7 +22,7 @@ pub const FIRST_SRC_PORT: u16 = 10_000;
 pub const DST_PORT: u16 = 100;
 
 /// A message from one host to another.
-#[derive(Clone, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Flow {
     /// Sending host.
     pub src: NodeId,

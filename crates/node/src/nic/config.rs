@@ -1,10 +1,9 @@
 //! Configuration of a NIC, and facts of a flow.
 
-use serde::Serialize;
 use xoff_mech::rate_control::RateControlKind;
 use xoff_mech::transport;
-use xoff_units::save::Value;
-use xoff_units::{Bytes, Rate, Span, WireClock, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, WireClock};
 
 use super::recovery::Recovery;
 use crate::ClassSet;
@@ -103,15 +102,15 @@ pub enum Pacing {
 }
 
 /// A flow that begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct FlowStart {
     /// Number of the flow.
-    #[serde(serialize_with = "state::flow")]
+    #[state(flow)]
     pub flow: u32,
     /// Priority class.
     pub class: u8,
     /// Payload [bytes]; `u64::MAX`: endless.
-    #[serde(skip)] // its rest bounds how often a state may recur
+    #[state(saved)] // its rest bounds how often a state may recur
     pub size: u64,
     /// Rate at which the application produces it [bit/s]; `None`: as fast as it goes.
     pub app_rate: Option<Rate>,

@@ -7,10 +7,9 @@
 //!
 //! Next to connections there may be flows of datagrams. Their frames carry a mark, and are not acknowledged.
 
-use serde::{Serialize, Serializer};
 use xoff_mech::transport::{Acked, Answer, Sink, Source};
-use xoff_units::save::Value;
-use xoff_units::{Time, state};
+use xoff_units::Time;
+use xoff_units::state::{State, Walk};
 
 use super::recovery::Recovering;
 use super::sending::Sending;
@@ -24,7 +23,8 @@ const RETRANSMISSION: u8 = 0;
 const DELAYED_ACK: u8 = 1;
 
 /// Loss recovery of a source.
-#[derive(Debug, Value)]
+#[derive(Debug, State)]
+#[state(canonical)]
 pub(super) enum Repair {
     /// By the rule of the NIC.
     ByTimer(Recovering),
@@ -33,7 +33,7 @@ pub(super) enum Repair {
 }
 
 /// The source of a connection.
-#[derive(Debug, Value)]
+#[derive(Debug, State)]
 pub(super) struct Connection {
     source: Source,
     /// A call of its timer is due then.
@@ -41,7 +41,7 @@ pub(super) struct Connection {
 }
 
 /// The destination of a connection.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct Destination {
     sink: Sink,
     /// Class of its data.
@@ -55,11 +55,11 @@ impl Destination {
     }
 }
 
-impl Serialize for Repair {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+impl Repair {
+    fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         match self {
-            Repair::ByTimer(r) => r.serialize(s),
-            Repair::Connection(_) => state::unwritten("a connection", s),
+            Repair::ByTimer(r) => r.walk(w),
+            Repair::Connection(_) => w.refuse("a connection"),
         }
     }
 }

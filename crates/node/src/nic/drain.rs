@@ -7,10 +7,9 @@
 //!
 //! A NIC without a drain takes every frame in at once.
 
-use serde::Serialize;
 use xoff_mech::flow_control::Occupancy;
-use xoff_units::save::Save;
-use xoff_units::{Bytes, Loss, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Loss, Rate, Span, Time};
 
 use super::Nic;
 use crate::env::{Call, Env, NodeEvent};
@@ -47,10 +46,9 @@ impl DrainConfig {
 }
 
 /// Arrived frames that are not yet drained.
-#[derive(Serialize, Save)]
+#[derive(State)]
 pub(super) struct Drain {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     c: DrainConfig,
     memory: FrameList,
     /// By class [bytes].
@@ -58,7 +56,7 @@ pub(super) struct Drain {
     /// The first frame has been drained; never: there is none.
     done: Time,
     /// No message is drained before.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     message_after: Time,
 }
 

@@ -8,13 +8,13 @@
 //! Only one message of a queue pair sends at a time: one that comes before the last byte of the previous one has left waits for that.
 //! Between messages rate control keeps its state and its timers.
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::{Nic, Transport};
 use crate::env::Env;
 
 /// A message's place in its queue pair.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(super) struct InPair {
     /// Bytes of the messages before it.
     before: u64,

@@ -3,14 +3,14 @@
 use xoff_mech::detection::Mark;
 use xoff_mech::rate_control::{CnpMode, NotificationPoint};
 use xoff_units::Time;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::{Nic, NicConfig, Transport};
 use crate::env::{Env, NodeEvent, is_feedback};
 use crate::frame::{Frame, FrameId, FrameKind};
 
 /// The receiving side of a flow.
-#[derive(Clone, Copy, Default, Value)]
+#[derive(Clone, Copy, Default, State)]
 pub(super) struct Receiving {
     pub expected: u64,
     pub np: NotificationPoint,

@@ -14,9 +14,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::Serialize;
 use xoff_mech::rate_control::RateControl;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 use super::Nic;
@@ -52,11 +51,11 @@ pub(super) const RETRANSMISSION: u8 = 8;
 const _: () = assert!(RETRANSMISSION < FLOW_TIMERS);
 
 /// The recovery of one flow, at its source.
-#[derive(Debug, Default, Serialize, Value)]
+#[derive(Debug, Default, State)]
 pub(super) struct Recovering {
     /// Start of the timer; `None`: nothing is outstanding.
     since: Option<Time>,
-    #[serde(skip)] // a timer
+    #[state(saved)] // a timer
     called: Option<Time>,
     /// Offsets of frames that are to go again.
     again: VecDeque<u64>,
@@ -76,7 +75,7 @@ impl Recovering {
 }
 
 /// Data of a flow beyond the first missing byte, kept by a receiver.
-#[derive(Debug, Default, Value)]
+#[derive(Debug, Default, State)]
 pub(super) struct Ahead {
     /// From, to.
     ranges: BTreeMap<u64, u64>,

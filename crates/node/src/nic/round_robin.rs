@@ -8,8 +8,7 @@
 //! What a pick costs does not grow with the flows that the peer holds: the first of a class that finds its gate shut for the shortest
 //! frame of the class represents all of them.
 
-use serde::Serialize;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 /// The answer of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +42,13 @@ pub(super) trait Flows {
 }
 
 /// The flows of one class.
-#[derive(Debug, Serialize, Value)]
+#[derive(Debug, State)]
 struct Ring {
     /// By start, that is, by number.
-    #[serde(serialize_with = "xoff_units::state::slots")]
+    #[state(slots)]
     flows: Vec<u32>,
     /// Position of the flow after the last served one, unless another ring was served since.
-    #[serde(skip)] // a cache
+    #[state(saved)] // a cache
     next: usize,
     /// No next frame of its flows is shorter [bytes].
     shortest: u32,
@@ -144,13 +143,13 @@ impl Walk {
 }
 
 /// All rings of a NIC.
-#[derive(Debug, Serialize, Value)]
+#[derive(Debug, State)]
 pub(super) struct RoundRobin {
     first: Ring,
     /// Rings of class 1 and so on; as many as have been needed.
     more: Vec<Ring>,
     /// The flow served last.
-    #[serde(serialize_with = "xoff_units::state::slot")]
+    #[state(slot)]
     last: u32,
 }
 

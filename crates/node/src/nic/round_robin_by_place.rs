@@ -3,13 +3,12 @@
 //! Flows that are over leave the ring when they are asked, from the first of them on; the place served last moves only with a flow
 //! that was picked, so that it is another flow's when some left and none could send (`RdmaEgressQueue::GetNextQindex`).
 
-use serde::Serialize;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::round_robin::{Answer, Flows};
 
 /// The ring.
-#[derive(Debug, Default, Serialize, Value)]
+#[derive(Debug, Default, State)]
 pub(super) struct RoundRobinByPlace {
     pub flows: Vec<u32>,
     /// Place in it that was served last.

@@ -1,10 +1,9 @@
 //! The sending side of a NIC: its flows, whose turn it is, and when a frame may go.
 
-use serde::Serialize;
 use xoff_mech::flow_control::Gate;
 use xoff_mech::rate_control::{AnyRateControl, FlowFacts, RateControl, Wakes};
-use xoff_units::save::{Save, may_be_gone};
-use xoff_units::{Bytes, Rate, Time, state};
+use xoff_units::state::{State, may_be_gone};
+use xoff_units::{Bytes, Rate, Time};
 
 use super::connection::Repair;
 use super::per_flow::flow_gate;
@@ -18,24 +17,23 @@ use crate::port::{Hold, Port};
 use crate::wire_times::FlowTimes;
 
 /// The sending side of a flow.
-#[derive(Serialize, Save)]
+#[derive(State)]
 pub(super) struct Sending {
-    #[save(built)]
+    #[state(compared)]
     pub start: FlowStart,
     /// Next byte to send.
-    #[serde(serialize_with = "state::sequence")]
+    #[state(sequence)]
     pub next: u64,
     /// First byte not acknowledged.
-    #[serde(skip)] // means nothing without acknowledgements
+    #[state(saved)] // means nothing without acknowledgements
     pub acked: u64,
     /// Not before this time.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     pub available: Time,
     /// Times of the flow's frames at its rate.
-    #[serde(skip)] // a cache
-    #[save(built)]
+    #[state(built)] // a cache
     pub times: FlowTimes,
-    #[save(by = may_be_gone)]
+    #[state(by = may_be_gone)]
     pub rate_control: Option<AnyRateControl>,
     pub window: Option<u64>,
     /// Length of its last frame [bytes].
@@ -45,27 +43,25 @@ pub(super) struct Sending {
     /// Pending timers of the rate control no longer count.
     pub timers_cancelled: bool,
     /// Timers of its rate control that have been asked for and have not come; counted for a NIC that clears flows.
-    #[serde(skip)]
-    #[save(built)]
+    #[state(built)]
     pub timers: u32,
     /// Application of the flow, if it produces at a rate ([`Pacing::Schedule`]).
-    #[save(each)]
+    #[state(each)]
     pub production: Option<Box<Production>>,
     /// Position of the flow in its queue pair, if any.
-    #[serde(skip)] // its queue pair has the same in another form
+    #[state(saved)] // its queue pair has the same in another form
     pub pair: Option<Box<InPair>>,
     /// Data to send again, where losses are recovered, and the window of a connection.
     pub recovery: Option<Box<Repair>>,
 }
 
 /// An application that produces bytes at a constant rate.
-#[derive(Serialize, Save)]
+#[derive(State)]
 pub(super) struct Production {
     rate: Rate,
     /// Time at which the next frame has been produced.
     pub due: Time,
-    #[serde(skip)] // a cache
-    #[save(built)]
+    #[state(built)] // a cache
     gaps: FlowTimes,
 }
 

@@ -1,22 +1,21 @@
-//! The state of a NIC in writing ([`xoff_units::state`]).
+//! State of a NIC ([`xoff_units::state`]).
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
-use xoff_units::state::Slot;
-use xoff_units::{Time, state};
+use xoff_units::Time;
+use xoff_units::state::{Broken, Meaning, Reader, State, Value, Walk};
 
 use super::receiving::Receiving;
 use super::sending::Sending;
-use super::{Nic, Transport};
+use super::{FlowStart, Nic, Transport};
 
 /// The receiving side of a flow as far as anything depends on it.
-#[derive(serde::Serialize)]
+#[derive(State)]
 struct Received {
-    #[serde(serialize_with = "state::flow")]
+    #[state(flow)]
     flow: u32,
-    #[serde(serialize_with = "state::sequence")]
+    #[state(sequence)]
     expected: u64,
     np: xoff_mech::rate_control::NotificationPoint,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     nack_after: Time,
     /// The gap that is known begins here.
     nacked: bool,
@@ -24,29 +23,17 @@ struct Received {
     in_chunk: Option<u64>,
 }
 
-/// The sending side of a flow.
-#[derive(serde::Serialize)]
-struct Live<'n> {
-    place: Slot,
-    flow: &'n Sending,
-    /// First byte not acknowledged, where there are acknowledgements.
-    acked: Option<Offset>,
-}
-
 /// A queue pair: state that its next message inherits in addition to the rate control, which is that of a flow.
-#[derive(serde::Serialize)]
+#[derive(State)]
 struct Pair {
     number: u32,
-    latest: Slot,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(slot)]
+    latest: u32,
+    #[state(deadline)]
     available: Time,
     /// Bytes of the messages before the latest one, if the rate control counts them.
     before: Option<u64>,
 }
-
-/// A byte offset of the flow before it.
-#[derive(serde::Serialize)]
-struct Offset(#[serde(serialize_with = "state::sequence")] u64);
 
 impl Received {
     fn of(flow: u32, r: &Receiving, transport: &Transport) -> Received {
@@ -59,8 +46,8 @@ impl Received {
     }
 }
 
-impl Serialize for Nic {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+impl Nic {
+    fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         // The configuration does not change, and slots are where flows are.
         let Nic {
             c,
@@ -83,41 +70,105 @@ impl Serialize for Nic {
             at_work: _,
             complete: _, // a run that clears flows is not looked at
         } = self;
-        let acks = c.transport != Transport::None;
+        if sinks.values().any(|s| !s.rests()) {
+            w.refuse("acknowledgements that wait")?;
+        }
+        if !ahead.is_empty() {
+            w.refuse("frames ahead of a missing one")?;
+        }
         // The latest message of a queue pair keeps its rate control for the next one.
         let lives = |f: &Sending| !f.rests(c) || f.pair.is_some() && f.rate_control.is_some();
-        let acked = |f: &Sending| (acks || f.window.is_some()).then_some(Offset(f.acked));
-        let live = flows.places().filter(|(_, f)| lives(f));
-        let live: Vec<Live> = live.map(|(n, flow)| Live { place: Slot(n), flow, acked: acked(flow) }).collect();
+        let live: Vec<(u32, &Sending)> = flows.places().filter(|(_, f)| lives(f)).collect();
+        w.structure("Nic");
+        port.walk(w)?;
+        // Without a flow there is no turn: the next one is the first, whatever came before.
+        (!live.is_empty()).walk(w)?;
+        if !live.is_empty() {
+            round_robin.walk(w)?;
+        }
+        feedback.walk(w)?;
+        w.list(drain.iter())?;
+        w.list(storms.iter())?;
+        cancelled_wakes.walk(w)?;
+        live.len().walk(w)?;
+        for (place, flow) in live {
+            w.number(Meaning::Slot, u64::from(place))?;
+            flow.walk(w)?;
+            // First byte not acknowledged, where there are acknowledgements.
+            let acked = c.transport != Transport::None || flow.window.is_some();
+            acked.walk(w)?;
+            if acked {
+                w.number(Meaning::Sequence, flow.acked)?;
+            }
+        }
         let counted = c.rate_control.wants_acks();
         let pair = |(&number, &latest): (&u32, &u32)| Pair {
             number,
-            latest: Slot(latest),
+            latest,
             available: flows[latest as usize].available,
             before: counted.then(|| self.in_pair(latest).0),
         };
         let mut pairs: Vec<Pair> = queue_pairs.iter().map(pair).collect();
         pairs.sort_unstable_by_key(|p| p.number);
+        pairs.walk(w)?;
         let mut received: Vec<Received> = receiving.iter().map(|(&flow, r)| Received::of(flow, r, &c.transport)).collect();
         received.sort_unstable_by_key(|r| r.flow);
-        if sinks.values().any(|s| !s.rests()) {
-            return state::unwritten("acknowledgements that wait", s);
+        received.walk(w)
+    }
+}
+
+/// Its flows began after it was built, so each is created as at its start, then restored.
+impl State for Nic {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        if W::COMPARES {
+            return self.compare(w);
         }
-        if !ahead.is_empty() {
-            return state::unwritten("frames ahead of a missing one", s);
+        #[rustfmt::skip]
+        let Nic {
+            c: _, node: _, per_flow: _, line: _, memory: _, // constants
+            flows, round_robin, slots, receiving, ahead, sinks, feedback, port, drain, storms, cancelled_wakes, queue_pairs,
+            at_work: _,
+            complete: _, // a run that clears flows is not saved
+        } = self;
+        flows.len().walk(w)?;
+        for flow in flows.iter() {
+            flow.start.walk(w)?;
+            flow.walk(w)?;
         }
-        let mut out = s.serialize_struct("Nic", 9)?;
-        out.serialize_field("port", port)?;
-        // Without a flow there is no turn: the next one is the first, whatever came before.
-        out.serialize_field("round_robin", &(!live.is_empty()).then_some(round_robin))?;
-        out.serialize_field("feedback", feedback)?;
-        out.serialize_field("drain", drain)?;
-        out.serialize_field("storms", storms)?;
-        out.serialize_field("cancelled_wakes", cancelled_wakes)?;
-        out.serialize_field("live", &live)?;
-        out.serialize_field("pairs", &pairs)?;
-        out.serialize_field("received", &received)?;
-        out.end()
+        round_robin.walk(w)?;
+        slots.walk(w)?;
+        receiving.walk(w)?;
+        ahead.walk(w)?;
+        sinks.walk(w)?;
+        feedback.walk(w)?;
+        port.walk(w)?;
+        w.list(drain.iter())?;
+        w.list(storms.iter())?;
+        cancelled_wakes.walk(w)?;
+        queue_pairs.walk(w)
+    }
+
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        self.flows.clear();
+        for _ in 0..from.count()? {
+            let start = FlowStart::read(from)?;
+            // Random draws of its rate control at its start are part of the restored state.
+            let mut flow = Sending::new(start, Time::ZERO, &self.facts(&start, 0), &self.c);
+            flow.restore(from)?;
+            self.flows.push(flow);
+        }
+        let Nic { round_robin, slots, receiving, ahead, sinks, feedback, port, drain, storms, cancelled_wakes, queue_pairs, .. } = self;
+        round_robin.restore(from)?;
+        slots.restore(from)?;
+        receiving.restore(from)?;
+        ahead.restore(from)?;
+        sinks.restore(from)?;
+        feedback.restore(from)?;
+        port.restore(from)?;
+        xoff_units::state::restore_each(drain.iter().count(), drain.iter_mut(), from)?;
+        xoff_units::state::restore_each(storms.len(), storms.iter_mut(), from)?;
+        cancelled_wakes.restore(from)?;
+        queue_pairs.restore(from)
     }
 }
 

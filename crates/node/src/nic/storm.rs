@@ -5,9 +5,8 @@
 //!            messages of its receiver half wait until then
 //! ```
 
-use serde::Serialize;
 use xoff_mech::flow_control::Message;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 use super::Nic;
@@ -27,10 +26,9 @@ pub struct StormConfig {
 }
 
 /// A storm, until it is over.
-#[derive(Serialize, Save)]
+#[derive(State)]
 pub(super) struct Storm {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     c: StormConfig,
     /// Next message; never: it is over.
     next: Time,

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use xoff_mech::link_retry::{Change, Params, RetryReceiver, RetrySender, Signal};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 
 use super::*;
 use crate::env::{RetryEvent, Surrender};
@@ -38,14 +38,15 @@ pub enum Arrived {
     Taken,
 }
 
-#[derive(Value)]
+#[derive(State)]
 struct Kept {
     frame: Frame,
     telemetry: Option<Box<Telemetry>>,
 }
 
 /// Retry halves of a port's link, and its replay buffer.
-#[derive(Save)]
+#[derive(State)]
+#[state(in_place, unwritten = "a link that repeats")]
 pub(crate) struct Retry {
     tx: RetrySender,
     rx: RetryReceiver,
@@ -55,14 +56,6 @@ pub(crate) struct Retry {
 impl Retry {
     fn rests(&self) -> bool {
         self.tx.outstanding() == 0 && self.tx.handshake().is_none() && self.rx.next_wake() == Time::NEVER
-    }
-}
-
-/// A run that repeats frames returns to no state.
-pub(super) fn no_state<S: Serializer>(retry: &Option<Box<Retry>>, s: S) -> Result<S::Ok, S::Error> {
-    match retry {
-        None => s.serialize_none(),
-        Some(_) => state::unwritten("a link that repeats", s),
     }
 }
 

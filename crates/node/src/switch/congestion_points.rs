@@ -6,10 +6,9 @@
 //!   clock, while an ingress stops its peer-'                  the flow takes. It travels with the control frames.
 //! ```
 
-use serde::Serialize;
 use xoff_mech::detection::{AnyCongestionPoint, Cnm, CongestionPoint, Detection, Place, Side};
 use xoff_mech::flow_control::Message;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 use super::Switch;
@@ -20,25 +19,25 @@ use crate::frame::{Frame, FrameId};
 const LEN: u32 = 64;
 
 /// The congestion points of the two buffers of a port and class.
-#[derive(Serialize, Save)]
+#[derive(State)]
 struct Sides {
-    #[save(each)]
+    #[state(each)]
     ingress: Option<AnyCongestionPoint>,
-    #[save(each)]
+    #[state(each)]
     egress: Option<AnyCongestionPoint>,
     /// The next timer that was requested; never: none.
-    #[serde(skip)] // when it has to act is in the state of the point
+    #[state(saved)] // when it has to act is in the state of the point
     wake: Time,
 }
 
 /// The congestion points of a switch.
-#[derive(Serialize, Save)]
+#[derive(State)]
 pub(super) struct CongestionPoints {
     /// Number that CNMs carry in place of a class: that of the unpaused control class.
     class: u8,
     classes: usize,
     /// By port and class.
-    #[save(each)]
+    #[state(each)]
     sides: Vec<Sides>,
 }
 

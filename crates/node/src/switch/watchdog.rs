@@ -8,26 +8,24 @@
 //! Switches without one pay a look at an `Option`.
 
 use xoff_mech::watchdog::{Action, Change, Config, Meter, Queue};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 
 use super::*;
 
 /// A class of a port.
-#[derive(Default, Serialize, Value)]
+#[derive(Default, State)]
 struct Observed {
     meter: Meter,
     queue: Queue,
 }
 
 /// All of them, by port, then by class.
-#[derive(Serialize, Save)]
+#[derive(State)]
 pub(super) struct Watchdog {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     config: Config,
     /// Length of the frame that has to pass: a full frame [bytes].
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     len: Bytes,
     queues: Vec<Observed>,
 }

@@ -10,7 +10,7 @@
 //! depends on them. Differences between two of them - bytes, time stopped, marks - are exact at any distance.
 
 use xoff_sim::{PortSample, SLICE, Waiter, World};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 /// Ports times looks that are kept at most: some 32 MB.
@@ -38,7 +38,7 @@ const FRAMES_FREE: u64 = 2_000_000;
 const SHARES_MAX: usize = 200_000;
 
 /// A look at all ports.
-#[derive(Clone, Debug, Value)]
+#[derive(Clone, Debug, State)]
 pub struct PortLook {
     /// Time of the run.
     pub at: Time,
@@ -49,7 +49,7 @@ pub struct PortLook {
 }
 
 /// The course of a run.
-#[derive(Clone, Debug, Default, Value)]
+#[derive(Clone, Debug, Default, State)]
 pub struct Course {
     /// In order of time, from the start of the run on.
     pub looks: Vec<PortLook>,

@@ -1,7 +1,7 @@
 //! The pending events of a partition of the network: in one global order, or by window and unit.
 
 use xoff_node::EventKey;
-use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 use crate::engine::event::Event;
 use crate::engine::queue::{EventQueue, Pending};
@@ -59,17 +59,16 @@ impl Calendar {
 }
 
 /// The events, in either structure, and the start of the present window.
-impl Save for Calendar {
-    fn save(&self, to: &mut Writer) {
+impl State for Calendar {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let mut events: Vec<&Event> = self.events().collect();
         events.sort_by_key(|e| (e.event_key(), e.kind(), e.port(), e.arg));
-        to.number(events.len() as u64);
-        events.into_iter().for_each(|e| e.write(to));
+        w.list(events.into_iter())?;
         let start = match self {
             Calendar::Global(_) => None,
-            Calendar::ByWindow(w) => Some(w.start()),
+            Calendar::ByWindow(windows) => Some(windows.start()),
         };
-        start.write(to);
+        start.walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {

@@ -1,11 +1,11 @@
 //! The virtual clock of a partition of the network: the present event and its place in the order of the network.
 
 use xoff_node::EventKey;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Span, Time};
 
 /// The present event.
-#[derive(Clone, Copy, Debug, Value)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Clock {
     /// Time of the event.
     pub now: Time,

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use xoff_node::EventKey;
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 
 use crate::engine::queue::Pending;
 
@@ -79,7 +79,7 @@ pub(crate) const PORTS_MAX: usize = 1 << 28;
 pub(crate) const FLOWS_MAX: usize = 1 << 28;
 
 /// 24 bytes, so that a frame in flight (an event and 32 bytes of frame) stays within a cache line.
-#[derive(Clone, Copy, Debug, Value)]
+#[derive(Clone, Copy, Debug, State)]
 pub struct Event {
     time: u64,
     rank: u64,
@@ -145,9 +145,9 @@ pub enum EventOrder {
 }
 
 /// Gives events their rank among equal times.
-#[derive(Clone, Copy, Debug, Save)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Ranks {
-    #[save(built)]
+    #[state(built)]
     pub order: EventOrder,
     inserted: u64,
 }

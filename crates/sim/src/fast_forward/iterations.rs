@@ -17,7 +17,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use xoff_net::jobs::{Job, Jobs, Leap};
 use xoff_node::EventKey;
-use xoff_units::{Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Span, Time};
 
 use super::leaps::Leapt;
 use super::search::{Earlier, Levels, NO_END};
@@ -94,6 +95,29 @@ impl Iterations {
     fn next(&self) -> (EventKey, u64) {
         self.place.map_or((NO_END, self.look), |place| (place, u64::MAX))
     }
+}
+
+/// A message under way, and its record so far.
+#[derive(State)]
+struct UnderWay {
+    #[state(flow)]
+    flow: u32,
+    start: Time,
+    sent: u64,
+    delivered: u64,
+    out_of_order: u64,
+    marked: Vec<u64>,
+    cnms: u64,
+    all_sent: Option<Time>,
+    received: Option<Time>,
+    end: Option<Time>,
+    /// Messages that its source has begun since.
+    ago: u64,
+    /// Bytes that its source has put on the wire since its start, and since its last frame.
+    wire: Option<(u64, u64)>,
+    stopped: u64,
+    /// Switches with its last frame.
+    stands: Vec<(u32, Time)>,
 }
 
 impl World {
@@ -233,11 +257,27 @@ impl World {
                     let ago = self.started_by(host) - r.nth;
                     let wire = self.wire_of(nth, job.message(message).from, flow);
                     let wire = wire.map(|(begun, sent)| (on_wire[host as usize] - begun, on_wire[host as usize] - sent));
-                    let FlowRecord { flow: f, nth: _, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } = &r;
-                    let (mut marks, mut counts) = (Vec::new(), *marked);
-                    counts.each(&mut |n: &mut u64| marks.push(*n));
-                    let so_far = (state::Flow(flow), f.start, (sent, delivered, out_of_order, marks, cnms), all_sent, received, end);
-                    w.rank(nth as u32, &(so_far, ago, wire, (stopped, self.stands(flow))))?;
+                    let FlowRecord {
+                        flow: f,
+                        nth: _,
+                        sent,
+                        delivered,
+                        out_of_order,
+                        marked: mut marks,
+                        cnms,
+                        stopped,
+                        all_sent,
+                        received,
+                        end,
+                    } = r;
+                    let mut marked = Vec::new();
+                    marks.each(&mut |n: &mut u64| marked.push(*n));
+                    let stands = self.stands(flow);
+                    #[rustfmt::skip]
+                    let under_way = UnderWay {
+                        flow, start: f.start, sent, delivered, out_of_order, marked, cnms, all_sent, received, end, ago, wire, stopped, stands,
+                    };
+                    w.rank(nth as u32, &under_way)?;
                 }
             }
         }

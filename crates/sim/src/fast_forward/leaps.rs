@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use xoff_net::jobs::{Job, Jobs, Leap, Stood, unfold};
 use xoff_units::Span;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use crate::observe::flows::FlowRecord;
 use crate::world::World;
 use crate::world::jobs::RankLog;
 
 /// A leap of the jobs of a run, as its results need it.
-#[derive(Clone, Debug, PartialEq, Value)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub(crate) struct Leapt {
     /// By job; `None`: it did not move on.
     pub jobs: Vec<Option<Leap>>,

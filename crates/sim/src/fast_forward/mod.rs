@@ -31,7 +31,7 @@ mod words;
 
 use xoff_node::EventKey;
 use xoff_units::Span;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use crate::observe::probe::Row;
 use iterations::Iterations;
@@ -41,7 +41,7 @@ pub(crate) use plan::{Plan, Routed};
 use search::Search;
 
 /// Effect of fast-forward on a run, or the reason for none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 pub struct FastForwarded {
     /// Periods that were found.
     pub periods: u64,

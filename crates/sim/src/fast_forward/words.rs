@@ -4,14 +4,11 @@
 //! in value, and all words of a group have grown by the same amount: times by the period, byte offsets of a flow by the bytes that it sent
 //! in the period, credit counters of a link by the bytes that passed it.
 
-use std::fmt;
-
 use rustc_hash::FxHashMap;
-use serde::ser::{self, Serialize};
 use xoff_net::jobs::Jobs;
-use xoff_node::{Frame, FrameList, FrameStore};
+use xoff_node::{Frame, FrameStore};
 use xoff_units::Time;
-use xoff_units::state::{Meaning, Visitor};
+use xoff_units::state::{Meaning, State, Walk};
 
 use crate::wire::layout::Layout;
 
@@ -49,18 +46,6 @@ pub(super) enum Stop {
     Differs,
     /// A part that cannot be written.
     Unwritten(String),
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-impl std::error::Error for Stop {}
-impl ser::Error for Stop {
-    fn custom<T: fmt::Display>(what: T) -> Stop {
-        Stop::Unwritten(what.to_string())
-    }
 }
 
 /// Destination of words.
@@ -115,16 +100,16 @@ impl<'w> Writer<'w> {
     }
 
     /// A node, by its number.
-    pub fn node(&mut self, node: u32, state: &impl Serialize) -> Result<(), Stop> {
+    pub fn node(&mut self, node: u32, state: &impl State) -> Result<(), Stop> {
         self.node = node;
         self.next_port = self.layout.ports.of(node, 0);
-        self.walk(state)
+        state.walk(self)
     }
 
     /// A rank of a job.
-    pub fn rank(&mut self, job: u32, state: &impl Serialize) -> Result<(), Stop> {
+    pub fn rank(&mut self, job: u32, state: &impl State) -> Result<(), Stop> {
         self.job = job;
-        self.walk(state)
+        state.walk(self)
     }
 
     /// A flow: that of the list, or a message of an iteration.
@@ -168,7 +153,7 @@ impl<'w> Writer<'w> {
     fn frame(&mut self, frame: &Frame) -> Result<(), Stop> {
         let (flow, class) = (self.flow, self.class);
         self.class = frame.class();
-        self.walk(frame)?;
+        frame.walk(self)?;
         (self.flow, self.class) = (flow, class);
         Ok(())
     }
@@ -179,8 +164,9 @@ impl<'w> Writer<'w> {
     }
 }
 
-impl Visitor for Writer<'_> {
-    type Error = Stop;
+impl Walk for Writer<'_> {
+    type Stop = Stop;
+    const COMPARES: bool = true;
 
     fn number(&mut self, meaning: Meaning, value: u64) -> Result<(), Stop> {
         let never = value == Time::NEVER.0;
@@ -196,7 +182,7 @@ impl Visitor for Writer<'_> {
             Meaning::Slot => self.put(Group::Slot(self.node), value),
             Meaning::Iteration => self.put(Group::Iteration(self.job), value),
             Meaning::Frame => self.frame(&self.frames[value as u32]),
-            Meaning::Named(FrameList::NAME) => {
+            Meaning::Frames => {
                 let frames = self.frames;
                 for frame in frames.list(value as u32) {
                     self.put(Group::Plain, 1)?;
@@ -204,8 +190,12 @@ impl Visitor for Writer<'_> {
                 }
                 self.put(Group::Plain, 0)
             }
-            Meaning::Plain | Meaning::Time | Meaning::Deadline | Meaning::Named(_) => self.put(Group::Plain, value),
+            Meaning::Plain | Meaning::Time | Meaning::Deadline => self.put(Group::Plain, value),
         }
+    }
+
+    fn refuse(&mut self, what: &'static str) -> Result<(), Stop> {
+        Err(Stop::Unwritten(what.to_owned()))
     }
 
     fn structure(&mut self, name: &'static str) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Loss, Time};
 
 use crate::observe::lost::Dropped;
@@ -13,7 +13,7 @@ use crate::processes::pack::{Pack, packed, words};
 use crate::wire::layout::Layout;
 
 /// Kind of a violated check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum ViolationKind {
     /// A frame was lost in a network that promises not to.
     Loss,
@@ -28,7 +28,7 @@ pub enum ViolationKind {
 }
 
 /// A violated invariant.
-#[derive(Clone, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Violation {
     /// Simulated time.
     pub time: Time,
@@ -44,7 +44,7 @@ pub struct Violation {
 const IN_WORDS: usize = 100;
 
 /// The broken promises of a run; only the first hundred are kept in words.
-#[derive(Debug, Default, Value)]
+#[derive(Debug, Default, State)]
 pub(crate) struct Checks {
     pub on: bool,
     /// The earliest of them, in order.
@@ -56,7 +56,7 @@ pub(crate) struct Checks {
 }
 
 /// Frames of one flow that arrived out of order.
-#[derive(Debug, Value)]
+#[derive(Debug, State)]
 struct Gaps {
     /// Start of the last gap [bytes].
     expected: u64,

@@ -15,11 +15,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Time};
 
 /// A port of a deadlock cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct StuckPort {
     /// Number of the node.
     pub node: u32,
@@ -36,7 +36,7 @@ pub struct StuckPort {
 }
 
 /// A deadlock.
-#[derive(Clone, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct Deadlock {
     /// The time the cycle closed: when the last of its ports was stopped for good.
     pub closed: Time,

@@ -3,7 +3,7 @@
 use xoff_mech::detection::MarkCounts;
 use xoff_net::workload::Flow;
 use xoff_node::EventKey;
-use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+use xoff_units::state::{Broken, Reader, State, Value, Walk};
 use xoff_units::{Span, Time, flat, prefetch};
 
 use crate::engine::clock::Clock;
@@ -94,7 +94,7 @@ impl FlowRecord {
 }
 
 /// Part of a flow's record that a process has seen, without the flow, which all processes know.
-#[derive(Clone, Default, PartialEq, Value)]
+#[derive(Clone, Default, PartialEq, State)]
 pub(crate) struct Seen {
     nth: u64,
     sent: u64,
@@ -161,20 +161,20 @@ fn same(built: &Flow, saved: &Flow) -> bool {
 
 /// Flows of the list are there already; those of closed loops began during the run. Of a message of a job, only its rank knows when it
 /// begins.
-impl Save for FlowTable {
-    fn save(&self, to: &mut Writer) {
+impl State for FlowTable {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let FlowTable { records, ended, acknowledged, completions, others_from: _ } = self;
-        to.number(records.len() as u64);
+        records.len().walk(w)?;
         if records.are_paged() {
-            to.refuse("a streamed job");
+            w.refuse("a streamed job")?;
         }
         for record in records.iter() {
-            record.flow.write(to);
-            Seen::of(record).write(to);
+            record.flow.walk(w)?;
+            Seen::of(record).walk(w)?;
         }
-        ended.save(to);
-        acknowledged.save(to);
-        completions.save(to);
+        ended.walk(w)?;
+        acknowledged.walk(w)?;
+        completions.walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use xoff_node::{FrameKind, Surrender};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Loss, Span, Time};
 
 use crate::observe::lost::{FrameCount, LostFrames};
@@ -20,7 +20,7 @@ use crate::processes::Others;
 use crate::processes::pack::packed;
 
 /// Frames of one link with numbers in a row that were given up together.
-#[derive(Value)]
+#[derive(State)]
 struct Run {
     /// The port to which the link leads.
     to: u32,
@@ -33,7 +33,7 @@ struct Run {
 }
 
 /// Numbers that a port will not accept any more.
-#[derive(Value)]
+#[derive(State)]
 struct Skipped {
     to: u32,
     from: u64,
@@ -46,7 +46,7 @@ packed! {
 }
 
 /// Given-up frames that both ends of links know.
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct GivenUp {
     runs: Vec<Run>,
     skipped: Vec<Skipped>,

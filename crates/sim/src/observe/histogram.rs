@@ -2,7 +2,7 @@
 //!
 //! A sample costs nothing per port: a queue is charged for the samples since its last change when it changes again.
 
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 use xoff_units::{Bytes, Span, Time};
 
 /// Chosen polls, and the interval of stored counts.
@@ -21,7 +21,7 @@ pub struct Looks {
 }
 
 /// The counts of all ports at one time, from the first sample on.
-#[derive(Clone, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct QueueCounts {
     /// Simulated time.
     pub time: Time,
@@ -30,7 +30,7 @@ pub struct QueueCounts {
 }
 
 /// Distribution of a queue, all classes together.
-#[derive(Clone, Default, Value)]
+#[derive(Clone, Default, State)]
 struct Queue {
     bytes: u64,
     /// Looks that are counted already.
@@ -39,12 +39,12 @@ struct Queue {
 }
 
 /// The counts during a run.
-#[derive(Save)]
+#[derive(State)]
 pub(crate) struct Histogram {
-    #[save(built)]
+    #[state(built)]
     pub looks: Looks,
     taken: u32,
-    #[save(built)]
+    #[state(built)]
     classes: usize,
     /// By port and class [bytes].
     partitions: Vec<u64>,

@@ -11,13 +11,13 @@
 
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 /// Stops that are kept before those are dropped that no frame here has met.
 const KEPT: usize = 64;
 
 /// Last frames in the switches of a partition, and the stops of ports that have ended since they came.
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct LastFrames {
     /// By flow and switch: when it arrived.
     here: FxHashMap<(u32, u32), Time>,

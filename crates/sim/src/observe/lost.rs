@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Index, IndexMut};
 
 use xoff_node::{Drop, Frame, FrameKind, RetryEvent};
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Fate, Loss, Meaning};
 
 use crate::engine::clock::Clock;
@@ -12,7 +12,7 @@ use crate::observe::checks::ViolationKind;
 use crate::observe::monitor::Monitor;
 
 /// Frames: data, and control frames apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct FrameCount {
     /// Data frames.
     pub data: u64,
@@ -42,7 +42,7 @@ impl std::ops::Add for FrameCount {
 }
 
 /// Lost frames of a run by cause: `lost[Loss::BufferFull]`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, State)]
 pub struct LostFrames(pub(crate) [FrameCount; Loss::ALL.len()]);
 
 impl LostFrames {
@@ -105,7 +105,7 @@ impl fmt::Debug for LostFrames {
 }
 
 /// Activity of links that repeat corrupted frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct RetryCounts {
     /// Frames that a link corrupted, and kept to send them again.
     pub corrupted: FrameCount,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use xoff_mech::detection::Side;
 use xoff_node::{EventKey, NodeEvent};
-use xoff_units::save::{Save, Value};
+use xoff_units::state::State;
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::Checks;
@@ -30,7 +30,7 @@ use crate::wire::layout::Layout;
 use crate::world::loops::Stage;
 
 /// Sums over a partition of the network.
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct Counts {
     /// Links passed by frames, control frames not counted.
     pub frame_hops: u64,
@@ -65,19 +65,19 @@ impl Counts {
 }
 
 /// The observations.
-#[derive(Save)]
+#[derive(State)]
 pub(crate) struct Monitor {
-    #[save(built)]
+    #[state(built)]
     pub layout: Arc<Layout>,
     pub counts: Counts,
     pub flows: FlowTable,
     /// Counters by port; those of transmissions are with its [`Line`](crate::wire::line::Line).
     pub ports: Vec<PortTotals>,
     /// Queue lengths are recorded or counted.
-    #[save(built)]
+    #[state(built)]
     pub records_queues: bool,
     /// States of ports are recorded.
-    #[save(built)]
+    #[state(built)]
     pub records_states: bool,
     /// A link has failed: frames may find no route, or arrive out of order over a new one.
     pub link_failed: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Monitor {
     /// Stops and blocked times by peers.
     pub stops: Stops,
     /// Last frames of messages in switches, where jobs are accounted for.
-    #[save(each)]
+    #[state(each)]
     pub last_frames: Option<Box<LastFrames>>,
     /// Frames that repeating links gave up.
     pub given_up: GivenUp,
@@ -96,7 +96,7 @@ pub(crate) struct Monitor {
     pub cnms: BTreeMap<(u32, u16), PortCnms>,
     pub checks: Checks,
     pub rows: RowBuffer,
-    #[save(each)]
+    #[state(each)]
     pub histogram: Option<Box<Histogram>>,
 }
 

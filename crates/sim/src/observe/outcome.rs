@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use xoff_mech::detection::MarkCounts;
 use xoff_node::PoolUse;
 use xoff_units::paged::Paged;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Rate, Time};
 
 use crate::fast_forward::FastForwarded;
@@ -36,7 +36,7 @@ pub enum Ended {
 }
 
 /// Counters of one port over the whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct PortTotals {
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
@@ -71,7 +71,7 @@ pub struct PortTotals {
 }
 
 /// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct PortCnms {
     /// From the buffer behind the port, as an ingress.
     pub ingress: u64,

@@ -13,7 +13,7 @@ use xoff_rows as rows;
 use xoff_rows::{
     CauseRow, CnmRow, ControlRow, Direction, Mark, MarkRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
 };
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Rate, Time};
 
 use crate::engine::clock::Clock;
@@ -21,16 +21,16 @@ use crate::observe::monitor::Monitor;
 use crate::observe::probe::{HoldChange, OnWire, PauseChange, Row};
 
 /// Rows of one partition of the network, until those of all partitions are put in order.
-#[derive(Default, Save)]
+#[derive(Default, State)]
 pub(crate) struct RowBuffer {
     /// True if there is a recorder; without one no row is kept.
-    #[save(built)]
+    #[state(built)]
     pub recording: bool,
     /// Each row with its place in the order of events.
-    #[save(built)]
+    #[state(built)]
     pub rows: Vec<(EventKey, Row)>,
     /// Transmissions on the wires of recorded ports.
-    #[save(built)]
+    #[state(built)]
     pub frames: Vec<OnWire>,
     /// A row was recorded after its time.
     pub out_of_order: bool,

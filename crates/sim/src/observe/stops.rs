@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 
 use xoff_mech::flow_control::StoppedBy;
 use xoff_node::EventKey;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
 
 /// Ports and classes that are stopped or held. Columns are indexed by port * classes + class.
-#[derive(Value)]
+#[derive(State)]
 pub(crate) struct Stops {
     /// Since when the peer stops each; never: it does not.
     stopped_since: Vec<Time>,

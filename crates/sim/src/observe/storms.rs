@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use xoff_mech::watchdog::Change;
 use xoff_node::FrameKind;
 use xoff_units::Time;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use crate::engine::clock::Clock;
 use crate::observe::lost::{Dropped, FrameCount};
 use crate::observe::monitor::Monitor;
 
 /// A storm: a queue that its peer held for too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Storm {
     /// Node of the queue.
     pub node: u32,
@@ -31,7 +31,7 @@ pub struct Storm {
 }
 
 /// The storms of a partition of the network, in the order in which they were found.
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct Storms {
     all: Vec<Storm>,
     /// Ongoing storms, by port and class.

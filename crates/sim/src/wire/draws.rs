@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
-use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 /// Random numbers in an order of another simulator's, instead of our streams.
 pub trait RngSource: Send {
@@ -52,15 +52,15 @@ impl Draws {
 }
 
 /// Position of each stream: the generator counts.
-impl Save for Draws {
-    fn save(&self, to: &mut Writer) {
+impl State for Draws {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let Draws { seed: _, streams, drawn, source } = self;
         if source.is_some() {
-            to.refuse("random numbers in the order of another simulator");
+            w.refuse("random numbers in the order of another simulator")?;
         }
-        drawn.write(to);
+        drawn.walk(w)?;
         let begun = streams.iter().zip(0u64..).filter_map(|(s, port)| Some((port, s.as_ref()?.get_word_pos())));
-        begun.collect::<Vec<(u64, u128)>>().write(to);
+        begun.collect::<Vec<(u64, u128)>>().walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {

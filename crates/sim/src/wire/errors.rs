@@ -13,7 +13,7 @@
 use rand_chacha::ChaCha8Rng;
 use xoff_net::workload::random;
 use xoff_node::{Frame, FrameKind, Hit};
-use xoff_units::save::{Broken, Reader, Save, Value, Writer};
+use xoff_units::state::{Broken, Reader, State, Value, Walk};
 
 /// Purpose of the random streams of links (ports draw with 2000).
 const LINK_ERRORS: u64 = 2001;
@@ -190,10 +190,10 @@ impl Direction {
 }
 
 /// State of the errors of a link.
-impl Save for Direction {
-    fn save(&self, to: &mut Writer) {
+impl State for Direction {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
         let Direction { errors: _, rng, bad, seen, known: _ } = self;
-        (rng.get_word_pos(), *bad, *seen).write(to);
+        (rng.get_word_pos(), *bad, *seen).walk(w)
     }
 
     fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
@@ -207,11 +207,11 @@ impl Save for Direction {
 /// The errors of all links in a checkpoint.
 pub(crate) mod directions {
     use super::*;
-    use xoff_units::save::{restore_each, save_each};
+    use xoff_units::state::restore_each;
 
-    pub fn save(all: &[Vec<Direction>], to: &mut Writer) {
-        to.number(all.len() as u64);
-        all.iter().for_each(|port| save_each(port.iter(), to));
+    pub fn walk<W: Walk>(all: &[Vec<Direction>], w: &mut W) -> Result<(), W::Stop> {
+        all.len().walk(w)?;
+        all.iter().try_for_each(|port| w.list(port.iter()))
     }
 
     pub fn restore(all: &mut [Vec<Direction>], from: &mut Reader) -> Result<(), Broken> {

@@ -10,10 +10,10 @@
 //! a split network (decision 0001).
 
 use xoff_units::Time;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 /// Ideal messages handed over, by port: the last instant, and how many in it. Without any, empty.
-#[derive(Default, Value)]
+#[derive(Default, State)]
 pub(crate) struct HandedOver(Vec<(Time, u32)>);
 
 impl HandedOver {

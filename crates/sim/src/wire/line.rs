@@ -3,29 +3,29 @@
 use xoff_net::topology::LinkId;
 use xoff_node::{EventKey, Frame, FrameId, Telemetry};
 use xoff_units::Span;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 
 /// A port's line: the far end, the delay between, and the counts of frames: all that a transmission touches here.
-#[derive(Clone, Copy, Debug, Save)]
+#[derive(Clone, Copy, Debug, State)]
 #[repr(align(64))] // one cache line, not two halves
 pub(crate) struct Line {
     /// The port at the far end, counted over the whole network.
-    #[save(built)]
+    #[state(built)]
     pub to: u32,
-    #[save(built)]
+    #[state(built)]
     pub link: LinkId,
-    #[save(built)]
+    #[state(built)]
     pub delay: Span,
     /// Time after its start at which the far end can forward a frame; never before its last bit: [`NO_HEAD`](crate::wire::cut_through::NO_HEAD)
     /// [ps].
-    #[save(built)]
+    #[state(built)]
     pub head: Span,
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
     pub tx_frames: u64,
     /// Partition of the network in which the far end lives; with [`TAPPED`], what it transmits is recorded.
-    #[save(built)]
+    #[state(built)]
     partition: u16,
     /// False once the link has failed.
     pub up: bool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_net::topology::routing::Routes;
 use xoff_node::{Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Rate, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
@@ -39,10 +39,10 @@ pub(crate) fn of_flow_timer(arg: u32) -> (u32, u8) {
 }
 
 /// The environment of the nodes of one partition of the network (of all of them, if the run is not split).
-#[derive(Save)]
+#[derive(State)]
 pub(crate) struct Core {
     /// Number of the partition.
-    #[save(built)]
+    #[state(built)]
     partition: u16,
     pub clock: Clock,
     pub pending: Calendar,
@@ -50,31 +50,31 @@ pub(crate) struct Core {
     /// Events handled.
     pub events: u64,
     pub frames: FrameStore,
-    #[save(built)]
+    #[state(built)]
     pub layout: Arc<Layout>,
-    #[save(built)]
+    #[state(built)]
     wire_times: WireTimes<32>,
     /// By port, as all columns here; ports of other partitions stay as they are.
-    #[save(each)]
+    #[state(each)]
     pub lines: Vec<Line>,
-    #[save(built)]
+    #[state(built)]
     router: Router,
     pub monitor: Monitor,
     /// Frames for other partitions, by partition.
-    #[save(built)]
+    #[state(built)]
     pub outgoing: Vec<Vec<RemoteArrival>>,
     /// Arrival of the first of them, without a search.
     pub first_outgoing: EventKey,
-    #[save(built)]
+    #[state(built)]
     losses: Option<Box<dyn Losses>>,
     /// By port at which they arrive; empty: no link corrupts or repeats frames.
-    #[save(by = directions)]
+    #[state(by = directions)]
     errors: Vec<Vec<Direction>>,
     pub draws: Draws,
     /// Keeps the ideal messages of one port in order.
     handed_over: HandedOver,
     /// Queue pairs by source, destination and source port, where messages are cleared.
-    #[save(built)]
+    #[state(built)]
     pub queue_pairs: FxHashMap<(u32, u32, u16), u32>,
 }
 

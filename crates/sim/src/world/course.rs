@@ -2,12 +2,12 @@
 //! row, no result depends on it.
 
 use xoff_rows::Port;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::*;
 
 /// A port at a time: counters since the start of the run, and the bytes in its buffers. All priorities together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, State)]
 pub struct PortSample {
     /// Bytes put on the wire, control frames not counted.
     pub tx_bytes: u64,
@@ -25,7 +25,7 @@ pub struct PortSample {
 }
 
 /// A port that flow control keeps from sending at full rate while its far end holds frames of it, or stops although that holds none.
-#[derive(Clone, Debug, PartialEq, Value)]
+#[derive(Clone, Debug, PartialEq, State)]
 pub struct Waiter {
     /// Port number.
     pub port: Port,

@@ -14,7 +14,7 @@ use xoff_net::jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
 use xoff_node::{Call, Env};
 use xoff_units::Time;
 use xoff_units::paged::Items;
-use xoff_units::save::Save;
+use xoff_units::state::State;
 
 use crate::fast_forward::Leapt;
 use crate::world::World;
@@ -50,34 +50,34 @@ impl RankLog {
 }
 
 /// A rank, and where it is.
-#[derive(Save)]
+#[derive(State)]
 struct Rank {
-    #[save(built)]
+    #[state(built)]
     job: usize,
-    #[save(built)]
+    #[state(built)]
     host: u32,
     /// Position among the ranks at its host.
-    #[save(built)]
+    #[state(built)]
     place: u32,
     machine: Machine,
     wire: FxHashMap<u32, (u64, u64)>,
     /// Data of messages that have left, for a streamed job.
-    #[save(built)]
+    #[state(built)]
     carried: Option<Items<u64>>,
 }
 
 /// Ranks at the hosts of a partition.
-#[derive(Save)]
+#[derive(State)]
 pub(crate) struct Ranks {
-    #[save(built)]
+    #[state(built)]
     jobs: Arc<Jobs>,
-    #[save(each)]
+    #[state(each)]
     here: Vec<Rank>,
-    #[save(built)]
+    #[state(built)]
     at_host: FxHashMap<u32, Vec<u32>>,
-    #[save(built)]
+    #[state(built)]
     by_rank: FxHashMap<(usize, u32), u32>,
-    #[save(built)]
+    #[state(built)]
     actions: Vec<Action>,
 }
 

@@ -3,7 +3,7 @@
 use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
 use xoff_units::Span;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use crate::engine::event::{Event, Kind};
 use crate::observe::flows::FlowRecord;
@@ -12,7 +12,7 @@ use crate::world::model::PathFacts;
 use crate::world::partition::{HOPS, Node, Partition, RECEIVES};
 
 /// Progress of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) enum Stage {
     /// The last frame has left the source.
     Sent,

@@ -21,7 +21,7 @@ use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, Flows};
 use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_units::params::ParamError;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 use xoff_units::{Bytes, Rate, Span, Time};
 
 use crate::engine::calendar::{Calendar, Engine};
@@ -149,7 +149,7 @@ pub struct World {
 }
 
 /// Counters at the last sample, to turn totals into rates.
-#[derive(Default, Value)]
+#[derive(Default, State)]
 struct Samples {
     at: Time,
     tx_bytes: Vec<u64>,
@@ -168,7 +168,7 @@ fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 
 /// A run that stops when its flows are complete checks them at whole microseconds: times that every partition can reach without knowledge
 /// of the others.
-#[derive(Clone, Copy, Debug, Default, Value)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(crate) struct DoneLooks {
     /// The next poll.
     at: Time,

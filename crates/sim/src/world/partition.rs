@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 use xoff_units::{Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
@@ -22,7 +22,8 @@ use crate::world::handed_in::News;
 use crate::world::jobs::{JOB, Ranks};
 use crate::world::model::PathFacts;
 
-#[derive(Save)]
+#[derive(State)]
+#[state(in_place)]
 pub(crate) enum Node {
     Switch(Box<Switch>),
     Nic(Box<Nic>),
@@ -31,27 +32,27 @@ pub(crate) enum Node {
 }
 
 /// Flows that have not begun.
-#[derive(Save)]
+#[derive(State)]
 pub(crate) struct Starts {
     /// All flows of the run, by start.
-    #[save(built)]
+    #[state(built)]
     pub flows: Arc<Vec<Flow>>,
     /// Flows whose source is in this partition.
-    #[save(built)]
+    #[state(built)]
     pub own: Vec<u32>,
     /// Index in `own` of the next one to start.
     pub next: usize,
     /// Path facts of each flow; empty: nothing.
-    #[save(built)]
+    #[state(built)]
     pub path_facts: Arc<Vec<PathFacts>>,
     /// Flows of messages that are not in the list, by source and destination.
-    #[save(built)]
+    #[state(built)]
     pub facts_of_ends: Arc<FxHashMap<(u32, u32), PathFacts>>,
-    #[save(built)]
+    #[state(built)]
     pub loops: Vec<ClosedLoop>,
     /// Flows each host has started per closed loop: by (loop, host).
     pub started: BTreeMap<(u32, u32), u64>,
-    #[save(built)]
+    #[state(built)]
     pub round_robin: Option<Box<dyn StartOrder>>,
     /// Flows that have begun.
     pub begun: usize,
@@ -86,26 +87,26 @@ impl Starts {
 }
 
 /// Some nodes with their environment.
-#[derive(Save)]
+#[derive(State)]
 pub(crate) struct Partition {
     /// By node; nodes of other partitions are elsewhere.
-    #[save(each)]
+    #[state(each)]
     pub nodes: Vec<Node>,
     pub core: Core,
     pub starts: Starts,
     /// Ranks of jobs at the hosts that are here.
-    #[save(each)]
+    #[state(each)]
     pub jobs: Option<Box<Ranks>>,
     /// News of flows from outside since the last call; `None`: there are no such flows.
-    #[save(built)] // a world that has any is not saved
+    #[state(built)] // a world that has any is not saved
     pub news: Option<Vec<News>>,
     /// Events prefetch the memory of their ports and nodes.
-    #[save(built)]
+    #[state(built)]
     large: bool,
     /// Time of the last event, apart from calls that find no work.
     pub acted: Time,
     /// Buckets of events whose frames have been asked for.
-    #[save(built)]
+    #[state(built)]
     asked: u64,
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::observe::rows::{flow_rate, port_rate, queues};
 
 /// A row of a sample.
-#[derive(Clone, Copy, Value)]
+#[derive(Clone, Copy, State)]
 pub(super) enum Sampled {
     /// Time, port, buffer and priority, bytes.
     Queue(u64, Port, (Side, u8), u64),

@@ -8,7 +8,7 @@
 //! A world that is restored may have been built with other failures, if they are in its future, and with other probes; see
 //! [`World::restore`].
 
-use xoff_units::save::{Broken, Reader, Value, Writer};
+use xoff_units::state::{Broken, Reader, Walk, Writer};
 
 use super::*;
 
@@ -50,21 +50,21 @@ impl World {
             partitions, elsewhere, met, threads_pay, global_events, now, events, looked, acted, disturbed, skipped, events_skipped, forward,
             failures, completions, ranks_left, leaps, deadlocks, samples, held, looks, checks, overdrawn,
         } = self;
-        xoff_units::save::save_each(partitions.iter(), &mut to);
-        (*elsewhere, *met, *threads_pay, *now).write(&mut to);
-        global_events.write(&mut to);
-        (*events, *looked, *acted, *disturbed).write(&mut to);
-        (*skipped, *events_skipped, *failures).write(&mut to);
-        forward.as_ref().map(|f| f.done.clone()).write(&mut to);
-        completions.write(&mut to);
-        ranks_left.write(&mut to);
-        leaps.write(&mut to);
-        deadlocks.write(&mut to);
-        samples.write(&mut to);
-        held.write(&mut to);
-        looks.write(&mut to);
-        checks.write(&mut to);
-        overdrawn.write(&mut to);
+        let Ok(()) = to.list(partitions.iter());
+        to.put(&(*elsewhere, *met, *threads_pay, *now));
+        to.put(global_events);
+        to.put(&(*events, *looked, *acted, *disturbed));
+        to.put(&(*skipped, *events_skipped, *failures));
+        to.put(&forward.as_ref().map(|f| f.done.clone()));
+        to.put(completions);
+        to.put(ranks_left);
+        to.put(leaps);
+        to.put(deadlocks);
+        to.put(samples);
+        to.put(held);
+        to.put(looks);
+        to.put(checks);
+        to.put(overdrawn);
         to.end()
     }
 
@@ -77,21 +77,21 @@ impl World {
     pub fn restore(&mut self, state: &[u8]) -> Result<(), Broken> {
         let mut from = Reader::new(state);
         let planned = std::mem::take(&mut self.global_events);
-        xoff_units::save::restore_each(self.partitions.len(), self.partitions.iter_mut(), &mut from)?;
-        (self.elsewhere, self.met, self.threads_pay, self.now) = Value::read(&mut from)?;
-        let saved: BinaryHeap<Reverse<Event>> = Value::read(&mut from)?;
-        (self.events, self.looked, self.acted, self.disturbed) = Value::read(&mut from)?;
-        (self.skipped, self.events_skipped, self.failures) = Value::read(&mut from)?;
-        let done: Option<FastForwarded> = Value::read(&mut from)?;
-        self.completions = Value::read(&mut from)?;
-        self.ranks_left = Value::read(&mut from)?;
-        self.leaps = Value::read(&mut from)?;
-        self.deadlocks = Value::read(&mut from)?;
-        self.samples = Value::read(&mut from)?;
-        self.held = Value::read(&mut from)?;
-        self.looks = Value::read(&mut from)?;
-        self.checks = Value::read(&mut from)?;
-        self.overdrawn = Value::read(&mut from)?;
+        xoff_units::state::restore_each(self.partitions.len(), self.partitions.iter_mut(), &mut from)?;
+        (self.elsewhere, self.met, self.threads_pay, self.now) = from.take()?;
+        let saved: BinaryHeap<Reverse<Event>> = from.take()?;
+        (self.events, self.looked, self.acted, self.disturbed) = from.take()?;
+        (self.skipped, self.events_skipped, self.failures) = from.take()?;
+        let done: Option<FastForwarded> = from.take()?;
+        self.completions = from.take()?;
+        self.ranks_left = from.take()?;
+        self.leaps = from.take()?;
+        self.deadlocks = from.take()?;
+        self.samples = from.take()?;
+        self.held = from.take()?;
+        self.looks = from.take()?;
+        self.checks = from.take()?;
+        self.overdrawn = from.take()?;
         if !from.is_over() {
             return Err(Broken("more than the state of a network"));
         }

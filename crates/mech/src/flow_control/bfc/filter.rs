@@ -1,8 +1,7 @@
 //! The filter of paused flows, and the parts in which it travels.
 
-use serde::Serialize;
 use xoff_units::Bytes;
-use xoff_units::save::Value;
+use xoff_units::state::State;
 
 use super::super::law::Signal;
 
@@ -16,7 +15,7 @@ pub(super) const WORDS: usize = FILTER_BITS as usize / 64;
 pub const FRAME_LEN: Bytes = Bytes(128 + 14 + 4);
 
 /// Paused flows, with false positives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub(super) struct Filter(pub(super) [u64; WORDS]);
 
 impl Filter {
@@ -42,7 +41,7 @@ pub(super) fn hash(x: u32) -> u32 {
 }
 
 /// A word of a filter that is not zero, or the end of its frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub enum FilterPart {
     /// The word at this place of the filter with this number.
     Word(u32, u8, u64),

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use serde::{Serialize, Serializer};
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Span, Time};
 
 use super::super::{FlowReceiver, Message, QueueState};
 use super::filter::{Filter, FilterPart};
@@ -12,7 +11,7 @@ use super::{Params, hrtt, threshold};
 use crate::LinkFacts;
 
 /// State of a flow at an ingress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 struct Held {
     bytes: u64,
     /// The flow that found it empty.
@@ -23,10 +22,9 @@ struct Held {
 }
 
 /// The receiver half, for one ingress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct BfcReceiver {
-    #[serde(serialize_with = "ticks")] // constant, but filters are sent at multiples of the period
-    #[save(built)]
+    #[state(compared, by = ticks)] // constant, but filters are sent at multiples of the period
     p: Params,
     /// HRTT + tau.
     horizon: Span,
@@ -37,15 +35,19 @@ pub struct BfcReceiver {
     /// The next filter is due; never: nothing is paused, and the neighbour has been sent that.
     due: Time,
     /// Filters sent.
-    #[serde(serialize_with = "state::number")]
+    #[state(number)]
     number: u32,
     parts: VecDeque<FilterPart>,
-    #[serde(skip)] // a result
+    #[state(saved)] // a result
     collisions: u64,
 }
 
-fn ticks<S: Serializer>(p: &Params, s: S) -> Result<S::Ok, S::Error> {
-    state::ticks(p.period, s)
+mod ticks {
+    use xoff_units::state::{Meaning, Walk};
+
+    pub fn walk<W: Walk>(p: &super::Params, w: &mut W) -> Result<(), W::Stop> {
+        w.number(Meaning::Ticks, p.period.0)
+    }
 }
 
 impl BfcReceiver {

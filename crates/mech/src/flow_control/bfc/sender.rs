@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::Serialize;
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Rate, Span, Time, state};
+use xoff_units::state::State;
+use xoff_units::{Bytes, Rate, Span, Time};
 
 use super::super::{FlowSender, Gate, Message, QueueState};
 use super::filter::{Filter, FilterPart, WORDS, hash};
@@ -12,41 +11,40 @@ use super::{Params, hrtt};
 use crate::LinkFacts;
 
 /// A frame that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Waiting {
-    #[serde(serialize_with = "state::frame")]
+    #[state(frame)]
     handle: u32,
     vfid: u32,
     len: u64,
     /// Number in the order of arrival.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     nth: u64,
 }
 
 /// A queue of an egress.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 struct Queue {
     frames: VecDeque<Waiting>,
     bytes: u64,
     /// Time until which its last flow may return.
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     kept_until: Time,
 }
 
 /// Queue of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Place {
     queue: usize,
     frames: u32,
-    #[serde(serialize_with = "state::deadline")]
+    #[state(deadline)]
     kept_until: Time,
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub struct BfcSender {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     line: Rate,
     /// 2 HRTT: time for which a flow without waiting frames keeps its queue.
@@ -59,7 +57,7 @@ pub struct BfcSender {
     coming: VecDeque<(u32, Filter)>,
     /// The queue that sent last.
     last: usize,
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     count: u64,
 }
 

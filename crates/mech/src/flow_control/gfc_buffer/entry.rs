@@ -15,10 +15,9 @@
 //! announced, so that the buffer needs no more room than without entry ports. It ends at stage s + 1: several transit ports may keep an
 //! egress queue far above B_1, and an entry port must not starve behind them.
 
-use serde::Serialize;
 use xoff_units::Bytes;
 use xoff_units::params::{ParamError, Values};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 
 use super::{Params, StageTable};
 use crate::flow_control::Waiting;
@@ -103,10 +102,9 @@ impl EntryTable {
 }
 
 /// State of the receiver half of an entry port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub(super) struct Entry {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     table: EntryTable,
     /// Stage by the ingress occupancy, as at every port.
     own: u16,

@@ -13,16 +13,14 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Rate, Time, state};
 
 use super::super::pfc::Pause;
 use super::super::{FlowReceiver, Message, QueueState, repeat};
 use super::{Order, Params};
 
 /// State of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, state::State)]
 enum State {
     #[default]
     Sends,
@@ -33,7 +31,7 @@ enum State {
 }
 
 /// The flows of one slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, state::State)]
 struct Slot {
     /// Held of them [bytes].
     bytes: u64,
@@ -43,7 +41,7 @@ struct Slot {
 }
 
 /// State of the receiver about a pause queue of its sender.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, state::State)]
 struct Queue {
     /// Slots that hold it; 0: it is not paused.
     holders: u32,
@@ -54,10 +52,9 @@ struct Queue {
 }
 
 /// The receiver half, for one ingress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, state::State)]
 pub struct PffcReceiver {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     p: Params,
     line: Rate,
     /// Empty until the first frame: most ports of a large network never see one.
@@ -66,7 +63,7 @@ pub struct PffcReceiver {
     /// Decided and not yet sent.
     due: VecDeque<Order>,
     /// Frames that were counted in the slot of another flow.
-    #[serde(skip)] // a result
+    #[state(saved)] // a result
     collisions: u64,
 }
 

@@ -19,15 +19,14 @@
 
 use std::collections::VecDeque;
 
-use serde::{Serialize, Serializer};
-use xoff_units::save::{Save, Value};
-use xoff_units::{Bytes, Rate, Time, state};
+use xoff_units::state::{Meaning, State, Walk};
+use xoff_units::{Bytes, Rate, Time};
 
 use super::super::{FlowSender, Gate, Message};
 use super::{Order, Params};
 
 /// Queue of the frames of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 enum Place {
     #[default]
     Default,
@@ -37,17 +36,17 @@ enum Place {
 }
 
 /// A frame that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Value)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 struct Waiting {
-    #[serde(serialize_with = "state::frame")]
+    #[state(frame)]
     handle: u32,
     /// Number in the order of arrival.
-    #[serde(serialize_with = "state::counter")]
+    #[state(counter)]
     nth: u64,
 }
 
 /// A pause queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Value)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, State)]
 struct Queue {
     frames: VecDeque<Waiting>,
     /// End of its pause; zero: none, never: until resumed.
@@ -81,9 +80,10 @@ impl Queue {
 }
 
 /// The sender half, for one egress and priority.
-#[derive(Clone, Debug, PartialEq, Eq, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
+#[state(canonical)]
 pub struct PffcSender {
-    #[save(built)]
+    #[state(built)]
     p: Params,
     line: Rate,
     /// By slot; empty until the first message.
@@ -188,35 +188,28 @@ impl PffcSender {
     }
 }
 
-/// A pause queue as far as anything depends on it.
-#[derive(Serialize)]
-struct Written<'q> {
-    frames: &'q VecDeque<Waiting>,
-    #[serde(serialize_with = "state::deadline")]
-    paused_until: Time,
-    /// RESUME has an effect.
-    paused: bool,
-    behind: Option<Nth>,
-    first: Option<Nth>,
-}
-
-/// Number of a frame by arrival.
-#[derive(Serialize)]
-struct Nth(#[serde(serialize_with = "state::counter")] u64);
-
-/// Numbers below those of all frames that wait, or come, mean nothing, and neither do detours that have ended.
-impl Serialize for PffcSender {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+impl PffcSender {
+    /// Numbers below those of all frames that wait, or come, mean nothing, and neither do detours that have ended.
+    fn compare<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        fn limit<W: Walk>(w: &mut W, limit: u64, head: Option<&Waiting>) -> Result<(), W::Stop> {
+            let counts = head.is_some_and(|h| h.nth < limit);
+            counts.walk(w)?;
+            if counts { w.number(Meaning::Counter, limit) } else { Ok(()) }
+        }
         let PffcSender { p, line: _, places, default, queues, filled: _, count } = self;
-        let limit = |limit: u64, head: Option<&Waiting>| head.filter(|h| h.nth < limit).map(|_| Nth(limit));
-        let queues = queues.iter().map(|q| {
-            let Queue { frames, paused_until, behind, first, emptied: _ } = q;
-            let (behind, first) = (limit(*behind, default.front()), limit(*first, frames.front()));
-            Written { frames, paused_until: *paused_until, paused: *paused_until != Time::ZERO, behind, first }
-        });
-        let away = |(slot, place): (usize, &Place)| *place == Place::Away(self.queues[slot % p.queues as usize].emptied);
-        let away: Vec<bool> = places.iter().enumerate().map(away).collect();
-        (away, default, queues.collect::<Vec<_>>(), Nth(*count)).serialize(s)
+        let away = |(slot, place): (usize, &Place)| *place == Place::Away(queues[slot % p.queues as usize].emptied);
+        places.iter().enumerate().map(away).collect::<Vec<bool>>().walk(w)?;
+        default.walk(w)?;
+        queues.len().walk(w)?;
+        for Queue { frames, paused_until, behind, first, emptied: _ } in queues {
+            frames.walk(w)?;
+            w.number(Meaning::Deadline, paused_until.0)?;
+            // True if RESUME has an effect.
+            (*paused_until != Time::ZERO).walk(w)?;
+            limit(w, *behind, default.front())?;
+            limit(w, *first, frames.front())?;
+        }
+        w.number(Meaning::Counter, *count)
     }
 }
 

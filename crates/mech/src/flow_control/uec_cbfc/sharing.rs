@@ -5,9 +5,8 @@
 //!   a channel uses its reserve first, then of the shared part up to   n credits, or 2^n x the free shared credits
 //! ```
 
-use serde::Serialize;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
-use xoff_units::save::Save;
+use xoff_units::state::State;
 
 use super::PARAMS;
 
@@ -136,10 +135,9 @@ impl Sharing {
 }
 
 /// State of the port, as a channel knows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Save)]
+#[derive(Clone, Debug, PartialEq, Eq, State)]
 pub(super) struct Shared {
-    #[serde(skip)] // constant
-    #[save(built)]
+    #[state(built)] // constant
     rule: Sharing,
     /// Shared credits that the other channels use.
     others: u64,

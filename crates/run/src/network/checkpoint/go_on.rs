@@ -8,7 +8,7 @@ use xoff_scenario::document::Override;
 use xoff_scenario::{Problem, Problems};
 use xoff_sim::{Engine, World};
 use xoff_units::Time;
-use xoff_units::save::{Reader, Value};
+use xoff_units::state::Reader;
 
 use super::file::{self, Header};
 use super::{Checkpoints, FOLDER, Kept, ROWS, RowLog, is_finished, owned, rows};
@@ -186,9 +186,9 @@ impl Saved {
     /// Gives a world the state.
     pub(crate) fn restore(&self, world: &mut World) -> Result<Option<Course>, Problem> {
         let mut from = Reader::new(&self.state);
-        let read = from.count().and_then(|n| {
-            world.restore(from.bytes(n)?)?;
-            Value::read(&mut from)
+        let read = from.bytes().and_then(|state| {
+            world.restore(state)?;
+            from.take()
         });
         read.map_err(|broken| {
             Problem::new(format!("{} does not fit the scenario: {broken}", self.path.display()), "run the scenario again")

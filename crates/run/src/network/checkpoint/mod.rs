@@ -19,7 +19,7 @@ use xoff_record::{Folder, Format, Manifest, OutputError, RecordError};
 use xoff_sim::{Engine, World};
 use xoff_units::Time;
 use xoff_units::params::ParamError;
-use xoff_units::save::{Value, Writer};
+use xoff_units::state::{Walk, Writer};
 
 use super::{Course, NetworkScenario};
 use crate::manifest::{Clocks, RunError};
@@ -166,9 +166,8 @@ impl Checkpoints {
     fn try_write(&mut self, world: &World, course: Option<&Course>, clocks: &Clocks) -> Result<(), String> {
         let mut to = Writer::default();
         let state = world.save()?;
-        to.number(state.len() as u64);
-        to.bytes(&state);
-        course.cloned().write(&mut to);
+        let Ok(()) = to.bytes(&state);
+        to.put(&course.cloned());
         let rows = held(&self.log).mark()?;
         let (wall_seconds, cpu_seconds) = clocks.elapsed();
         if self.header.build.is_empty() {
