@@ -5,7 +5,7 @@
 //!                                                                      v
 //!   Report { lead, cards, sections, details, provenance } --to_html--> one HTML file, no script, no network
 //!                                                                      ^
-//!   Table { columns, rows of Cell } ----------------------------------+--to_markdown--> docs pages
+//!   Table { columns, rows of Cell } ----------------------------------+--to_markdown--> Markdown
 //! ```
 //!
 //! [`view`] alone knows runs: it makes the interactive report. The rest is independent of the simulator: numbers come in base units (ps, bytes, bit/s, see [`Unit`]) and are scaled
@@ -13,27 +13,24 @@
 //! a system font, and logarithms are computed in Rust.
 //!
 //! ```
-//! use xoff_report::{Axis, Card, Cell, Colour, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
+//! use xoff_report::{Axis, Card, Colour, Figure, Mark, Panel, Report, Section, Table, Tone, Unit};
 //!
 //! let queue = [(0.0, 0.0), (80e6, 50_000.0), (400e6, 75_000.0)]; // [ps], [bytes]
 //! let figure = Figure::new("Queue of S1").caption("It settles at 75 KB.").panel(
 //!     Panel::new("", Axis::new("Time", Unit::Picoseconds), Axis::new("Queue", Unit::Bytes))
-//!         .mark(Mark::steps("GFC", queue).colour(Colour::Blue))
+//!         .mark(Mark::line("GFC", queue).colour(Colour::Blue))
 //!         .mark(Mark::hline(75_000.0, "paper: 75 KB")),
 //! );
-//! let verdicts = Table::new(["Entry", "Verdict"]).row([Cell::from("Fig. 5"), Cell::badge(Tone::Good, "reproduced")]);
 //! let html = Report::new("GFC")
 //!     .cards([Card::new("Frames lost", "0").tone(Tone::Good)])
-//!     .verdicts(verdicts)
-//!     .section(Section::new("Fig. 5").text("Set-up as in `fig5.toml`.").figure(&figure))
+//!     .section(Section::new("Queue").text("Set-up as in `fig5.toml`.").figure(&figure))
+//!     .section(Section::new("Parameters").table(Table::new(["key", "value"]).row(["flow_control", "gfc-buffer"])))
 //!     .provenance("seed", "1")
 //!     .to_html();
 //! assert!(html.contains("</svg>") && html.ends_with("</html>"));
 //! ```
 //!
-//! Both SVG and HTML are written through `maud` templates, so that every text is escaped by construction. Scales and
-//! layout are our own: a plotting crate that draws on integer pixels cannot clip a series, dash it in one element, or
-//! keep its size within bounds, and a figure here has to do all three.
+//! Both SVG and HTML are written through `maud` templates, so that every text is escaped by construction.
 
 pub mod export;
 pub mod figure;
@@ -45,9 +42,9 @@ mod tone;
 mod tree;
 pub mod view;
 
-pub use figure::{Axis, Bar, BarGroup, Colour, DEADLOCK, Figure, HeatCell, LaneGroup, Mark, Panel, Unit};
+pub use figure::{Axis, Bar, BarGroup, Colour, DEADLOCK, Figure, Mark, Panel, Unit};
 pub use html::{Card, Report, Section};
-pub use mechanism::{Mechanism, mechanism};
+use mechanism::mechanism;
 pub use table::{Align, Cell, Column, Table};
 pub use tone::Tone;
 pub use tree::{TreeBox, TreeFigure};

@@ -1,6 +1,5 @@
 //! A [`Table`] as GitHub Markdown, for documentation pages.
 
-use crate::html::safe_href;
 use crate::{Align, Cell, Table};
 
 impl Table {
@@ -29,19 +28,13 @@ fn rule(align: Align) -> &'static str {
     match align {
         Align::Left => "---",
         Align::Right => "---:",
-        Align::Centre => ":---:",
     }
 }
 
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => escape(text),
-        Cell::Badge(_, text) => escape(text),
         Cell::Code(text) => code(text),
-        Cell::Link { text, href } => match safe_href(href) {
-            Some(href) => format!("[{}](<{}>)", escape(text), href.replace(['<', '>', '\n', '\r'], "").replace('|', "%7C")),
-            None => escape(text),
-        },
     }
 }
 

@@ -17,27 +17,16 @@ const fn of(kind: &'static str, name: &'static str, colour: Colour) -> Mechanism
     Mechanism { kind, name, colour }
 }
 
-/// Priority flow control.
-pub const PFC: Mechanism = of("pfc", "PFC", Colour::Vermilion);
-/// Credits of InfiniBand.
-pub const CBFC: Mechanism = of("cbfc", "CBFC", Colour::Orange);
-/// Gentle Flow Control for Ethernet.
-pub const GFC_BUFFER: Mechanism = of("gfc-buffer", "Buffer-based GFC", Colour::Blue);
-/// Gentle Flow Control for InfiniBand.
-pub const GFC_TIME: Mechanism = of("gfc-time", "Time-based GFC", Colour::Green);
-/// Per-hop per-flow flow control.
-pub const PFFC: Mechanism = of("pffc", "PFFC", Colour::Purple);
-
 /// All flow controls.
 pub const FLOW_CONTROLS: [Mechanism; 9] = [
     of("none", "No flow control", Colour::Grey),
-    PFC,
-    CBFC,
+    of("pfc", "PFC", Colour::Vermilion),
+    of("cbfc", "CBFC", Colour::Orange),
     of("uec-cbfc", "Ultra Ethernet CBFC", Colour::Brown),
     of("gfc-conceptual", "Conceptual GFC", Colour::Sky),
-    GFC_BUFFER,
-    GFC_TIME,
-    PFFC,
+    of("gfc-buffer", "Buffer-based GFC", Colour::Blue),
+    of("gfc-time", "Time-based GFC", Colour::Green),
+    of("pffc", "PFFC", Colour::Purple),
     of("bfc", "BFC", Colour::Ink),
 ];
 

@@ -1,7 +1,5 @@
 //! A table, independent of where it is shown.
 
-use crate::Tone;
-
 /// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Align {
@@ -10,8 +8,6 @@ pub enum Align {
     Left,
     /// Numbers, so that their digits line up.
     Right,
-    /// Badges.
-    Centre,
 }
 
 /// A column's heading and alignment.
@@ -30,15 +26,6 @@ pub enum Cell {
     Text(String),
     /// A name or value to be read to the letter: a key, a hash, a path.
     Code(String),
-    /// A coloured verdict.
-    Badge(Tone, String),
-    /// A link to a file next to the report or to a page. Only relative, `http`, `https` and `#` targets become links.
-    Link {
-        /// Text of the link.
-        text: String,
-        /// Target of the link.
-        href: String,
-    },
 }
 
 impl Cell {
@@ -50,18 +37,8 @@ impl Cell {
     /// Plain text of the cell.
     pub fn text(&self) -> &str {
         match self {
-            Cell::Text(t) | Cell::Code(t) | Cell::Badge(_, t) | Cell::Link { text: t, .. } => t,
+            Cell::Text(t) | Cell::Code(t) => t,
         }
-    }
-
-    /// A coloured verdict.
-    pub fn badge(tone: Tone, text: impl Into<String>) -> Self {
-        Cell::Badge(tone, text.into())
-    }
-
-    /// A link to a file next to the report, or to a page.
-    pub fn link(text: impl Into<String>, href: impl Into<String>) -> Self {
-        Cell::Link { text: text.into(), href: href.into() }
     }
 }
 
@@ -74,13 +51,6 @@ impl From<&str> for Cell {
 impl From<String> for Cell {
     fn from(text: String) -> Self {
         Cell::Text(text)
-    }
-}
-
-impl From<u64> for Cell {
-    /// Digits in groups of three.
-    fn from(value: u64) -> Self {
-        Cell::Text(xoff_units::measured::long(&value.to_string()))
     }
 }
 

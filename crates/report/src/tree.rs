@@ -1,9 +1,6 @@
 //! A tree as a drawing: the root at the left, its branches to the right.
 
-use std::path::Path;
-
 use maud::{Markup, html};
-use xoff_record::output::OutputError;
 
 use crate::Tone;
 use crate::figure::palette::{INK, MUTED, theme};
@@ -93,11 +90,6 @@ impl TreeFigure {
     /// The drawing as SVG text. Same data, same bytes.
     pub fn to_svg(&self) -> String {
         crate::printable(self.draw().into_string())
-    }
-
-    /// Writes the SVG to a file: whole or not at all.
-    pub fn write_svg(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
-        xoff_record::output::write(path.as_ref(), self.to_svg().as_bytes())
     }
 
     fn draw(&self) -> Markup {

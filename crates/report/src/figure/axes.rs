@@ -1,38 +1,33 @@
 //! Grid, ticks and axis labels.
 
-use super::layout::{Margins, Rect};
+use super::layout::{HEIGHT, Margins, Rect};
 use super::palette::{FRAME, GRID, INK, MINOR_GRID, MUTED};
 use super::scale::{Extent, Fit, Ruler, Scale, Tick};
 use super::text::{self, Px};
-use super::{Axis, Mark, Panel, bars, lanes};
+use super::{Axis, Mark, Panel, bars};
 use maud::{Markup, html};
 
 const TICK: f64 = 11.0;
 const LABEL: f64 = 11.5;
+/// Ticks of a vertical axis, about one for 36 px.
+const Y_TICKS: usize = (HEIGHT / 36.0) as usize;
 
 /// The rulers of a panel's axes.
 pub(super) struct Rulers {
     pub x: Ruler,
     pub y: Ruler,
-    pub second: Option<Ruler>,
 }
 
 impl Rulers {
     /// Fixes the ranges for a panel that will be about `width` px wide.
-    pub(super) fn new(panel: &Panel, [x, y, second]: [Extent; 3], width: f64) -> Self {
-        let height = panel.height.map_or(170.0, f64::from);
+    pub(super) fn new(panel: &Panel, [x, y]: [Extent; 2], width: f64) -> Self {
         let ruler = |axis: &Axis, data, fit, ticks| Ruler::new(&axis.unit, axis.range, data, axis.log, fit, ticks);
         // A cloud of points needs air around it; a time series runs from edge to edge.
-        let loose = |mark: &Mark| matches!(mark, Mark::Points { .. } | Mark::Cdf { .. });
+        let loose = |mark: &Mark| matches!(mark, Mark::Points { .. });
         let fit = if panel.marks.iter().any(loose) && !bars::any(panel) { Fit::Round } else { Fit::Tight };
         Rulers {
             x: ruler(&panel.x, x, if panel.x.log { Fit::Round } else { fit }, if bars::any(panel) { 1 } else { x_ticks(width) }),
-            y: match lanes::of(panel) {
-                // Rows from top to bottom, whatever the y axis says.
-                Some((names, _)) => Ruler::new(&panel.y.unit, Some((0.0, names.len().max(1) as f64)), y, false, Fit::Tight, 2),
-                None => ruler(&panel.y, y, Fit::Round, y_ticks(height)),
-            },
-            second: panel.second_y.as_ref().map(|axis| ruler(axis, second, Fit::Round, y_ticks(height))),
+            y: ruler(&panel.y, y, Fit::Round, Y_TICKS),
         }
     }
 }
@@ -41,24 +36,17 @@ fn x_ticks(width: f64) -> usize {
     (width / 80.0).clamp(3.0, 10.0) as usize
 }
 
-fn y_ticks(height: f64) -> usize {
-    (height / 36.0).clamp(2.0, 9.0) as usize
-}
-
 /// Scales of a placed panel.
 pub(super) struct Scales {
     pub x: Scale,
     pub y: Scale,
-    pub second: Option<Scale>,
 }
 
 impl Scales {
     pub(super) fn new(panel: &Panel, rulers: &Rulers, plot: Rect) -> Self {
-        let vertical = |ruler: &Ruler, axis: &Axis| Scale::new(ruler.extent, plot.bottom(), plot.y, axis.log);
         Scales {
             x: Scale::new(rulers.x.extent, plot.x, plot.right(), panel.x.log),
-            y: vertical(&rulers.y, &panel.y),
-            second: panel.second_y.as_ref().zip(rulers.second.as_ref()).map(|(axis, ruler)| vertical(ruler, axis)),
+            y: Scale::new(rulers.y.extent, plot.bottom(), plot.y, panel.y.log),
         }
     }
 }
@@ -80,24 +68,19 @@ pub(super) fn label_height(axis: &Axis) -> f64 {
 }
 
 /// Space that ticks and labels need around the plot.
-pub(super) fn margins(panel: &Panel, rulers: &Rulers, height: f64, quiet_x: bool) -> Margins {
-    let side = |axis: &Axis, ruler: &Ruler| {
-        let widest = ruler.ticks(y_ticks(height)).iter().map(|tick| text::width(&tick.text, TICK)).fold(0.0, f64::max);
-        widest + 8.0 + if label(axis, ruler).is_empty() { 0.0 } else { LABEL + 8.0 }
-    };
-    let right = panel.second_y.as_ref().zip(rulers.second.as_ref()).map_or(12.0, |(axis, ruler)| side(axis, ruler));
+pub(super) fn margins(panel: &Panel, rulers: &Rulers, quiet_x: bool) -> Margins {
     let x_label = if quiet_x || label(&panel.x, &rulers.x).is_empty() { 0.0 } else { LABEL + 7.0 };
-    let left = lanes::of(panel).map_or_else(|| side(&panel.y, &rulers.y), |(names, _)| lanes::margin(names));
-    Margins { left, right, bottom: TICK + 6.0 + x_label }
+    let y_label = if label(&panel.y, &rulers.y).is_empty() { 0.0 } else { LABEL + 8.0 };
+    Margins { left: widest(&rulers.y) + 8.0 + y_label, bottom: TICK + 6.0 + x_label }
 }
 
 /// Everything behind the data.
-pub(super) fn grid(panel: &Panel, rulers: &Rulers, scales: &Scales, plot: Rect, categorical: bool) -> Markup {
+pub(super) fn grid(rulers: &Rulers, scales: &Scales, plot: Rect, categorical: bool) -> Markup {
     let place = |ticks: Vec<Tick>, scale: &Scale| -> Vec<(f64, bool)> {
         ticks.iter().filter_map(|tick| Some((scale.at(tick.value)?, tick.text.is_empty()))).collect()
     };
     let xs = if categorical { Vec::new() } else { place(rulers.x.ticks(x_ticks(plot.w)), &scales.x) };
-    let ys = if lanes::of(panel).is_some() { Vec::new() } else { place(rulers.y.ticks(y_ticks(plot.h)), &scales.y) };
+    let ys = place(rulers.y.ticks(Y_TICKS), &scales.y);
     let path = |minor: bool| {
         let mut d = String::new();
         for (x, _) in xs.iter().filter(|(_, m)| *m == minor) {
@@ -132,8 +115,7 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, scales: &Scales, plot: Rect, 
     let x_label = label(&panel.x, &rulers.x);
     let below = if categorical { x_names } else { TICK + 6.0 };
     html! {
-        path d={ "M" (Px(plot.x)) " " (Px(plot.y)) "V" (Px(plot.bottom())) "H" (Px(plot.right()))
-            @if scales.second.is_some() { "V" (Px(plot.y)) } } stroke=(FRAME) fill="none" {}
+        path d={ "M" (Px(plot.x)) " " (Px(plot.y)) "V" (Px(plot.bottom())) "H" (Px(plot.right())) } stroke=(FRAME) fill="none" {}
         g font-size=(TICK) fill=(MUTED) text-anchor="middle" {
             @for tick in x_ticks.iter().filter(|tick| !tick.text.is_empty()) {
                 @if let Some(x) = scales.x.at(tick.value) {
@@ -142,54 +124,36 @@ pub(super) fn draw(panel: &Panel, rulers: &Rulers, scales: &Scales, plot: Rect, 
                 }
             }
         }
-        @if lanes::of(panel).is_none() { (vertical(&rulers.y, &scales.y, plot, false)) }
-        @if let (Some(ruler), Some(scale)) = (&rulers.second, &scales.second) { (vertical(ruler, scale, plot, true)) }
+        g font-size=(TICK) fill=(MUTED) text-anchor="end" {
+            @for tick in rulers.y.ticks(Y_TICKS).iter().filter(|tick| !tick.text.is_empty()) {
+                @if let Some(y) = scales.y.at(tick.value) {
+                    line x1=(Px(plot.x)) x2=(Px(plot.x - 4.0)) y1=(Px(y)) y2=(Px(y)) stroke=(FRAME) {}
+                    text x=(Px(plot.x - 7.0)) y=(Px(y + 4.0)) { (tick.text) }
+                }
+            }
+        }
         g font-size=(LABEL) fill=(INK) text-anchor="middle" {
             @if !quiet_x && !x_label.is_empty() {
                 text x=(Px(plot.x + plot.w / 2.0)) y=(Px(plot.bottom() + below + LABEL + 3.0)) { (x_label) }
             }
-            @if lanes::of(panel).is_none() { (rotated(&label(&panel.y, &rulers.y), plot, left_of(&rulers.y, plot) , -90)) }
-            @if let (Some(axis), Some(ruler)) = (&panel.second_y, &rulers.second) {
-                (rotated(&label(axis, ruler), plot, right_of(ruler, plot), 90))
-            }
+            (rotated(&label(&panel.y, &rulers.y), plot, plot.x - widest(&rulers.y) - 13.0))
         }
     }
 }
 
-fn widest(ruler: &Ruler, plot: Rect) -> f64 {
-    ruler.ticks(y_ticks(plot.h)).iter().map(|tick| text::width(&tick.text, TICK)).fold(0.0, f64::max)
+/// Width of the widest tick of a vertical axis.
+fn widest(ruler: &Ruler) -> f64 {
+    ruler.ticks(Y_TICKS).iter().map(|tick| text::width(&tick.text, TICK)).fold(0.0, f64::max)
 }
 
-fn left_of(ruler: &Ruler, plot: Rect) -> f64 {
-    plot.x - widest(ruler, plot) - 13.0
-}
-
-fn right_of(ruler: &Ruler, plot: Rect) -> f64 {
-    plot.right() + widest(ruler, plot) + 13.0
-}
-
-/// A label along a vertical axis.
-fn rotated(text: &str, plot: Rect, x: f64, angle: i32) -> Markup {
+/// The label along the vertical axis.
+fn rotated(text: &str, plot: Rect, x: f64) -> Markup {
     let y = plot.y + plot.h / 2.0;
     // A label longer than its axis may stick out a little, not into the next panel.
     let text = text::fit(text, LABEL, plot.h + 40.0);
     html! {
         @if !text.is_empty() {
-            text x=(Px(x)) y=(Px(y)) transform={ "rotate(" (angle) " " (Px(x)) " " (Px(y)) ")" } { (text) }
-        }
-    }
-}
-
-fn vertical(ruler: &Ruler, scale: &Scale, plot: Rect, right: bool) -> Markup {
-    let (edge, out, anchor) = if right { (plot.right(), 1.0, "start") } else { (plot.x, -1.0, "end") };
-    html! {
-        g font-size=(TICK) fill=(MUTED) text-anchor=(anchor) {
-            @for tick in ruler.ticks(y_ticks(plot.h)).iter().filter(|tick| !tick.text.is_empty()) {
-                @if let Some(y) = scale.at(tick.value) {
-                    line x1=(Px(edge)) x2=(Px(edge + out * 4.0)) y1=(Px(y)) y2=(Px(y)) stroke=(FRAME) {}
-                    text x=(Px(edge + out * 7.0)) y=(Px(y + 4.0)) { (tick.text) }
-                }
-            }
+            text x=(Px(x)) y=(Px(y)) transform={ "rotate(-90 " (Px(x)) " " (Px(y)) ")" } { (text) }
         }
     }
 }

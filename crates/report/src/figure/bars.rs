@@ -2,7 +2,6 @@
 
 use super::axes::Scales;
 use super::layout::Rect;
-use super::legend;
 use super::palette::{Colours, INK, MUTED};
 use super::text::{self, Px};
 use super::{BarGroup, Mark, Panel, Unit};
@@ -14,7 +13,7 @@ const VALUE: f64 = 10.0;
 /// The bars of a panel: the first such mark counts, since categories are one per panel.
 pub(super) fn of(panel: &Panel) -> Option<(&[String], &[BarGroup])> {
     panel.marks.iter().find_map(|mark| match mark {
-        Mark::Bars { labels, groups, .. } => Some((labels.as_slice(), groups.as_slice())),
+        Mark::Bars { labels, groups } => Some((labels.as_slice(), groups.as_slice())),
         _ => None,
     })
 }
@@ -80,16 +79,12 @@ pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales
             let top = scales.y.at(bar.value).unwrap_or(base);
             let ends = bar.interval.and_then(|(low, high)| Some((scales.y.at(low).unwrap_or(base), scales.y.at(high)?)));
             let highest = ends.map_or(top, |(_, high)| high.min(top)).min(base);
-            // A reference mark just above the bar would be written over.
-            let mark = bar.reference.and_then(|at| scales.y.at(at)).filter(|y| (y - highest).abs() < 16.0);
-            let highest = mark.map_or(highest, |y| highest.min(y - 5.0));
             let number = number(&panel.y.unit, &value);
             let written = text::width(number, VALUE) < width + 6.0;
             out.push(html! {
                 g {
                     title { (label) ", " (group.name) ": " (value)
-                        @if let Some((low, high)) = bar.interval { " (" (panel.y.unit.format(low)) " to " (panel.y.unit.format(high)) ")" }
-                        @if let Some(at) = bar.reference { "; reference " (panel.y.unit.format(at)) } }
+                        @if let Some((low, high)) = bar.interval { " (" (panel.y.unit.format(low)) " to " (panel.y.unit.format(high)) ")" } }
                     rect x=(Px(x + 0.75)) y=(Px(top.min(base))) width=(Px((width - 1.5).max(0.5))) height=(Px((base - top).abs())) fill=(fill) {}
                     @if let Some((low, high)) = ends {
                         path d={ "M" (Px(centre)) " " (Px(low)) "V" (Px(high)) "M" (Px(centre - 4.0)) " " (Px(high)) "h8M"
@@ -103,20 +98,6 @@ pub(super) fn draw(labels: &[String], groups: &[BarGroup], panel: &Panel, scales
         }
     }
     html! { @for bar in out { (bar) } }
-}
-
-/// The reference values, over the axis line where they are zero.
-pub(super) fn references(groups: &[BarGroup], scales: &Scales) -> Markup {
-    let (count, width) = (groups.len() as f64, width(groups, scales));
-    html! {
-        @for (g, group) in groups.iter().enumerate() {
-            @for (i, bar) in group.bars.iter().enumerate() {
-                @if let (Some(y), Some(middle)) = (bar.reference.and_then(|at| scales.y.at(at)), scales.x.at(i as f64)) {
-                    (legend::diamond(middle + (g as f64 + 0.5 - count / 2.0) * width, y))
-                }
-            }
-        }
-    }
 }
 
 /// Width of a bar: three quarters of a category's place for all its bars.

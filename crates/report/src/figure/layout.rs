@@ -17,14 +17,18 @@ use super::palette::{Colours, INK, MUTED, theme};
 use super::scale::Extent;
 use super::text::{self, FONTS, Px};
 use super::{Axis, Figure, Mark, Panel};
-use super::{bars, heatmap, lanes, panel, series};
+use super::{bars, panel, series};
 use maud::{Markup, html};
 
 /// Width of a figure [px]; it scales with the page.
 pub(super) const WIDTH: f64 = 720.0;
 /// Width of a figure for a phone [px].
 pub(super) const NARROW: f64 = 400.0;
+/// Height of a plot [px].
+pub(super) const HEIGHT: f64 = 170.0;
 const PAD: f64 = 14.0;
+/// Space right of a plot [px].
+const RIGHT: f64 = 12.0;
 const GUTTER: f64 = 18.0;
 const TITLE: f64 = 15.0;
 const PANEL_TITLE: f64 = 12.5;
@@ -49,11 +53,10 @@ impl Rect {
     }
 }
 
-/// Space around a plot [px].
+/// Space left of a plot and below it [px].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Margins {
     pub left: f64,
-    pub right: f64,
     pub bottom: f64,
 }
 
@@ -65,7 +68,6 @@ struct Measured<'a> {
     /// The panel below has the same x axis; one label for both is enough.
     quiet_x: bool,
     margins: Margins,
-    height: f64,
 }
 
 /// The whole drawing.
@@ -77,11 +79,11 @@ pub(super) fn draw(figure: &Figure, width: f64) -> Markup {
     let mut measured: Vec<Measured> = Vec::new();
     for (i, panel) in figure.panels.iter().enumerate() {
         let below = figure.panels.get(i + columns);
-        let quiet_x = below.is_some_and(|below| !categorical(panel) && !categorical(below) && same(&panel.x, &below.x));
+        let quiet_x = below.is_some_and(|below| !bars::any(panel) && !bars::any(below) && same(&panel.x, &below.x));
         let entries = legend::entries(panel, &mut colours);
         let rulers = Rulers::new(panel, extents[i], cell);
-        let (margins, height) = measure(panel, &rulers, quiet_x, cell);
-        measured.push(Measured { panel, rulers, entries, quiet_x, margins, height });
+        let margins = measure(panel, &rulers, quiet_x, cell);
+        measured.push(Measured { panel, rulers, entries, quiet_x, margins });
     }
     level_columns(&mut measured, columns);
 
@@ -94,18 +96,13 @@ pub(super) fn draw(figure: &Figure, width: f64) -> Markup {
         let header = row.iter().map(|m| header_height(m, cell)).fold(0.0, f64::max);
         for (c, m) in row.iter().enumerate() {
             let left = PAD + c as f64 * (cell + GUTTER);
-            let plot = Rect { x: left + m.margins.left, y: y + header, w: plot_width(m, cell), h: m.height };
-            let text_left = if categorical(m.panel) && heatmap::of(m.panel).is_some() { left } else { plot.x };
+            let plot = Rect { x: left + m.margins.left, y: y + header, w: plot_width(m, cell), h: HEIGHT };
             body.push(html! {
-                (heading(m, text_left, y, cell - (text_left - left)))
-                @if let Some(heat) = heatmap::of(m.panel) {
-                    (heatmap::draw(heat, plot))
-                } @else {
-                    (panel::draw(m.panel, &m.rulers, plot, m.quiet_x, &mut colours, budget))
-                }
+                (heading(m, plot.x, y, cell - m.margins.left))
+                (panel::draw(m.panel, &m.rulers, plot, m.quiet_x, &mut colours, budget))
             });
         }
-        y += header + row.iter().map(|m| m.height + m.margins.bottom).fold(0.0, f64::max);
+        y += header + row.iter().map(|m| HEIGHT + m.margins.bottom).fold(0.0, f64::max);
     }
     let note = figure.note.as_deref().map(|note| text::wrap(note, NOTE, width - 2.0 * PAD)).unwrap_or_default();
     let note_top = y + 8.0;
@@ -143,43 +140,27 @@ fn heading(m: &Measured, left: f64, top: f64, room: f64) -> Markup {
 
 fn header_height(m: &Measured, cell: f64) -> f64 {
     let title = if m.panel.title.is_empty() { 0.0 } else { PANEL_TITLE + 6.0 };
-    let room = if heatmap::of(m.panel).is_some() { cell } else { cell - m.margins.left };
-    title + legend::height(&m.entries, room) + 8.0
+    title + legend::height(&m.entries, cell - m.margins.left) + 8.0
 }
 
 fn plot_width(m: &Measured, cell: f64) -> f64 {
-    (cell - m.margins.left - m.margins.right).max(40.0)
+    (cell - m.margins.left - RIGHT).max(40.0)
 }
 
-/// Margins and plot height of a panel that has `cell` px of width.
-fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> (Margins, f64) {
-    if let Some(heat) = heatmap::of(panel) {
-        return heatmap::measure(heat, cell);
-    }
-    let own = lanes::of(panel).map_or(170.0, |(names, _)| lanes::height(names.len()));
-    let height = panel.height.map_or(own, |height| f64::from(height.max(20)));
-    let mut margins = axes::margins(panel, rulers, height, quiet_x);
+/// Margins of a panel that has `cell` px of width.
+fn measure(panel: &Panel, rulers: &Rulers, quiet_x: bool, cell: f64) -> Margins {
+    let mut margins = axes::margins(panel, rulers, quiet_x);
     if let Some((labels, _)) = bars::of(panel) {
-        margins.bottom = bars::labels_height(labels, cell - margins.left - margins.right) + axes::label_height(&panel.x);
+        margins.bottom = bars::labels_height(labels, cell - margins.left - RIGHT) + axes::label_height(&panel.x);
     }
-    (margins, height)
+    margins
 }
 
-/// Plots of one column begin and end at the same x.
+/// Plots of one column begin at the same x.
 fn level_columns(measured: &mut [Measured], columns: usize) {
     for column in 0..columns {
-        let members = || (column..).step_by(columns);
-        let widest = |side: fn(&Margins) -> f64, all: &[Measured]| {
-            let plots = members().take_while(|i| *i < all.len()).filter(|i| heatmap::of(all[*i].panel).is_none());
-            plots.map(|i| side(&all[i].margins)).fold(0.0, f64::max)
-        };
-        let (left, right) = (widest(|m| m.left, measured), widest(|m| m.right, measured));
-        for i in members().take_while(|i| *i < measured.len()).collect::<Vec<_>>() {
-            if heatmap::of(measured[i].panel).is_none() {
-                measured[i].margins.left = left;
-                measured[i].margins.right = right;
-            }
-        }
+        let left = measured.iter().skip(column).step_by(columns).map(|m| m.margins.left).fold(0.0, f64::max);
+        measured.iter_mut().skip(column).step_by(columns).for_each(|m| m.margins.left = left);
     }
 }
 
@@ -190,13 +171,9 @@ fn colours(figure: &Figure) -> Colours {
         match mark {
             Mark::Line { name, colour: Some(colour), .. }
             | Mark::Points { name, colour: Some(colour), .. }
-            | Mark::Cdf { name, colour: Some(colour), .. }
             | Mark::HLine { label: name, colour: Some(colour), .. }
             | Mark::VLine { label: name, colour: Some(colour), .. } => colours.reserve(name, *colour),
             Mark::Bars { groups, .. } => {
-                groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
-            }
-            Mark::Lanes { groups, .. } => {
                 groups.iter().filter_map(|g| g.colour.map(|c| (g, c))).for_each(|(g, c)| colours.reserve(&g.name, c));
             }
             _ => {}
@@ -205,32 +182,24 @@ fn colours(figure: &Figure) -> Colours {
     colours
 }
 
-fn categorical(panel: &Panel) -> bool {
-    bars::of(panel).is_some() || heatmap::of(panel).is_some()
-}
-
 /// Axes that mean the same thing.
 fn same(a: &Axis, b: &Axis) -> bool {
     !a.label.is_empty() && a.label == b.label && a.unit == b.unit && a.log == b.log && a.range == b.range
 }
 
-/// Extents [x, y, second y] per panel, joined over axes that mean the same.
-fn shared_extents(figure: &Figure) -> Vec<[Extent; 3]> {
-    let own: Vec<[Extent; 3]> = figure.panels.iter().map(panel::extents).collect();
-    let axes = |panel: &Panel| [Some(panel.x.clone()), Some(panel.y.clone()), panel.second_y.clone()];
-    let all: Vec<(Option<Axis>, Extent, bool)> = figure
+/// Extents [x, y] per panel, joined over axes that mean the same.
+fn shared_extents(figure: &Figure) -> Vec<[Extent; 2]> {
+    let own: Vec<[Extent; 2]> = figure.panels.iter().map(panel::extents).collect();
+    // Each axis with its extent; categories are those of their panel alone.
+    let all: Vec<(Option<&Axis>, Extent)> = figure
         .panels
         .iter()
         .zip(&own)
-        .flat_map(|(panel, extents)| {
-            let category = categorical(panel);
-            axes(panel).into_iter().zip(*extents).enumerate().map(move |(i, (axis, e))| (axis, e, i == 0 && category))
-        })
+        .flat_map(|(panel, [x, y])| [((!bars::any(panel)).then_some(&panel.x), *x), (Some(&panel.y), *y)])
         .collect();
-    let joined = all.iter().map(|(axis, extent, category)| {
-        let Some(axis) = axis.as_ref().filter(|_| !category) else { return *extent };
-        let alike = all.iter().filter(|(other, _, category)| !category && other.as_ref().is_some_and(|other| same(axis, other)));
-        alike.fold(*extent, |sum, (_, extent, _)| sum.join(*extent))
-    });
-    joined.collect::<Vec<_>>().chunks(3).map(|c| [c[0], c[1], c[2]]).collect()
+    let joined = |(axis, extent): &(Option<&Axis>, Extent)| {
+        let alike = all.iter().filter(|(other, _)| axis.zip(*other).is_some_and(|(a, b)| same(a, b)));
+        alike.fold(*extent, |sum, (_, extent)| sum.join(*extent))
+    };
+    all.chunks(2).map(|panel| [joined(&panel[0]), joined(&panel[1])]).collect()
 }

@@ -3,7 +3,6 @@
 use super::palette::{Colours, INK, MUTED};
 use super::text::{self, Px};
 use super::{Mark, Panel};
-use crate::Tone;
 use maud::{Markup, html};
 
 const SIZE: f64 = 11.5;
@@ -14,18 +13,13 @@ pub(super) const ROW: f64 = 17.0;
 
 /// Dashes of reference lines: apart without colour.
 pub(super) const DASHES: [&str; 4] = ["7 3", "2 3", "9 3 2 3", "4 2"];
-/// Fills of bands.
-pub(super) const BANDS: [&str; 3] = ["#b8c4d0", "#e3c9a8", "#b9d8c2"];
-/// Opacity of bands.
-pub(super) const BAND_OPACITY: &str = "0.45";
 
 /// Sample of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Swatch {
     Line { colour: &'static str, dash: Option<&'static str>, width: &'static str },
     Dot(&'static str),
-    Diamond,
-    Box { fill: &'static str, opacity: &'static str },
+    Box(&'static str),
 }
 
 /// One entry.
@@ -40,43 +34,25 @@ pub(super) fn entries(panel: &Panel, colours: &mut Colours) -> Vec<Entry> {
     let mut out: Vec<Entry> = Vec::new();
     for mark in &panel.marks {
         match mark {
-            Mark::Line { name, points, dashed, second, colour, .. } => {
+            Mark::Line { name, points, dashed, colour } => {
                 let colour = own(*colour, colours.of(name));
                 let swatch = Swatch::Line { colour, dash: colours.dash(name, *dashed), width: "2" };
-                out.push(Entry { swatch, label: series_label(name, points.is_empty(), *second) });
+                out.push(Entry { swatch, label: series_label(name, points.is_empty()) });
             }
-            Mark::Points { name, points, second, colour } => {
+            Mark::Points { name, points, colour } => {
                 let swatch = Swatch::Dot(own(*colour, colours.of(name)));
-                out.push(Entry { swatch, label: series_label(name, points.is_empty(), *second) });
+                out.push(Entry { swatch, label: series_label(name, points.is_empty()) });
             }
-            Mark::Cdf { name, samples, dashed, colour } => {
-                let colour = own(*colour, colours.of(name));
-                let swatch = Swatch::Line { colour, dash: colours.dash(name, *dashed), width: "2" };
-                out.push(Entry { swatch, label: series_label(name, samples.is_empty(), false) });
-            }
-            Mark::Bars { groups, reference, .. } => {
+            Mark::Bars { groups, .. } => {
                 out.extend(groups.iter().map(|group| {
-                    let swatch = Swatch::Box { fill: own(group.colour, colours.of(&group.name)), opacity: "1" };
-                    Entry { swatch, label: series_label(&group.name, group.bars.is_empty(), false) }
+                    let swatch = Swatch::Box(own(group.colour, colours.of(&group.name)));
+                    Entry { swatch, label: series_label(&group.name, group.bars.is_empty()) }
                 }));
-                out.push(Entry { swatch: Swatch::Diamond, label: reference.clone() });
             }
             Mark::HLine { label, colour, .. } | Mark::VLine { label, colour, .. } => {
                 let (colour, dash) = reference(*colour, colours.reference(label));
                 out.push(Entry { swatch: Swatch::Line { colour, dash: Some(dash), width: "1.5" }, label: label.clone() });
             }
-            Mark::HBand { label, .. } | Mark::VBand { label, .. } => {
-                let swatch = Swatch::Box { fill: BANDS[colours.band(label) % BANDS.len()], opacity: BAND_OPACITY };
-                out.push(Entry { swatch, label: label.clone() });
-            }
-            Mark::Lanes { groups, .. } => out.extend(groups.iter().map(|group| {
-                let fill = own(group.colour, colours.of(&group.name));
-                Entry { swatch: Swatch::Box { fill, opacity: "1" }, label: series_label(&group.name, group.stretches.is_empty(), false) }
-            })),
-            Mark::Heatmap { legend, .. } => out.extend(legend.iter().map(|(tone, label): &(Tone, String)| Entry {
-                swatch: Swatch::Box { fill: tone.fill(), opacity: "1" },
-                label: label.clone(),
-            })),
         }
     }
     out.retain(|entry| !entry.label.is_empty());
@@ -88,25 +64,16 @@ fn own(given: Option<super::Colour>, automatic: super::Colour) -> &'static str {
     given.unwrap_or(automatic).hex()
 }
 
-/// The mark of a bar's reference value: hollow, so that it reads on a bar and on the page.
-pub(super) fn diamond(x: f64, y: f64) -> Markup {
-    html! {
-        path d={ "M" (Px(x)) " " (Px(y - 5.0)) "l5 5l-5 5l-5 -5z" } fill="#ffffff" stroke=(INK) stroke-width="1.5" {}
-    }
-}
-
 /// Colour and dashes of a figure's `index`-th reference line.
 pub(super) fn reference(colour: Option<super::Colour>, index: usize) -> (&'static str, &'static str) {
     (colour.map_or("#3e4c59", super::Colour::hex), DASHES[index % DASHES.len()])
 }
 
-fn series_label(name: &str, empty: bool, second: bool) -> String {
+fn series_label(name: &str, empty: bool) -> String {
     if name.is_empty() {
         return String::new();
     }
-    let axis = if second { " (right axis)" } else { "" };
-    let none = if empty { " (no data)" } else { "" };
-    format!("{name}{axis}{none}")
+    format!("{name}{}", if empty { " (no data)" } else { "" })
 }
 
 /// Entries laid out in rows of at most `room` px: position of each, and the number of rows.
@@ -144,9 +111,8 @@ pub(super) fn draw(entries: &[Entry], left: f64, top: f64, room: f64) -> Markup 
                             stroke-dasharray=[dash] {}
                     }
                     Swatch::Dot(colour) => circle cx=(Px(x + SWATCH / 2.0)) cy=(Px(y)) r="3.2" fill=(colour) {},
-                    Swatch::Diamond => (diamond(x + SWATCH / 2.0, y)),
-                    Swatch::Box { fill, opacity } => {
-                        rect x=(Px(x + 3.0)) y=(Px(y - 5.5)) width="14" height="11" rx="2" fill=(fill) fill-opacity=(opacity)
+                    Swatch::Box(fill) => {
+                        rect x=(Px(x + 3.0)) y=(Px(y - 5.5)) width="14" height="11" rx="2" fill=(fill) fill-opacity="1"
                             stroke=(MUTED) stroke-opacity="0.35" stroke-width="0.7" {}
                     }
                 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Figure -> colours by name, ranges shared by axes of the same name   (layout)
-//!          -> per panel: title, legend above the data, axes, marks      (panel, marks, bars, heatmap, lanes)
+//!          -> per panel: title, legend above the data, axes, marks      (panel, series, bars)
 //!          -> SVG text, at most about 200 KB: long series keep the first, least, greatest and last value per pixel column
 //! ```
 //!
@@ -12,8 +12,6 @@
 mod axes;
 mod bars;
 mod decimate;
-mod heatmap;
-mod lanes;
 mod layout;
 mod legend;
 mod mark;
@@ -24,7 +22,7 @@ mod series;
 pub(crate) mod text;
 mod unit;
 
-pub use mark::{Bar, BarGroup, HeatCell, LaneGroup, Mark};
+pub use mark::{Bar, BarGroup, Mark};
 pub use palette::{Colour, DEADLOCK};
 pub use unit::Unit;
 
@@ -74,25 +72,14 @@ pub struct Panel {
     pub x: Axis,
     /// Left axis.
     pub y: Axis,
-    /// Right axis, for marks made with [`Mark::on_second_axis`].
-    pub second_y: Option<Axis>,
     /// Marks, first to last.
     pub marks: Vec<Mark>,
-    /// Height of the plotting area [px of a figure 720 px wide]; none means a sensible one for the kind of marks.
-    pub height: Option<u32>,
 }
 
 impl Panel {
     /// A panel without marks.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
-        Panel { title: title.into(), x, y, second_y: None, marks: Vec::new(), height: None }
-    }
-
-    /// Adds a right axis.
-    #[must_use]
-    pub fn second_y(mut self, axis: Axis) -> Self {
-        self.second_y = Some(axis);
-        self
+        Panel { title: title.into(), x, y, marks: Vec::new() }
     }
 
     /// Adds a mark.
@@ -106,13 +93,6 @@ impl Panel {
     #[must_use]
     pub fn marks(mut self, marks: impl IntoIterator<Item = Mark>) -> Self {
         self.marks.extend(marks);
-        self
-    }
-
-    /// Sets the height of the plotting area.
-    #[must_use]
-    pub fn height(mut self, height: u32) -> Self {
-        self.height = Some(height);
         self
     }
 }

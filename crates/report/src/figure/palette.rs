@@ -111,7 +111,6 @@ pub(crate) fn theme() -> Markup {
 pub(super) struct Colours {
     taken: Vec<Taken>,
     references: Vec<String>,
-    bands: Vec<String>,
 }
 
 struct Taken {
@@ -156,26 +155,9 @@ impl Colours {
 
     /// Number of a reference line: one label has one style in the whole figure.
     pub(super) fn reference(&mut self, label: &str) -> usize {
-        index_of(&mut self.references, label)
+        self.references.iter().position(|other| other == label).unwrap_or_else(|| {
+            self.references.push(label.to_owned());
+            self.references.len() - 1
+        })
     }
-
-    /// Number of a band, likewise.
-    pub(super) fn band(&mut self, label: &str) -> usize {
-        index_of(&mut self.bands, label)
-    }
-}
-
-fn index_of(known: &mut Vec<String>, label: &str) -> usize {
-    known.iter().position(|other| other == label).unwrap_or_else(|| {
-        known.push(label.to_owned());
-        known.len() - 1
-    })
-}
-
-/// Fill of a level in 0 .. 1, light to dark blue, and the text colour that is readable on it.
-pub(super) fn level(level: f64) -> (String, &'static str) {
-    let at = if level.is_finite() { level.clamp(0.0, 1.0) } else { 0.0 };
-    let mix = |from: f64, to: f64| (from + (to - from) * at).round() as u8;
-    let fill = format!("#{:02x}{:02x}{:02x}", mix(240.0, 8.0), mix(246.0, 69.0), mix(252.0, 124.0));
-    (fill, if at > 0.55 { "#ffffff" } else { INK })
 }

@@ -2,10 +2,7 @@
 
 mod page;
 
-use xoff_record::output::OutputError;
-
 use crate::{Figure, Table, Tone};
-use std::path::Path;
 
 /// One number at the top of the report.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -45,7 +42,6 @@ impl Card {
 #[derive(Clone, Debug, PartialEq)]
 enum Block {
     Text(String),
-    Pre(String),
     Table(Table),
     /// Drawn once, when it is added.
     Figure {
@@ -53,10 +49,6 @@ enum Block {
         /// The drawing for a phone.
         narrow: String,
         caption: String,
-    },
-    Details {
-        summary: String,
-        table: Table,
     },
 }
 
@@ -74,7 +66,7 @@ impl Section {
         Section { title: title.into(), ..Section::default() }
     }
 
-    /// A verdict next to the heading.
+    /// A word or a number next to the heading.
     #[must_use]
     pub fn badge(mut self, tone: Tone, text: impl Into<String>) -> Self {
         self.badge = Some((tone, text.into()));
@@ -85,13 +77,6 @@ impl Section {
     #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.blocks.push(Block::Text(text.into()));
-        self
-    }
-
-    /// Lines set as they are, e.g. a causal chain or a cycle.
-    #[must_use]
-    pub fn pre(mut self, text: impl Into<String>) -> Self {
-        self.blocks.push(Block::Pre(text.into()));
         self
     }
 
@@ -108,20 +93,6 @@ impl Section {
         self.blocks.push(Block::Figure { svg: figure.to_svg(), narrow: figure.to_narrow_svg(), caption: figure.caption.clone() });
         self
     }
-
-    /// A figure that was drawn before, as [`Figure::to_svg`] and [`Figure::to_narrow_svg`] gave it, with its caption.
-    #[must_use]
-    pub fn drawn(mut self, svg: impl Into<String>, narrow: impl Into<String>, caption: impl Into<String>) -> Self {
-        self.blocks.push(Block::Figure { svg: svg.into(), narrow: narrow.into(), caption: caption.into() });
-        self
-    }
-
-    /// A table that opens on demand; open when printed.
-    #[must_use]
-    pub fn details(mut self, summary: impl Into<String>, table: Table) -> Self {
-        self.blocks.push(Block::Details { summary: summary.into(), table });
-        self
-    }
 }
 
 /// A report, built part by part.
@@ -130,7 +101,6 @@ pub struct Report {
     title: String,
     lead: Vec<String>,
     cards: Vec<Card>,
-    verdicts: Option<Table>,
     sections: Vec<Section>,
     details: Vec<(String, Table)>,
     provenance: Vec<(String, String)>,
@@ -156,13 +126,6 @@ impl Report {
         self
     }
 
-    /// The table that answers the question, right under the cards.
-    #[must_use]
-    pub fn verdicts(mut self, table: Table) -> Self {
-        self.verdicts = Some(table);
-        self
-    }
-
     /// Appends a section.
     #[must_use]
     pub fn section(mut self, section: Section) -> Self {
@@ -170,7 +133,7 @@ impl Report {
         self
     }
 
-    /// A table at the end that opens on demand, e.g. the parameters with where each came from.
+    /// A table at the end that opens on demand, and is open when printed: the plan of a sweep.
     #[must_use]
     pub fn details(mut self, summary: impl Into<String>, table: Table) -> Self {
         self.details.push((summary.into(), table));
@@ -188,17 +151,4 @@ impl Report {
     pub fn to_html(&self) -> String {
         crate::printable(page::draw(self).into_string())
     }
-
-    /// Writes the page to a file: whole or not at all.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), OutputError> {
-        xoff_record::output::write(path.as_ref(), self.to_html().as_bytes())
-    }
-}
-
-/// A link target, if it cannot run anything: relative, `http`, `https` or a fragment.
-pub(crate) fn safe_href(href: &str) -> Option<&str> {
-    let scheme = href.split(['/', '?', '#']).next().unwrap_or("");
-    let allowed = !scheme.contains(':') || matches!(scheme.to_ascii_lowercase().as_str(), "http:" | "https:");
-    let clean = !href.is_empty() && !href.chars().any(char::is_control) && href.trim() == href;
-    (allowed && clean).then_some(href)
 }

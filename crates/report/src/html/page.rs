@@ -1,6 +1,6 @@
 //! The page's template.
 
-use super::{Block, Card, Report, Section, safe_href};
+use super::{Block, Card, Report, Section};
 use crate::{Align, Cell, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -30,7 +30,6 @@ pub(super) fn draw(report: &Report) -> Markup {
                     @if !report.cards.is_empty() {
                         div.cards { @for card in &report.cards { (draw_card(card)) } }
                     }
-                    @if let Some(table) = &report.verdicts { (draw_table(table)) }
                     @if report.sections.len() >= CONTENTS_FROM {
                         nav aria-label="Contents" {
                             @for (i, section) in report.sections.iter().enumerate() { a href={ "#s" (i + 1) } { (section.title) } }
@@ -64,8 +63,6 @@ fn draw_section(number: usize, section: &Section) -> Markup {
             @for block in &section.blocks {
                 @match block {
                     Block::Text(text) => p { (inline(text)) },
-                    // A line break right after the tag is swallowed by HTML; one that is not meant to be stays.
-                    Block::Pre(text) => pre { "\n" (text) },
                     Block::Table(table) => (draw_table(table)),
                     Block::Figure { svg, narrow, caption } => figure {
                         // Our own drawings, escaped where they were made.
@@ -73,7 +70,6 @@ fn draw_section(number: usize, section: &Section) -> Markup {
                         div.narrow { (PreEscaped(narrow)) }
                         @if !caption.is_empty() { figcaption { (inline(caption)) } }
                     },
-                    Block::Details { summary, table } => (draw_details(summary, table)),
                 }
             }
         }
@@ -115,7 +111,6 @@ fn class(align: Align) -> Option<&'static str> {
     match align {
         Align::Left => None,
         Align::Right => Some("right"),
-        Align::Centre => Some("centre"),
     }
 }
 
@@ -124,8 +119,6 @@ fn draw_cell(cell: &Cell) -> Markup {
         @match cell {
             Cell::Text(text) => (inline(text)),
             Cell::Code(text) => code { (text) },
-            Cell::Badge(tone, text) => span class={ "badge " (tone.class()) } { (text) },
-            Cell::Link { text, href } => @if let Some(href) = safe_href(href) { a href=(href) { (text) } } @else { (text) },
         }
     }
 }

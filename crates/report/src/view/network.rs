@@ -403,11 +403,11 @@ pub fn live_facts(f: &Seen) -> Vec<Fact> {
 
 #[cfg(test)]
 mod tests {
-    use crate::mechanism::{FLOW_CONTROLS, RATE_CONTROLS};
+    use crate::mechanism::{FLOW_CONTROLS, Mechanism, RATE_CONTROLS};
 
     #[test]
     fn every_mechanism_has_a_name_and_a_colour() {
-        let kinds = |all: &[crate::Mechanism]| all.iter().map(|m| m.kind).collect::<std::collections::BTreeSet<_>>();
+        let kinds = |all: &[Mechanism]| all.iter().map(|m| m.kind).collect::<std::collections::BTreeSet<_>>();
         assert_eq!(kinds(&FLOW_CONTROLS), xoff_mech::flow_control::REGISTRY.iter().map(|e| e.name).collect());
         assert_eq!(kinds(&RATE_CONTROLS), xoff_mech::rate_control::REGISTRY.iter().map(|e| e.name).collect());
         let colours: std::collections::BTreeSet<_> = FLOW_CONTROLS.iter().map(|m| m.colour).collect();
