@@ -435,7 +435,7 @@ SOAK_OUT ?= out/soak
 soak: toolchain ## Real frames among four processes, on cables with faults, SOAK long (default 3h); adds to the rounds of before
 	@$(call step,Soak)
 	$(CARGO) build --release --workspace --bin xoff-farm --bin xoff
-	$(dir $(XOFF))xoff-farm soak --lasting $(SOAK) --out $(SOAK_OUT) --markdown docs/soak.md
+	$(dir $(XOFF))xoff-farm soak --lasting $(SOAK) --out $(SOAK_OUT)
 	$(call done,soak)
 
 # The toolchain of `make miri`.

@@ -1,4 +1,5 @@
-//! `docs/training-study.md`: which flow control and which rate control help training, computed from `scenarios/training/study.toml`.
+//! `docs/training-study.md`: which flow control and which rate control help training. Its tables are those that are computed here from
+//! `scenarios/training/study.toml`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use xoff_lab::stats::Mean;
 use xoff_record::Sink;
-use xoff_report::{Axis, Bar, BarGroup, Figure, Mark, Panel, Unit};
 use xoff_run::NetworkScenario;
 use xoff_scenario::document::Override;
 
@@ -176,12 +176,17 @@ fn many_comparisons_are_corrected() {
 
 const DASH: &str = "-";
 
-/// A row for each scheme that has one.
-fn table(page: &mut String, heads: &[&str], row: impl Fn(usize) -> Option<Vec<String>>) {
-    let _ = writeln!(page, "\n| | {} |\n|---|{}", heads.join(" | "), "---|".repeat(heads.len()));
+/// The page has a row for each scheme that has one.
+fn table(row: impl Fn(usize) -> Option<Vec<String>>) {
+    let mut rows = String::new();
     for (at, (name, _)) in SCHEMES.iter().enumerate() {
-        row(at).into_iter().for_each(|row| _ = writeln!(page, "| {name} | {} |", row.join(" | ")));
+        row(at).into_iter().for_each(|row| _ = writeln!(rows, "| {name} | {} |", row.join(" | ")));
     }
+    page_has(&rows);
+}
+
+fn page_has(computed: &str) {
+    xoff_testing::page_has(&root().join("docs/training-study.md"), computed);
 }
 
 /// Against what the scheme is judged by, over the same seeds.
@@ -204,9 +209,7 @@ fn changes(cells: &Cells, job: usize) -> Changes {
 #[test]
 fn a_cell_of_the_page_is_what_its_scenario_gives() {
     let cells: Vec<Cell> = SEEDS.map(|seed| run(0, 0, seed).unwrap_or_else(|e| panic!("{e}"))).collect();
-    let page = std::fs::read_to_string(root().join("docs/training-study.md")).unwrap();
-    let cell = Mean::of(values(&cells, |c| c.time[0])).words(ms);
-    assert!(page.contains(&format!("\n| PFC | {cell} | ")), "{cell}: run the whole with XOFF_TEST_BLESS=1 and --include-ignored");
+    page_has(&format!("\n| PFC | {} | ", Mean::of(values(&cells, |c| c.time[0])).words(ms)));
 }
 
 /// In milliseconds.
@@ -216,13 +219,9 @@ fn ms(seconds: f64) -> String {
 
 #[test]
 #[ignore = "195 runs take a quarter of an hour"]
-#[expect(clippy::too_many_lines, reason = "the page from top to bottom")]
 fn the_page_about_training_is_what_its_scenario_gives() {
     let cells = all();
     let heads: Vec<&str> = SITUATIONS.iter().map(|s| s.0).collect();
-    let mut p = String::from(HEAD);
-
-    p += "\n## Summary\n\n";
     let of_jobs = [changes(&cells, 0), changes(&cells, 1)];
     for (what, schemes, over) in [
         ("CBFC or GFC instead of PFC", 1..4, "over all situations"),
@@ -239,25 +238,17 @@ fn the_page_about_training_is_what_its_scenario_gives() {
                 means.iter().copied().fold(f64::NEG_INFINITY, f64::max)
             )
         };
-        let _ = writeln!(p, "- {what} changes an iteration of the large job by {}, of the small one by {}, {over}.", range(0), range(1));
+        page_has(&format!("- {what} changes an iteration of the large job by {}, of the small one by {}, {over}.\n", range(0), range(1)));
     }
-    p += "\n## Time of an iteration\n\nThe large job, ms:\n";
     let each = |scheme: usize, of: &dyn Fn(&[Cell]) -> String| {
         Some(cells[scheme].iter().map(|c| c.as_ref().map_or(DASH.into(), |c| of(c))).collect::<Vec<_>>())
     };
-    table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[0])).words(ms)));
-    p += "\nThe exposed communication in it, for the rank with the most, ms:\n";
-    table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.exposed)).words(ms)));
-    p +=
-        "\nThe small job, ms. It has no slow rank and no slow receiver, but two of its eight hosts are at the leaf with the failed link:\n";
-    table(&mut p, &heads, |at| each(at, &|c| Mean::of(values(c, |c| c.time[1])).words(ms)));
+    table(|at| each(at, &|c| Mean::of(values(c, |c| c.time[0])).words(ms)));
+    table(|at| each(at, &|c| Mean::of(values(c, |c| c.exposed)).words(ms)));
+    table(|at| each(at, &|c| Mean::of(values(c, |c| c.time[1])).words(ms)));
 
     let comparisons = of_jobs[0].iter().flatten().filter(|(m, _)| m.is_some()).count();
-    let _ = writeln!(
-        p,
-        "\n## Which mechanism helps, and how much\n\nIteration of the large job relative to PFC, seed by seed; mechanisms with acknowledgements relative to PFC with acknowledgements. \
-         Each interval is for its own comparison. Bold: beyond chance at 5 % among all {comparisons} comparisons of the table (Holm's correction):"
-    );
+    assert_eq!(comparisons, 35, "the number is in a sentence of the page");
     let rows = |job: usize| {
         let all = &of_jobs[job];
         move |scheme: usize| {
@@ -266,15 +257,12 @@ fn the_page_about_training_is_what_its_scenario_gives() {
             (scheme > 0).then(|| all[scheme - 1].iter().map(one).collect::<Vec<String>>())
         }
     };
-    table(&mut p, &heads, rows(0));
-    p += "\nThe small job:\n";
-    table(&mut p, &heads, rows(1));
-    p += "\n![Iteration of both jobs against PFC](training-study/against-pfc.svg)\n\nDifferences beyond chance:\n\n";
+    table(rows(0));
+    table(rows(1));
     for (s, name) in heads.iter().enumerate() {
-        let _ = writeln!(p, "- {name}: {}.", verdict(&of_jobs, s));
+        page_has(&format!("- {name}: {}.\n", verdict(&of_jobs, s)));
     }
 
-    p += "\n## Victims\n\nIteration of the small job relative to the same mechanism in the situation *nothing else*, bold as above:\n";
     let victim = |at: usize, s: usize| {
         let (own, calm) = (cells[at][s].as_ref().ok()?, cells[at][0].as_ref().ok()?);
         Some(Mean::ratio(&values(own, |c| c.time[1]), &values(calm, |c| c.time[1])))
@@ -282,13 +270,12 @@ fn the_page_about_training_is_what_its_scenario_gives() {
     let victims: Vec<Option<Mean>> =
         (0..SCHEMES.len()).flat_map(|at| (1..SITUATIONS.len()).map(move |s| (at, s))).map(|(at, s)| victim(at, s)).collect();
     let sure = beyond_chance(&victims);
-    table(&mut p, &heads[1..], |at| {
+    table(|at| {
         let cells = (at * (SITUATIONS.len() - 1)..).take(SITUATIONS.len() - 1);
         Some(cells.map(|i| victims[i].as_ref().map_or(DASH.into(), |m| change(m, sure[i]))).collect())
     });
 
-    p += "\n## Where the time goes\n\nMean parts of the critical paths of the large job: pause, rate limit, queueing, %:\n";
-    table(&mut p, &heads, |at| {
+    table(|at| {
         each(at, &|c| {
             let part = |k: usize| format!("{:.1}", 100.0 * Mean::of(values(c, |c| c.parts[k])).mean);
             format!("{}, {}, {}", part(0), part(1), part(2))
@@ -299,34 +286,11 @@ fn the_page_about_training_is_what_its_scenario_gives() {
         for (situation, why) in heads.iter().zip(row).filter_map(|(s, c)| Some((s, c.as_ref().err()?))) {
             let line = why.lines().find_map(|l| Some(l.split_once("host: ")?.1)).unwrap_or(why);
             let line = line.split_once(" (").map_or(line, |x| x.0);
-            let _ = writeln!(p, "\n{DASH}: xoff rejects {} with a {situation}: {line}.", scheme.0);
+            page_has(&format!("\n{DASH}: xoff rejects {} with a {situation}: {line}.\n", scheme.0));
             refused.push((scheme.0, *situation));
         }
     }
     assert_eq!(refused, [("PFFC", "slow receiver")]);
-    p += FOOT;
-
-    let bars = |job: usize, name: &str| {
-        let one = |scheme: usize, s: usize| {
-            let m = &of_jobs[job][scheme - 1][s].0;
-            m.as_ref().map_or(Bar::new(f64::NAN), |m| Bar::with_interval(m.mean, m.low, m.high))
-        };
-        let groups = (1..SCHEMES.len()).map(|at| BarGroup::new(SCHEMES[at].0, (0..SITUATIONS.len()).map(|s| one(at, s))));
-        Panel::new(
-            name,
-            Axis::new("", Unit::None),
-            Axis::new("Iteration, PFC = 1 (with acknowledgements where the mechanism has them)", Unit::None),
-        )
-        .mark(Mark::bars(heads.clone(), groups))
-        .mark(Mark::hline(1.0, "PFC"))
-    };
-    let figure = Figure::new("Iterations against those under PFC")
-        .caption("Means over five seeds with 95 % intervals.")
-        .panel(bars(0, "Large job"))
-        .panel(bars(1, "Small job"));
-    std::fs::create_dir_all(root().join("docs/training-study")).unwrap();
-    xoff_testing::golden(&root().join("docs/training-study/against-pfc.svg"), &figure.to_svg());
-    xoff_testing::golden(&root().join("docs/training-study.md"), &p);
 }
 
 /// By scheme and situation: change of the time, and whether it is beyond chance.
@@ -348,40 +312,3 @@ fn verdict(of_jobs: &[Changes; 2], situation: usize) -> String {
     }
     parts.join(". ").replace(". small", ". Small")
 }
-
-const HEAD: &str = "\
-# Training on lossless fabrics: which mechanism helps
-
-Which flow control and which rate control help training? This page compares the time of an iteration, its exposed communication, and the effect on a second job in the same
-fabric. `crates/lab/tests/training_study.rs` generates it from `scenarios/training/study.toml`.
-
-    xoff run scenarios/training/study.toml --out out/study
-    xoff explain scenarios/training/study.toml --straggler
-    xoff run scenarios/training/study.toml --set slow_receiver[0].host=H1 --set slow_receiver[0].rate=25Gbps --out out/study-slow
-    xoff compare out/study out/study-slow
-
-## What is compared
-
-Four leaves of six hosts under four spines, 100 Gb/s, 500 ns per cable, ECMP: three hosts to two uplinks. The large job has 16 ranks, four at each leaf. It runs an all-reduce of 4 MB by two rings, which
-overlaps with 50 us of computing, then an all-to-all of 3.2 MB. The small job has the other eight hosts, and runs an all-reduce of 4 MB after 100 us of computing. Sizes and durations are about two orders
-of magnitude below those of real training, so that a run takes a second. The comparison is about who waits for what, not about how long a model trains.
-
-- Straggler: one host of the large job computes three times as long.
-- Slow receiver: one host of the large job accepts frames at 25 Gb/s, and pauses its leaf as a switch would.
-- Failed link: one uplink of one leaf is down from the start.
-
-All parameters are their defaults with 1 MB of buffer for each port and priority; thresholds follow from it. DCQCN and TCD have the parameters of their papers, which were chosen for 40 Gb/s. DCQCN for 100 Gb/s
-has those of the HPCC simulator (marks from 400 KB to 1,600 KB), and HPCC its own. Both use an acknowledgement for each frame. For a fair comparison there is also a PFC with acknowledgements, because these
-take wire and queue.
-
-An iteration is the time of the whole large job divided by its number of iterations: the mean time from one end of the slowest rank to the next. The small job has enough iterations to last as long as the large
-one, so that the load is the same under all mechanisms; its iterations up to the end of the large one count. Five seeds place the ranks, and with them the paths of all messages. Values are means with 95 %
-intervals over the seeds (Student's t). Comparisons are made seed by seed (geometric means of ratios). With five seeds a difference of a few per cent may stay hidden.
-";
-
-const FOOT: &str = "
-## Limits
-
-This is one fabric, one pair of jobs, one size of messages. Another ratio of computing to communication changes every number here. Rate control has its defaults; tuned for a fabric it gives another answer. No
-frame is lost, so nothing here tests recovery. The watchdog is off. Reductions take no time.
-";

@@ -47,9 +47,6 @@ pub struct Args {
     /// The program `xoff`; that next to this one without it
     #[arg(long)]
     xoff: Option<PathBuf>,
-    /// Write the page of all rounds to this Markdown file
-    #[arg(long)]
-    markdown: Option<PathBuf>,
 }
 
 fn known(all: impl Iterator<Item = &'static str>, asked: &[String]) -> Result<Vec<&'static str>, String> {
@@ -76,11 +73,7 @@ pub fn run(args: &Args, asked: &AtomicBool) -> Result<u64, String> {
         left_over = outside(asked)?;
     }
     let rounds = rounds(&args.out)?;
-    let page = report::page(&rounds, &left_over);
-    if let Some(file) = &args.markdown {
-        fs::write(file, &page).map_err(|e| format!("{}: {e}", file.display()))?;
-    }
-    print!("{page}");
+    print!("{}", report::page(&rounds, &left_over));
     let problems = report::problems(&rounds).len() as u64;
     if rounds.len() == before && !args.lasting.is_zero() {
         return Err("no round was completed".into());

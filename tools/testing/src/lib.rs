@@ -86,6 +86,16 @@ pub fn golden(path: &Path, got: &str) {
     );
 }
 
+/// Checks that a page contains a computed text, such as a table. People keep the page.
+///
+/// # Panics
+/// It does not.
+#[track_caller]
+pub fn page_has(page: &Path, computed: &str) {
+    let text = std::fs::read_to_string(page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+    assert!(text.contains(computed), "{} does not contain this; if the change is right, replace the old text there:\n{computed}", page.display());
+}
+
 /// Lines that only one of two texts has, forty at most.
 fn changed_lines(want: &str, got: &str) -> String {
     let only = |a: &str, b: &str, mark: char| {
