@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xoff_real::switchd::{Link, RunnerConfig};
 use xoff_real::testbed::hosts::{self, IpHosts, Run, RunReport};
-use xoff_real::testbed::packet_capture::{By, Observation, PacketCapture};
+use xoff_real::testbed::packet_capture::{Observation, PacketCapture};
 use xoff_real::testbed::replay::{self, Facts};
 use xoff_real::testbed::veth_network::NetworkError;
 use xoff_real::testbed::wiring::{self, Real};
@@ -191,11 +191,10 @@ fn observable(s: &NetworkScenario, links: &[Link], port: &str) -> Result<[String
 fn observe(interfaces: &[String], folder: &Folder) -> Result<PacketCapture, Problems> {
     let into = folder.own("link/").map_err(|e| Problem::new(e.what, e.hint))?;
     let capture = PacketCapture::start(interfaces, &into).map_err(|e| Problem::new(format!("--observe: {e}"), ""))?;
-    if capture.by() == By::Own {
+    Ok(capture.ok_or_else(|| {
         let hint = "install tshark, and tcpdump or dumpcap (Debian, Ubuntu: apt-get install tshark)";
-        return Err(Problem::new("--observe: neither tcpdump nor dumpcap works here together with tshark", hint).into());
-    }
-    Ok(capture)
+        Problem::new("--observe: neither tcpdump nor dumpcap works here together with tshark", hint)
+    })?)
 }
 
 /// A command that failed makes the answer "no".

@@ -338,7 +338,7 @@ pub fn drive<'s, N: Into<Next>>(
 }
 
 /// Runs a world in real time on its ports.
-pub(crate) fn real_time(
+fn real_time(
     s: &NetworkScenario,
     world: &mut World,
     links: Vec<Link>,

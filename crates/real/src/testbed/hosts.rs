@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -97,12 +97,6 @@ impl IpHosts {
         let names: Vec<String> = (0..runs.len()).map(|nth| output_name(&runs, nth)).collect();
         let outputs = names.iter().map(|name| folder.own(name)).collect::<Result<_, _>>()?;
         Ok(Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None })
-    }
-
-    /// Commands with outputs in a folder that the caller looks after.
-    pub fn commands_in(self, runs: Vec<Run>, folder: &Path) -> Commands {
-        let outputs = (0..runs.len()).map(|nth| folder.join(output_name(&runs, nth))).collect();
-        Commands { hosts: self.hosts, runs, outputs, started: Vec::new(), last_ended: None, unstarted: None }
     }
 }
 

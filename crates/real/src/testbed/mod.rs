@@ -8,8 +8,7 @@
 //!   nodes: ports of a switch or a host --+                |
 //!                                                      capture --> replay: the same world in virtual time, frame by frame
 //!   a second run, simulated ---------------------> compare: one figure, the differences
-//!   hosts + drive, in memory: programs
-//!   veth_network + drive, rows in memory: observe <--- packet_capture: tcpdump and tshark, independent of all this
+//!   packet_capture: tcpdump and tshark on a link, independent of all this
 //! ```
 
 #[cfg(target_os = "linux")]
@@ -23,13 +22,9 @@ pub mod metrics;
 #[cfg(target_os = "linux")]
 pub mod nodes;
 #[cfg(target_os = "linux")]
-mod observe;
-#[cfg(target_os = "linux")]
 pub mod packet_capture;
 #[cfg(target_os = "linux")]
 pub mod processes;
-#[cfg(target_os = "linux")]
-pub mod programs;
 #[cfg(target_os = "linux")]
 pub mod protocol;
 pub mod replay;
@@ -44,7 +39,5 @@ pub mod wiring;
 pub use compare::{CompareError, Comparison, Side, compare};
 #[cfg(target_os = "linux")]
 pub use drive::{Drive, DriveError, Look, Next, OutageReport, PortReport, RealReport, drive};
-#[cfg(target_os = "linux")]
-pub use observe::{Observed, RealError, Run, observe, stood_still};
 #[cfg(target_os = "linux")]
 pub use stack::StackPort;

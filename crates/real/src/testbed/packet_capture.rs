@@ -7,8 +7,7 @@
 //! ```
 //!
 //! tcpdump as distributions package it gives up root for another user, or for root again, and ends where a user namespace forbids that:
-//! then dumpcap, which comes with tshark, captures. Where there is neither, our own capture (pcapng) of the same two interfaces is counted,
-//! by our own parsers. It says so.
+//! then dumpcap, which comes with tshark, captures.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,26 +15,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::netio::{Capture, CaptureOptions, CaptureReader, Direction};
-use crate::wire::control::{self, Control};
-use crate::wire::local::{self, Message};
-use crate::wire::{ethernet, mac_control};
+use crate::switchd::{Carrier, format_of};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use xoff_mech::flow_control::FlowControl;
 use xoff_run::NetworkScenario;
-
-use crate::switchd::{Carrier, format_of};
 
 /// So much of a frame is kept: every header that is asked for [bytes].
 const SNAP: u32 = 64;
 /// libpcap delivers its frames after a second at the latest.
 const SETTLE: Duration = Duration::from_millis(1200);
 /// End of a run in which a link may have stopped.
-pub(crate) const LAST: Duration = Duration::from_secs(1);
+const LAST: Duration = Duration::from_secs(1);
 
-/// Observer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+/// Program that captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PacketCapture")]
 pub enum By {
@@ -43,8 +37,6 @@ pub enum By {
     Tcpdump,
     /// dumpcap captures, tshark counts: tcpdump as packaged changes its user, which a user namespace of one user forbids.
     Dumpcap,
-    /// Our own capture and parsers.
-    Own,
 }
 
 impl By {
@@ -53,13 +45,12 @@ impl By {
         match self {
             By::Tcpdump => "tcpdump, counted by tshark",
             By::Dumpcap => "dumpcap, counted by tshark",
-            By::Own => "capture of xoff, counted by parsers of xoff",
         }
     }
 }
 
 /// Frames on a link, both directions, in a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "CapturedFrames")]
 pub struct Seen {
     /// Test frames: EtherType 0x88B5, subtype 5.
@@ -104,7 +95,7 @@ pub struct Observation {
 impl Observation {
     /// Counts of a capture between the start and the end of a run.
     pub fn of(port: &str, capture: PacketCapture, s: &NetworkScenario, start: SystemTime, end: SystemTime) -> io::Result<Observation> {
-        let by = capture.by();
+        let by = capture.by;
         let captures = capture.stop()?;
         let last_second = captures.count(end - LAST, end)?;
         let stopped = s.links().first().is_some_and(|(_, kind)| last_second.stopped(kind)) && captures.missed == 0;
@@ -155,67 +146,48 @@ pub struct PacketCapture {
 }
 
 impl PacketCapture {
-    /// Looks at these interfaces from here on; captures go into the folder, which is made if it does not exist.
-    pub fn start(interfaces: &[String], folder: &Path) -> io::Result<PacketCapture> {
+    /// Looks at these two interfaces from here on, with captures in the folder, which is made if it does not exist; `None`: neither program
+    /// works here, or tshark is missing.
+    pub fn start(interfaces: &[String], folder: &Path) -> io::Result<Option<PacketCapture>> {
         std::fs::create_dir_all(folder)?;
-        let mut w = PacketCapture { by: By::Own, files: Vec::new(), dumps: Vec::new() };
+        if program("tshark").is_none() {
+            return Ok(None);
+        }
         let snap = SNAP.to_string();
         let words = |all: &[&str]| all.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
-        if program("tshark").is_some() {
-            for (nth, interface) in interfaces.iter().enumerate() {
-                let file = folder.join(format!("{nth}.pcap"));
-                // No change of user, which has no other one to change to.
-                let args = words(&["-Z", "root", "-n", "-U", "-w", "-", "-s", &snap, "-i", interface]);
-                match dump("tcpdump", &args, &file, "listening on")? {
-                    Some(d) => {
-                        w.by = By::Tcpdump;
-                        w.dumps.push(d);
-                        w.files.push(file);
-                    }
-                    None => {
-                        let _ = std::fs::remove_file(&file);
-                        break;
-                    }
-                }
-            }
-            if w.dumps.is_empty() {
-                let file = folder.join("link.pcapng");
-                // What waits within dumpcap is not thrown away, as it is by default from a thousand frames on.
-                let each = interfaces.iter().flat_map(|i| words(&["-i", i, "-s", &snap]));
-                let args: Vec<String> = words(&["-q", "-B", "16", "-N", "10000000", "-C", "1000000000"])
-                    .into_iter()
-                    .chain(each)
-                    .chain(words(&["-w", "-"]))
-                    .collect();
-                if let Some(d) = dump("dumpcap", &args, &file, "File:")? {
-                    w.by = By::Dumpcap;
+        let mut w = PacketCapture { by: By::Tcpdump, files: Vec::new(), dumps: Vec::new() };
+        for (nth, interface) in interfaces.iter().enumerate() {
+            let file = folder.join(format!("{nth}.pcap"));
+            // No change of user, which has no other one to change to.
+            let args = words(&["-Z", "root", "-n", "-U", "-w", "-", "-s", &snap, "-i", interface]);
+            match dump("tcpdump", &args, &file, "listening on")? {
+                Some(d) => {
                     w.dumps.push(d);
                     w.files.push(file);
                 }
-            } else if w.dumps.len() < interfaces.len() {
-                return Err(io::Error::other("tcpdump runs at one interface and not at the other"));
+                None => {
+                    let _ = std::fs::remove_file(&file);
+                    break;
+                }
             }
         }
-        if w.by == By::Own {
-            w.files = vec![folder.join("own.pcapng")];
+        if w.dumps.len() == interfaces.len() {
+            return Ok(Some(w));
         }
-        Ok(w)
-    }
-
-    /// Observer.
-    pub fn by(&self) -> By {
-        self.by
-    }
-
-    /// Recorder for every frame where there is no independent packet capture; `ends`: the two links, by number.
-    pub fn own(&self, ends: [usize; 2]) -> Option<io::Result<Own>> {
-        let file = self.files.first().filter(|_| self.by == By::Own)?;
-        let options = CaptureOptions { snap_length: SNAP, ..CaptureOptions::default() };
-        Some(Capture::create(file, &["0", "1"], &options).map(|capture| Own { capture, ends }))
+        if !w.dumps.is_empty() {
+            return Err(io::Error::other("tcpdump runs at one interface and not at the other"));
+        }
+        let file = folder.join("link.pcapng");
+        // What waits within dumpcap is not thrown away, as it is by default from a thousand frames on.
+        let each = interfaces.iter().flat_map(|i| words(&["-i", i, "-s", &snap]));
+        let args: Vec<String> =
+            words(&["-q", "-B", "16", "-N", "10000000", "-C", "1000000000"]).into_iter().chain(each).chain(words(&["-w", "-"])).collect();
+        let dump = dump("dumpcap", &args, &file, "File:")?;
+        Ok(dump.map(|d| PacketCapture { by: By::Dumpcap, files: vec![file], dumps: vec![d] }))
     }
 
     /// Looks no longer.
-    pub fn stop(mut self) -> io::Result<Captures> {
+    fn stop(mut self) -> io::Result<Captures> {
         if !self.dumps.is_empty() {
             std::thread::sleep(SETTLE);
         }
@@ -232,7 +204,7 @@ impl PacketCapture {
             missed += last.lines().filter_map(dropped).sum::<u64>();
         }
         self.dumps.clear();
-        Ok(Captures { by: self.by, missed, files: std::mem::take(&mut self.files) })
+        Ok(Captures { missed, files: std::mem::take(&mut self.files) })
     }
 }
 
@@ -246,49 +218,18 @@ impl Drop for PacketCapture {
     }
 }
 
-/// Our own capture of two links.
-pub struct Own {
-    capture: Capture<File>,
-    ends: [usize; 2],
-}
-
-impl Own {
-    /// A frame passed.
-    pub fn write(&mut self, link: usize, inbound: bool, bytes: &[u8]) -> io::Result<()> {
-        match self.ends.iter().position(|&e| e == link) {
-            Some(port) if inbound => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                self.capture.write(now.as_nanos() as u64, port, Direction::Inbound, bytes)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// No more frames.
-    pub fn finish(self) -> io::Result<()> {
-        self.capture.finish().map(drop)
-    }
-}
-
 /// Records of a packet capture.
-pub struct Captures {
-    by: By,
+struct Captures {
     /// Frames that passed and were not captured, by the program's own count.
-    pub missed: u64,
-    /// The files.
-    pub files: Vec<PathBuf>,
+    missed: u64,
+    files: Vec<PathBuf>,
 }
 
 impl Captures {
     /// Frames from one time to another.
-    pub fn count(&self, from: SystemTime, to: SystemTime) -> io::Result<Seen> {
+    fn count(&self, from: SystemTime, to: SystemTime) -> io::Result<Seen> {
         let mut all = Seen::default();
-        for file in &self.files {
-            match self.by {
-                By::Tcpdump | By::Dumpcap => ask_tshark(file, from, to, &mut all)?,
-                By::Own => ask_ourselves(file, from, to, &mut all)?,
-            }
-        }
+        self.files.iter().try_for_each(|file| ask_tshark(file, from, to, &mut all))?;
         Ok(all)
     }
 }
@@ -333,32 +274,6 @@ fn sort(line: &str, seen: &mut Seen) {
         _ => &mut seen.other,
     };
     *count += 1;
-}
-
-fn ask_ourselves(file: &Path, from: SystemTime, to: SystemTime, seen: &mut Seen) -> io::Result<()> {
-    for frame in CaptureReader::open(file)? {
-        let frame = frame?;
-        let at = UNIX_EPOCH + Duration::from_nanos(frame.time_ns);
-        if at < from || at > to {
-            continue;
-        }
-        // A test frame is read in whole: what was cut off is filler.
-        let mut bytes = frame.bytes;
-        bytes.resize(frame.original_len as usize, 0);
-        let test = || {
-            let frame = ethernet::Frame::new(&bytes).ok()?;
-            let ours = frame.ether_type() == ethernet::LOCAL;
-            matches!(local::Message::parse(frame.payload()), Ok(Message::Test(_))).then_some(()).filter(|()| ours)
-        };
-        let count = match control::parse(&bytes) {
-            Ok(Some(Control::Mac(mac_control::Repr::Pfc(_)))) => &mut seen.pfc,
-            Ok(Some(Control::Local(_))) => &mut seen.local,
-            Ok(None) if test().is_some() => &mut seen.data,
-            _ => &mut seen.other,
-        };
-        *count += 1;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -70,13 +70,6 @@ pub fn cables(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
     sandbox::veth_pairs(&pairs(s, links)).map_err(NetworkError::Interfaces)
 }
 
-/// Removes the interfaces of [`ports`]: another run in the same namespaces may then create its own.
-pub fn remove(s: &NetworkScenario, links: &[Link]) -> Result<(), NetworkError> {
-    // With one end of a pair goes the other.
-    let batch: String = pairs(s, links).iter().map(|p| format!("link del dev {}\n", p.a)).collect();
-    sandbox::ip(&batch).map_err(NetworkError::Interfaces)
-}
-
 /// The veth pairs of the links with both ends among these.
 fn pairs(s: &NetworkScenario, links: &[Link]) -> Vec<VethPair> {
     let mtu = wiring::mtu(s);
