@@ -263,7 +263,7 @@ fn data(args: &Args) -> Result<Data, Problems> {
 fn network(t: &Topology) -> Network {
     let place = xoff_report::view::layout(t);
     let numbers = PortNumbers::new(t);
-    let ends = |p: u32| (numbers.places()[p as usize].0, numbers.places()[numbers.peer(p) as usize].0);
+    let ends = |p: u32| (numbers.places()[p as usize].node, numbers.places()[numbers.peer(p) as usize].node);
     Network {
         name: t.nodes.iter().map(|n| n.name.clone()).collect(),
         x: place.x,

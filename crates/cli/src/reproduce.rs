@@ -191,8 +191,7 @@ pub fn run(args: &Args) -> Result<Answer, Problems> {
     // Ctrl-C reaches the interpreter too, which then answers with what it has.
     interrupt::ask_first();
     let Finished { json, page } = ask(args)?;
-    let failed: Vec<&str> =
-        json.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced).map(|c| c.id.as_str()).take(3).collect();
+    let failed: Vec<&str> = json.claims.iter().filter(|c| c.verdict == Verdict::NotReproduced).map(|c| c.id.as_str()).take(3).collect();
     // Short runs decide less than full ones.
     let full = format!("xoff reproduce {} {} --full", args.paper.display(), failed.join(" "));
     let next = (!failed.is_empty() && !args.full && !args.testbed).then_some(full);

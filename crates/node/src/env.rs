@@ -6,7 +6,7 @@ use xoff_mech::detection::{Congestion, Mark, PortState, Side};
 use xoff_mech::flow_control::{Message, StoppedBy};
 use xoff_mech::watchdog::Change;
 use xoff_units::state::State;
-use xoff_units::{Loss, Rate, Span, Time};
+use xoff_units::{Loss, PortId, Rate, Span, Time};
 
 use crate::frame::{Frame, FrameId, FrameKind, FrameStore};
 
@@ -379,7 +379,7 @@ pub trait Env {
     /// The frame starts now on this port's wire and occupies it for `tx`; the peer gets it after `tx` and the propagation
     /// delay. Returns the time at which the wire is free. A node to which that matters requests a call then
     /// ([`Call::WireFree`]); with nothing to send it need not, which saves an event for most frames of a quiet network.
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey;
+    fn transmit(&mut self, at: PortId, frame: FrameId, tx: Span) -> EventKey;
     /// Time of a frame of `len` bytes on a wire of this rate.
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span;
     /// True if this time has come.
@@ -396,13 +396,13 @@ pub trait Env {
         false
     }
     /// Hands an ideal control message to the peer after the propagation delay, without using the wire.
-    fn hand_over(&mut self, node: u32, port: u16, frame: FrameId);
+    fn hand_over(&mut self, at: PortId, frame: FrameId);
     /// The node wants to be called at `at`.
     fn call_at(&mut self, node: u32, at: Time, call: Call);
     /// Egress port for a frame at this node.
     fn route(&mut self, node: u32, frame: &Frame) -> Option<u16>;
     /// A random number in [0, 1) from the stream of this port.
-    fn draw(&mut self, node: u32, port: u16) -> f64;
+    fn draw(&mut self, at: PortId) -> f64;
     /// Something happened.
     fn emit(&mut self, node: u32, now: Time, emit: NodeEvent);
 

@@ -19,7 +19,7 @@ use xoff_mech::detection::AnyDetector;
 use xoff_mech::flow_control::{FlowControl, Message, Occupancy};
 use xoff_mech::rate_control::FlowFacts;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Loss, Rate, Time, prefetch, prefetch_whole};
+use xoff_units::{Bytes, Loss, PortId, Rate, Time, prefetch, prefetch_whole};
 
 use crate::buffer::Ingress;
 use crate::env::{Env, NodeEvent};
@@ -152,7 +152,7 @@ impl Nic {
             let flow_control = if c.lossy.has(class) { &FlowControl::None } else { flow_control };
             ClassState::new(flow_control, link, Ingress::default(), AnyDetector::None)
         };
-        let mut port = Port::new(link, class, c.classes, len);
+        let mut port = Port::new(PortId { node, port: 0 }, link, class, c.classes, len);
         if c.cnp_class.is_some() {
             port.put_messages_first();
         }
@@ -185,7 +185,7 @@ impl Nic {
 
     /// Arms the first timers.
     pub fn start(&mut self, env: &mut impl Env) {
-        self.port.start(self.node, 0, env);
+        self.port.start(env);
         self.plan_storm(env);
     }
 
@@ -211,7 +211,7 @@ impl Nic {
         }
         let slot = self.flows.len() as u32;
         // As many bits as a random draw has.
-        let seed = if self.c.rate_control.draws() { (env.draw(self.node, 0) * (1u64 << 53) as f64) as u64 } else { 0 };
+        let seed = if self.c.rate_control.draws() { (env.draw(self.port.at()) * (1u64 << 53) as f64) as u64 } else { 0 };
         self.flows.push(Sending::new(start, now, &self.facts(&start, seed), &self.c));
         self.slots.insert(start.flow, slot);
         if let Some(pair) = start.queue_pair
@@ -247,7 +247,7 @@ impl Nic {
         let frame = env.discard(id); // its records stay in their place until another frame takes it
         match frame.kind() {
             FrameKind::Control => {
-                if self.port.on_control(now, self.node, 0, &frame, &self.c.control_delay, env) {
+                if self.port.on_control(now, &frame, &self.c.control_delay, env) {
                     self.try_send(now, env);
                 }
                 return;
@@ -274,7 +274,7 @@ impl Nic {
         if on_arrival.is_some() || on_departure.is_some() {
             for message in [on_arrival, on_departure].into_iter().flatten() {
                 self.send_control(now, class, message, env);
-                self.port.plan_receiver(self.node, 0, class, env);
+                self.port.plan_receiver(class, env);
             }
             if self.per_flow {
                 self.send_more_control(now, class, env);
@@ -285,7 +285,7 @@ impl Nic {
     /// A frame arrives over the link, which has done this to it.
     #[cold]
     pub fn on_link(&mut self, now: Time, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
-        let arrived = self.port.on_link(now, self.node, 0, id, hit, env);
+        let arrived = self.port.on_link(now, id, hit, env);
         if arrived == Arrived::Taken {
             self.try_send(now, env);
         }
@@ -351,12 +351,12 @@ impl Nic {
                 self.send_more_control(now, class, env);
             }
         }
-        self.port.plan_receiver(self.node, 0, class, env);
+        self.port.plan_receiver(class, env);
     }
 
     /// The link fails: control frames and acknowledgements that wait are dropped, nothing is sent any more.
     pub fn on_link_failed(&mut self, now: Time, env: &mut impl Env) {
-        while let Some(f) = self.port.fail(now, self.node, 0, env) {
+        while let Some(f) = self.port.fail(now, env) {
             self.drop_waiting(now, &f, env);
         }
         while let Some(id) = self.feedback.pop(env.frames()) {
@@ -389,14 +389,14 @@ impl Nic {
 
     /// Received messages take effect.
     pub fn on_apply(&mut self, now: Time, env: &mut impl Env) {
-        if self.port.apply_due(now, self.node, 0, env).0 {
+        if self.port.apply_due(now, env).0 {
             self.try_send(now, env);
         }
     }
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, env: &mut impl Env) {
-        self.port.emit_due(now, self.node, 0, env);
+        self.port.emit_due(now, env);
         self.plan_next(env);
     }
 
@@ -404,7 +404,7 @@ impl Nic {
         if !self.storms.is_empty() && self.withholds(now, class, message) {
             return;
         }
-        self.port.send_control(now, self.node, 0, class, message, &self.c.control_delay, env);
+        self.port.send_control(now, class, message, &self.c.control_delay, env);
         self.plan_next(env);
     }
 }

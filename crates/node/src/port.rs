@@ -6,7 +6,7 @@ use xoff_mech::flow_control::saved_tx;
 use xoff_mech::flow_control::{FlowControl, FlowSender, Gate, Message, Occupancy, Rx, Sender, Totals, Tx};
 use xoff_mech::rate_control::RecordFormat;
 use xoff_units::state::{State, may_be_gone};
-use xoff_units::{Bytes, Rate, Span, Time, prefetch};
+use xoff_units::{Bytes, PortId, Rate, Span, Time, prefetch};
 
 use crate::buffer::Ingress;
 use crate::control::{ControlDelay, DelayLine};
@@ -117,17 +117,18 @@ pub struct Port {
     single: bool,
     /// Data frames that leave record this port, and bytes sent are counted for that.
     records: bool,
-    /// True if the link may lose frames to errors.
-    lossy: bool,
     /// True if the link repeats corrupted frames: `retry` is present.
     repeats: bool,
     /// True if the sender halves share a resource ([`Sender::shared_use`]).
     shares: bool,
     /// True if the link repeats frames or the sender halves share: a frame that starts is noted. Other ports test one flag.
     notes_frames: bool,
-    /// Messages of the flow control go before unpaused frames that wait already.
+    /// Number at its node, from 0.
     #[state(built)] // constant
-    messages_first: bool,
+    number: u16,
+    /// Node of the port.
+    #[state(built)] // constant
+    node: u32,
     /// Line rate [bit/s].
     #[state(compared)]
     pub rate: Rate,
@@ -144,6 +145,11 @@ pub struct Port {
     retry: Option<Box<Retry>>,
     /// Length of control frames [bytes].
     message_len: u32,
+    /// True if the link may lose frames to errors.
+    lossy: bool,
+    /// Messages of the flow control go before unpaused frames that wait already.
+    #[state(built)] // constant
+    messages_first: bool,
     /// Bytes of all frames that were put on the wire, if they are counted.
     sent: u64,
     /// Format of records.
@@ -153,8 +159,10 @@ pub struct Port {
 
 impl Port {
     /// A port on this link, class by class.
-    pub(crate) fn new(facts: &LinkFacts, of_class: impl Fn(u8) -> ClassState, classes: usize, message_len: Bytes) -> Self {
+    pub(crate) fn new(at: PortId, facts: &LinkFacts, of_class: impl Fn(u8) -> ClassState, classes: usize, message_len: Bytes) -> Self {
         let mut port = Port {
+            node: at.node,
+            number: at.port,
             free: EventKey::START,
             wake_at: Time::NEVER,
             control: FrameList::default(),
@@ -183,6 +191,12 @@ impl Port {
         (port.shares, port.notes_frames) = (shares, shares);
         port.note_shared_use();
         port
+    }
+
+    /// Place of the port.
+    #[inline]
+    pub fn at(&self) -> PortId {
+        PortId { node: self.node, port: self.number }
     }
 
     /// State of a class.
@@ -216,9 +230,9 @@ impl Port {
     }
 
     /// Requests the first wake-ups of the receivers.
-    pub fn start(&mut self, node: u32, port: u16, env: &mut impl Env) {
+    pub fn start(&mut self, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
-            self.plan_receiver(node, port, class, env);
+            self.plan_receiver(class, env);
         }
     }
 
@@ -247,18 +261,18 @@ impl Port {
         self.failed
     }
     /// The link fails: nothing is sent any more. What waited among the control frames is thrown away frame by frame.
-    pub fn fail(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> Option<Frame> {
+    pub fn fail(&mut self, now: Time, env: &mut impl Env) -> Option<Frame> {
         self.failed = true;
-        self.drop_kept(now, node, port, env);
+        self.drop_kept(now, env);
         let id = self.control.pop(env.frames())?;
         Some(env.discard(id))
     }
     /// Something waits for the wire; requests a call when it is free.
     #[inline]
-    pub fn call_when_free(&mut self, node: u32, port: u16, env: &mut impl Env) {
+    pub fn call_when_free(&mut self, env: &mut impl Env) {
         if !self.free_called {
             self.free_called = true;
-            env.call_at(node, self.free.time, Call::WireFree { port, rank: self.free.rank });
+            env.call_at(self.node, self.free.time, Call::WireFree { port: self.number, rank: self.free.rank });
         }
     }
     /// The wire is free again.
@@ -314,22 +328,22 @@ impl Port {
 
     /// Requests a wake-up unless an earlier one is due.
     #[inline]
-    pub fn wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
+    pub fn wake_at(&mut self, at: Time, env: &mut impl Env) {
         if at < self.wake_at {
             self.wake_at = at;
-            env.call_at(node, at, Call::Wake { port });
+            env.call_at(self.node, at, Call::Wake { port: self.number });
         }
     }
 
     /// Requests a wake-up in the place of the pending one, which will still come.
-    pub fn put_wake_at(&mut self, node: u32, port: u16, at: Time, env: &mut impl Env) {
+    pub fn put_wake_at(&mut self, at: Time, env: &mut impl Env) {
         self.wake_at = at;
-        env.call_at(node, at, Call::Wake { port });
+        env.call_at(self.node, at, Call::Wake { port: self.number });
     }
 
     /// Puts a frame of a class on the wire.
     #[inline(always)]
-    pub fn start_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
+    pub fn start_frame(&mut self, now: Time, id: u32, env: &mut impl Env) {
         let f = &env.frames()[id];
         let (class, len) = (f.class(), f.len());
         let tx = env.wire_time(self.rate, len);
@@ -337,74 +351,74 @@ impl Port {
             class_state.tx.on_sent(now, Bytes(len as u64), tx);
         }
         if self.notes_frames {
-            self.note_frame(now, node, port, id, env);
+            self.note_frame(now, id, env);
         }
-        self.transmit(node, port, id, tx, env);
+        self.transmit(id, tx, env);
     }
 
     #[cold] // out of line
-    fn note_frame(&mut self, now: Time, node: u32, port: u16, id: u32, env: &mut impl Env) {
+    fn note_frame(&mut self, now: Time, id: u32, env: &mut impl Env) {
         if self.shares {
             self.note_shared_use();
         }
         if self.repeats {
-            self.keep(now, node, port, id, env);
+            self.keep(now, id, env);
         }
     }
 
     #[inline(always)]
-    fn transmit(&mut self, node: u32, port: u16, id: u32, tx: Span, env: &mut impl Env) {
+    fn transmit(&mut self, id: u32, tx: Span, env: &mut impl Env) {
         // Two frames at once on a wire: a node that has to overlap them is called when each of them has left.
         let overlaps = self.busy(env);
         if overlaps {
-            self.call_when_free(node, port, env);
+            self.call_when_free(env);
         }
         if self.records {
             self.sent += env.frames()[id].len() as u64;
         }
-        self.free = env.transmit(node, port, id, tx);
+        self.free = env.transmit(self.at(), id, tx);
         self.free_called = false;
         if overlaps || self.control_waits() {
-            self.call_when_free(node, port, env);
+            self.call_when_free(env);
         }
     }
 
     /// Starts the next control frame if there is one and the wire is free. Returns whether no frame of a class may go now.
     #[inline]
-    pub fn start_control(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+    pub fn start_control(&mut self, now: Time, env: &mut impl Env) -> bool {
         if !self.control_waits() || self.failed {
             return false;
         }
         if self.repeats {
-            return self.start_before_new(now, node, port, env);
+            return self.start_before_new(now, env);
         }
         if self.busy(env) {
-            self.call_when_free(node, port, env);
+            self.call_when_free(env);
             return false;
         }
         let Some(id) = self.control.pop(env.frames()) else { return false };
-        self.start_popped(now, node, port, id, env);
+        self.start_popped(now, id, env);
         true
     }
 
     #[inline]
-    fn start_popped(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+    fn start_popped(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
         self.add_total(id, env.frames());
         if self.repeats && env.frames()[id].total().is_some() {
             // The message is about earlier frames.
-            self.keep(now, node, port, id, env);
+            self.keep(now, id, env);
         }
         if self.records {
             self.add_record(now, id, env.frames());
         }
         let len = env.frames()[id].len();
         let tx = env.wire_time(self.rate, len);
-        self.transmit(node, port, id, tx, env);
+        self.transmit(id, tx, env);
     }
 
     /// Queues a frame behind the control frames.
-    pub fn send_unpaused(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+    pub fn send_unpaused(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
         self.control.push(id, env.frames());
-        self.start_control(now, node, port, env);
+        self.start_control(now, env);
     }
 }

@@ -6,7 +6,7 @@ use xoff_mech::flow_control::{FlowControl, Gate, Message, Occupancy, QueueState,
 use xoff_mech::rate_control::RecordFormat;
 use xoff_mech::watchdog::Config as WatchdogConfig;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Loss, Time, prefetch};
+use xoff_units::{Bytes, Loss, PortId, Time, prefetch};
 
 use crate::ClassSet;
 use crate::buffer::{Buffer, BufferPolicy, Full, Passage};
@@ -121,7 +121,7 @@ impl Switch {
                 ClassState::new(flow_control, &c.links[p], c.buffer.ingress(p, lossy), c.detection[p].detector(&place))
             };
             let message_len = c.message_len.unwrap_or(c.flow_control[p].message_len());
-            let mut port = Port::new(&c.links[p], class_state, c.classes, message_len);
+            let mut port = Port::new(PortId { node, port: p as u16 }, &c.links[p], class_state, c.classes, message_len);
             port.keep_telemetry(c.telemetry);
             if c.messages_first {
                 port.put_messages_first();
@@ -157,7 +157,7 @@ impl Switch {
     /// Arms the first timers.
     pub fn start(&mut self, env: &mut impl Env) {
         for p in 0..self.ports.len() {
-            self.ports[p].start(self.node, p as u16, env);
+            self.ports[p].start(env);
         }
         self.start_watchdog(env);
     }
@@ -167,7 +167,7 @@ impl Switch {
         let frame = env.frames()[id];
         if frame.kind() == FrameKind::Control {
             env.discard(id);
-            let open = self.ports[port as usize].on_control(now, self.node, port, &frame, &self.control_delay, env);
+            let open = self.ports[port as usize].on_control(now, &frame, &self.control_delay, env);
             if self.watchdog.is_some() && self.control_delay.processing.is_zero() {
                 self.note_message(now, port, frame.class());
             }
@@ -181,7 +181,7 @@ impl Switch {
             return self.drop_arrived(now, port, id, Loss::NoRoute.into(), env);
         };
         if self.unpaused == Some(class) {
-            self.ports[out_port as usize].send_unpaused(now, self.node, out_port, id, env);
+            self.ports[out_port as usize].send_unpaused(now, id, env);
             return self.plan_next(out_port, env);
         }
         if self.watchdog.is_some()
@@ -237,7 +237,7 @@ impl Switch {
     /// A frame arrives over the link of a port, which has done this to it.
     #[cold]
     pub fn on_link(&mut self, now: Time, port: u16, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
-        let arrived = self.ports[port as usize].on_link(now, self.node, port, id, hit, env);
+        let arrived = self.ports[port as usize].on_link(now, id, hit, env);
         if arrived == Arrived::Taken {
             self.try_send(now, port, env);
         }
@@ -305,13 +305,13 @@ impl Switch {
         if let Some(message) = self.ports[port as usize].on_receiver_wake(now, class, &occupancy) {
             self.send_control(now, port, class, message, env);
         } else {
-            self.ports[port as usize].plan_receiver(self.node, port, class, env);
+            self.ports[port as usize].plan_receiver(class, env);
         }
     }
 
     /// Received messages take effect.
     pub fn on_apply(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        let (open, classes) = self.ports[port as usize].apply_due(now, self.node, port, env);
+        let (open, classes) = self.ports[port as usize].apply_due(now, env);
         if self.watchdog.is_some() {
             (0..self.classes as u8).filter(|class| classes & 1 << class != 0).for_each(|class| self.note_message(now, port, class));
         }
@@ -322,13 +322,13 @@ impl Switch {
 
     /// Messages leave their generator.
     pub fn on_emit(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        self.ports[port as usize].emit_due(now, self.node, port, env);
+        self.ports[port as usize].emit_due(now, env);
         self.plan_next(port, env);
     }
 
     /// The link of a port fails: its queued frames are dropped.
     pub fn on_link_failed(&mut self, now: Time, port: u16, env: &mut impl Env) {
-        while let Some(f) = self.ports[port as usize].fail(now, self.node, port, env) {
+        while let Some(f) = self.ports[port as usize].fail(now, env) {
             let dropped =
                 NodeEvent::Dropped { port, class: f.class(), flow: f.flow, len: f.len(), kind: f.kind(), why: Loss::FailedPort.into() };
             env.emit(self.node, now, dropped);
@@ -417,7 +417,7 @@ impl Switch {
         let p = &mut self.ports[port as usize];
         let message = p.class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes());
         if message.is_none() {
-            p.plan_receiver(self.node, port, class, env); // it may have decided something and send that at a time of its own
+            p.plan_receiver(class, env); // it may have decided something and send that at a time of its own
         }
         message
     }
@@ -436,8 +436,8 @@ impl Switch {
 
     fn send_control(&mut self, now: Time, port: u16, class: u8, message: Message, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
-        p.send_control(now, self.node, port, class, message, &self.control_delay, env);
-        p.plan_receiver(self.node, port, class, env);
+        p.send_control(now, class, message, &self.control_delay, env);
+        p.plan_receiver(class, env);
         self.plan_next(port, env);
         if self.congestion_points.is_some() {
             self.sample_message(now, port, class, message, env);
@@ -460,7 +460,7 @@ impl Switch {
     fn plan_next(&mut self, port: u16, env: &mut impl Env) {
         let p = &mut self.ports[port as usize];
         if p.waits() && p.busy(env) {
-            p.call_when_free(self.node, port, env);
+            p.call_when_free(env);
         }
     }
 
@@ -481,9 +481,9 @@ impl Switch {
             return self.throw_all_away(now, port, env);
         }
         if p.busy(env) {
-            return p.call_when_free(self.node, port, env);
+            return p.call_when_free(env);
         }
-        if p.start_control(now, self.node, port, env) {
+        if p.start_control(now, env) {
             return self.plan_next(port, env);
         }
         let mut earliest = Time::NEVER;
@@ -499,10 +499,10 @@ impl Switch {
                 Gate::Blocked => None,
             }
         });
-        p.report_holds(now, self.node, port, env);
+        p.report_holds(now, env);
         match picked {
             Some(class) => self.send(now, port, class as u8, env),
-            None => p.wake_at(self.node, port, earliest, env),
+            None => p.wake_at(earliest, env),
         }
     }
 
@@ -518,7 +518,7 @@ impl Switch {
         if !free || p.gate(now, class, len) != Gate::Open {
             return false;
         }
-        p.report_holds(now, self.node, out, env);
+        p.report_holds(now, env);
         p.class_state_mut(class).egress.pass(len);
         true
     }
@@ -561,7 +561,7 @@ impl Switch {
         let (in_port, flow, bytes) = (frame.in_port, frame.flow, frame.bytes());
         let class_state = self.ports[port as usize].class_state_mut(class);
         let waiting = Bytes(class_state.egress.bytes());
-        let mark = class_state.detector.on_dequeue(now, waiting, bytes, &mut || env.draw(self.node, port));
+        let mark = class_state.detector.on_dequeue(now, waiting, bytes, &mut || env.draw(PortId { node: self.node, port }));
         if env.records_states()
             && let Some(state) = class_state.detector.state(now)
         {
@@ -591,7 +591,7 @@ impl Switch {
         if self.telemetry {
             p.add_record(now, id, env.frames());
         }
-        p.start_frame(now, self.node, port, id, env);
+        p.start_frame(now, id, env);
         if self.watchdog.is_some() {
             self.note_sent(now, port, class);
         }

@@ -10,7 +10,7 @@ use xoff_node::{
     Call, Compat, ControlDelay, Env, EventKey, FlowStart, Frame, FrameId, FrameKind, FrameStore, Nic, NicConfig, NodeEvent, Pacing,
     PausedWith, Transport,
 };
-use xoff_units::{Bytes, Rate, Span, Time, WireClock};
+use xoff_units::{Bytes, PortId, Rate, Span, Time, WireClock};
 
 const LINE: Rate = Rate::from_gbps(100);
 const ME: u32 = 0;
@@ -34,7 +34,7 @@ impl Env for World {
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
-    fn transmit(&mut self, _node: u32, _port: u16, frame: FrameId, tx: Span) -> EventKey {
+    fn transmit(&mut self, _at: PortId, frame: FrameId, tx: Span) -> EventKey {
         self.records.push(self.frames.telemetry(frame).map_or(Vec::new(), |t| t.hops().to_vec()));
         let f = self.frames.remove(frame);
         self.sent.push((self.now.as_ns(), f.kind(), f.flow, f.seq));
@@ -50,14 +50,14 @@ impl Env for World {
     fn records_queues(&self) -> bool {
         false
     }
-    fn hand_over(&mut self, _node: u32, _port: u16, _frame: FrameId) {}
+    fn hand_over(&mut self, _at: PortId, _frame: FrameId) {}
     fn call_at(&mut self, _node: u32, at: Time, call: Call) {
         self.calls.push((at, call));
     }
     fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
         Some(0)
     }
-    fn draw(&mut self, _node: u32, _port: u16) -> f64 {
+    fn draw(&mut self, _at: PortId) -> f64 {
         0.0
     }
     fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {

@@ -7,7 +7,7 @@ use xoff_node::{
     BufferPolicy, Call, Compat, ControlDelay, DisciplineKind, Env, EventKey, Frame, FrameId, FrameKind, FrameStore, NodeEvent,
     SchedulerKind, Switch, SwitchConfig,
 };
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, PortId, Rate, Span, Time};
 
 const LINE: Rate = Rate::from_gbps(10);
 
@@ -25,9 +25,9 @@ impl Env for World {
     fn frames(&mut self) -> &mut FrameStore {
         &mut self.frames
     }
-    fn transmit(&mut self, _node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
+    fn transmit(&mut self, at: PortId, frame: FrameId, tx: Span) -> EventKey {
         let f = self.frames.remove(frame);
-        self.sent.push((self.now.as_ns(), port, f.kind()));
+        self.sent.push((self.now.as_ns(), at.port, f.kind()));
         EventKey { time: self.now + tx, rank: 0 }
     }
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
@@ -39,14 +39,14 @@ impl Env for World {
     fn records_queues(&self) -> bool {
         false
     }
-    fn hand_over(&mut self, _node: u32, _port: u16, _frame: FrameId) {}
+    fn hand_over(&mut self, _at: PortId, _frame: FrameId) {}
     fn call_at(&mut self, _node: u32, at: Time, call: Call) {
         self.calls.push((at, call));
     }
     fn route(&mut self, _node: u32, _frame: &Frame) -> Option<u16> {
         Some(0)
     }
-    fn draw(&mut self, _node: u32, _port: u16) -> f64 {
+    fn draw(&mut self, _at: PortId) -> f64 {
         0.0
     }
     fn emit(&mut self, _node: u32, _now: Time, emit: NodeEvent) {

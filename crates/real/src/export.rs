@@ -71,7 +71,7 @@ pub fn write<W: Write + Send + 'static>(
 ) -> Result<(W, Summary), ExportError> {
     let tap = Arc::new(Mutex::new(Tap::new(scenario, options, to).map_err(ExportError::Write)?));
     let taken = tap.clone();
-    let wires = options.ports.iter().flat_map(|&(n, p)| [(n, p), peer(scenario, (n, p))]).collect();
+    let wires = options.ports.iter().flat_map(|&(n, p)| [(n, p), peer(scenario, (n, p))]).map(Into::into).collect();
     let each = Box::new(move |frame: &OnWire| taken.lock().unwrap_or_else(PoisonError::into_inner).on_wire(frame));
     let mut running = scenario.start_tapped(Sink::Nothing, Selection::Some(wires), each).map_err(ExportError::Run)?;
     tap.lock().unwrap_or_else(PoisonError::into_inner).classes = running.world().classes().clone();

@@ -56,8 +56,8 @@ fn highest(delay: Span, longer: u64) -> (Bytes, Bytes, Bytes) {
     while ended.is_none() {
         ended = w.run(Time::from_us(1_000), 1);
         // S1 -> S2 and S2 -> R are the last links of either.
-        for egress in [(0, 3, 0), (1, 3, 0)] {
-            let of = |flow| w.flow_queue(egress, flow).expect("BFC keeps queues by flow").bytes;
+        for node in [0, 1] {
+            let of = |flow| w.flow_queue((node, 3).into(), 0, flow).expect("BFC keeps queues by flow").bytes;
             highest = (0..INTO_R).map(of).fold(highest, Bytes::max);
         }
     }

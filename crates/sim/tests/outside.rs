@@ -8,7 +8,7 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{DisciplineKind, Frame, FrameKind};
 use xoff_sim::{Ended, Model, NO_PORT, Outcome, PerLink, Row, UNKNOWN_SOURCE, World};
 use xoff_units::params::Defaults;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{Bytes, PortId, Rate, Span, Time};
 
 /// Three hosts on three switches in a ring; flow i goes over two ring links.
 fn ring() -> (Topology, Flows) {
@@ -94,7 +94,7 @@ fn frames_handed_back_when_they_are_due_make_the_same_run() {
             }
             for l in left {
                 let far = t.nodes[l.node as usize].ports[l.port as usize];
-                w.enter(l.at, far.peer, far.peer_port, l.frame).unwrap();
+                w.enter(l.at, (far.peer, far.peer_port).into(), l.frame).unwrap();
             }
         };
         let (outside, rows_outside) = finish(w, ended);
@@ -120,7 +120,7 @@ fn what_no_node_could_be_given_is_refused() {
     let mut here = vec![true; 6];
     here[node("H3") as usize] = false;
     let mut w = build("pfc", DisciplineKind::Fifo, Some(here));
-    let mut refused = |at: &str, f: Frame| w.enter(Time(1), node(at), 0, f).err();
+    let mut refused = |at: &str, f: Frame| w.enter(Time(1), (node(at), 0).into(), f).err();
     let data = |flow, len| Frame::new(FrameKind::Data, flow, 0, len);
     // Flow 0 goes from H1 to H3, flow 1 from H2 to H1.
     assert_eq!(refused("S1", data(3, 1500)), Some("a flow that does not exist"));
@@ -165,7 +165,7 @@ fn flows_of_others_pass_under_everything() {
                 for port in 1..3 {
                     let mut f = Frame::new(FrameKind::Data, UNKNOWN_SOURCE | (n % 5) << 20 | u32::from(port), 0, 1518);
                     f.out_port = to_host;
-                    w.enter(Time(u64::from(n) * 1_300_000 + u64::from(port) * 1000), s1, port, f).unwrap();
+                    w.enter(Time(u64::from(n) * 1_300_000 + u64::from(port) * 1000), (s1, port).into(), f).unwrap();
                 }
             }
             w.run(END, u64::MAX);
@@ -195,12 +195,12 @@ fn a_pause_that_no_longer_counts_ends_in_the_counters() {
     for released in [true, false] {
         let mut w = build("pfc", DisciplineKind::Fifo, Some(vec![true; 6]));
         w.run(Time::from_us(10), u64::MAX);
-        w.enter(Time::from_us(10), s1, port, Frame::control(Message::Pfc(Pause(65_535)), 0, 64)).unwrap();
+        w.enter(Time::from_us(10), (s1, port).into(), Frame::control(Message::Pfc(Pause(65_535)), 0, 64)).unwrap();
         w.run(Time::from_us(110), u64::MAX);
         if released {
-            w.release(Time::from_us(110), (s1, port, 0), true);
+            w.release(Time::from_us(110), PortId { node: s1, port }.class(0), true);
         } else {
-            w.restart(Time::from_us(110), s1, port);
+            w.restart(Time::from_us(110), (s1, port).into());
         }
         let ended = w.run(Time::from_us(2000), u64::MAX).unwrap();
         let (o, _) = w.finish(ended);

@@ -70,7 +70,7 @@ fn host(kind: &str, params: &[(&'static str, &'static str)], buffer: u64, messag
     let mut w = World::build(&t, flows, &m).unwrap();
     w.record_to(Box::new(Vec::<Row>::new()));
     for &(at, message) in messages {
-        w.enter(Time(at), h, 0, Frame::control(message, 0, 64)).unwrap();
+        w.enter(Time(at), (h, 0).into(), Frame::control(message, 0, 64)).unwrap();
     }
     let ended = w.run(Time(until), u64::MAX).unwrap();
     let left = w.leaving().filter(|l| l.frame.len() == 1500).map(|l| l.at.0 - US).collect();

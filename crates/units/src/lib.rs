@@ -15,6 +15,7 @@ pub mod measured;
 pub mod paged;
 pub mod params;
 mod parse;
+mod place;
 mod prefetch;
 mod quantity;
 pub mod state;
@@ -22,6 +23,7 @@ pub mod state;
 pub use grouped::grouped;
 pub use loss::{Fate, Loss, Meaning};
 pub use parse::UnitError;
+pub use place::{At, PortId};
 pub use quantity::{Bytes, Length, Rate, Span, Time};
 
 mod wire_clock;

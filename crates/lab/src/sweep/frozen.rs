@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xoff_scenario::{Problem, Problems, Source};
 
-use crate::sweep::work::Input;
 use crate::sweep::Plan;
+use crate::sweep::work::Input;
 
 /// A plan with its scenario. Workers read no files but those that the scenario names itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -36,7 +36,7 @@ pub use folder::{COMMAND, Store};
 pub use frozen::Frozen;
 pub use local::{Ended, Progress, run_local};
 pub use plan::{Parameter, Plan, is_plan};
+pub use scenario::{SHOWN, Work};
 pub use summary::{Combination, Interval, Summary};
 pub use value::{Setting, Value};
-pub use scenario::{SHOWN, Work};
 pub use work::{Column, Done, Input, Kind, Measured, Ran};

@@ -149,14 +149,7 @@ impl Work {
         places: Vec<(String, Place, Place)>,
         tables: Vec<(String, Place)>,
     ) -> Work {
-        Work {
-            source,
-            folder,
-            inputs,
-            places,
-            tables: tables.into_iter().map(|(name, _)| name).collect(),
-            warnings: Problems::default(),
-        }
+        Work { source, folder, inputs, places, tables: tables.into_iter().map(|(name, _)| name).collect(), warnings: Problems::default() }
     }
 
     /// The scenario with some settings; problems of a setting are reported at its place in the plan.

@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use crate::sweep::scenario::COLUMNS;
 use crate::sweep::cell::{Cell, Shard, Status};
+use crate::sweep::scenario::COLUMNS;
 use crate::sweep::{Kind, Plan, Value};
 
 /// The table as a Parquet file.

@@ -1,5 +1,7 @@
 //! Directed ports as numbers: those of node 0 first, then those of node 1, and so on.
 
+use xoff_units::PortId;
+
 use crate::topology::graph::Topology;
 
 /// Numbers of the ports of a network. A row of a table names its port by this number.
@@ -8,7 +10,7 @@ pub struct PortNumbers {
     /// Number of the first port of each node.
     first: Vec<u32>,
     /// Node and port of each number.
-    places: Vec<(u32, u16)>,
+    places: Vec<PortId>,
     /// Number of the port at the far end of each.
     peers: Vec<u32>,
 }
@@ -19,7 +21,7 @@ impl PortNumbers {
         let mut all = PortNumbers::default();
         for (n, node) in t.nodes.iter().enumerate() {
             all.first.push(all.places.len() as u32);
-            all.places.extend((0..node.ports.len() as u16).map(|p| (n as u32, p)));
+            all.places.extend((0..node.ports.len() as u16).map(|port| PortId { node: n as u32, port }));
         }
         all.peers = t.nodes.iter().flat_map(|n| &n.ports).map(|p| all.of(p.peer, p.peer_port)).collect();
         all
@@ -31,7 +33,7 @@ impl PortNumbers {
     }
     /// Node and port of a number.
     #[inline]
-    pub fn place(&self, number: u32) -> (u32, u16) {
+    pub fn place(&self, number: u32) -> PortId {
         self.places[number as usize]
     }
     /// Number of the port at the far end of its link.
@@ -41,7 +43,7 @@ impl PortNumbers {
     }
     /// Node and port of each number.
     #[inline]
-    pub fn places(&self) -> &[(u32, u16)] {
+    pub fn places(&self) -> &[PortId] {
         &self.places
     }
     /// Number of the first port of each node.
@@ -72,9 +74,9 @@ mod tests {
         t.add_link(a, b, Rate::from_gbps(10), Span::ZERO);
         t.add_link(b, c, Rate::from_gbps(10), Span::ZERO);
         let n = PortNumbers::new(&t);
-        assert_eq!(n.places(), [(a, 0), (b, 0), (b, 1), (c, 0)]);
+        assert_eq!(n.places(), [(a, 0), (b, 0), (b, 1), (c, 0)].map(PortId::from));
         assert_eq!(n.first(), [0, 1, 3]);
         assert_eq!([0, 1, 2, 3].map(|at| n.peer(at)), [1, 0, 3, 2]);
-        assert!((0..n.len() as u32).all(|at| n.of(n.place(at).0, n.place(at).1) == at));
+        assert!((0..n.len() as u32).all(|at| n.of(n.place(at).node, n.place(at).port) == at));
     }
 }

@@ -112,7 +112,7 @@ impl Nic {
         }
         if let Some(message) = self.port.on_arrival(now, class, frame.flow, &occupancy, len) {
             self.send_control(now, class, message, env);
-            self.port.plan_receiver(self.node, 0, class, env);
+            self.port.plan_receiver(class, env);
         }
     }
 
@@ -134,7 +134,7 @@ impl Nic {
         let (class, len) = (frame.class(), frame.len());
         if let Some(message) = self.port.on_departure(now, class, frame.flow, &occupancy, len) {
             self.send_control(now, class, message, env);
-            self.port.plan_receiver(self.node, 0, class, env);
+            self.port.plan_receiver(class, env);
         }
         true
     }

@@ -137,9 +137,9 @@ impl Nic {
         let at = flow.available.max(now);
         if self.c.compat.wakes_stay {
             self.cancelled_wakes.push(pending);
-            self.port.put_wake_at(self.node, 0, at, env);
+            self.port.put_wake_at(at, env);
         } else {
-            self.port.wake_at(self.node, 0, at, env);
+            self.port.wake_at(at, env);
         }
     }
 

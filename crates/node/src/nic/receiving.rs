@@ -117,7 +117,7 @@ impl Nic {
         match cnp {
             Some(frame) if self.c.cnp_class.is_some() => {
                 let id = env.frames().insert(frame);
-                self.port.send_unpaused(now, self.node, 0, id, env);
+                self.port.send_unpaused(now, id, env);
             }
             Some(frame) => _ = self.queue_feedback(frame, env),
             None => {}

@@ -231,7 +231,7 @@ impl Nic {
         if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Default::default();
         }
-        self.port.start_frame(now, self.node, 0, id, env);
+        self.port.start_frame(now, id, env);
         self.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow, payload });
         self.note_segment(now, slot, seq + payload as u64);

@@ -222,9 +222,9 @@ impl Nic {
             return;
         }
         if self.port.busy(env) {
-            return self.port.call_when_free(self.node, 0, env);
+            return self.port.call_when_free(env);
         }
-        if self.port.start_control(now, self.node, 0, env) {
+        if self.port.start_control(now, env) {
             return self.plan_next(env);
         }
         let mut earliest = Time::NEVER;
@@ -240,7 +240,7 @@ impl Nic {
             }) {
                 Gate::Open => {
                     self.feedback.pop(env.frames());
-                    self.port.start_frame(now, self.node, 0, id, env);
+                    self.port.start_frame(now, id, env);
                     return self.plan_next(env);
                 }
                 Gate::Until(t) => earliest = t,
@@ -251,11 +251,11 @@ impl Nic {
         if self.per_flow {
             self.note_flows(now, env.frames());
         }
-        self.port.report_holds(now, self.node, 0, env);
+        self.port.report_holds(now, env);
         match next {
             Some(slot) => self.send_data(now, slot, env),
             None if self.c.compat.wakes_stay => self.plan_wake_that_stays(now, env),
-            None => self.port.wake_at(self.node, 0, earliest, env),
+            None => self.port.wake_at(earliest, env),
         }
     }
 
@@ -266,7 +266,7 @@ impl Nic {
         }
         let round_robin = self.round_robin.of_class(0).iter().map(|&s| &self.flows[s as usize]);
         if let Some(t) = round_robin.filter(|f| f.left() > 0).map(|f| f.available).min().filter(|&t| t > now) {
-            self.port.wake_at(self.node, 0, t, env);
+            self.port.wake_at(t, env);
         }
     }
 
@@ -275,7 +275,7 @@ impl Nic {
     #[inline]
     pub(super) fn plan_next(&mut self, env: &mut impl Env) {
         if self.port.busy(env) && (self.feedback.front().is_some() || !self.round_robin.is_empty()) {
-            self.port.call_when_free(self.node, 0, env);
+            self.port.call_when_free(env);
         }
     }
 
@@ -336,7 +336,7 @@ impl Nic {
         if self.c.rate_control.telemetry().is_some() {
             *env.frames().telemetry_mut(id) = Telemetry::default();
         }
-        self.port.start_frame(now, self.node, 0, id, env);
+        self.port.start_frame(now, id, env);
         self.plan_next(env);
         env.emit(self.node, now, NodeEvent::Sent { flow: s.flow, payload });
         if recovers {
@@ -382,7 +382,7 @@ impl Nic {
         if self.per_flow {
             return self.flows_hold(now, class, frames);
         }
-        self.port.hold(now, 0, class, self.waits(class, frames)?)
+        self.port.hold(now, class, self.waits(class, frames)?)
     }
 
     /// Length of the frame of a class that goes next [bytes]; `None`: nothing waits.

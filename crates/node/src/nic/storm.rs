@@ -86,7 +86,7 @@ impl Nic {
                 hold
             };
             if let Some(message) = message {
-                self.port.send_control(now, self.node, 0, class, message, &self.c.control_delay, env);
+                self.port.send_control(now, class, message, &self.c.control_delay, env);
                 self.plan_next(env);
             }
         }

@@ -69,27 +69,27 @@ impl Port {
 
     /// Reports which holds have begun or ended in the gates asked since the last time.
     #[inline(always)]
-    pub fn report_holds(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    pub fn report_holds(&mut self, now: Time, env: &mut impl Env) {
         if self.hold_changes != 0 {
-            self.report_hold_changes(now, node, port, env);
+            self.report_hold_changes(now, env);
         }
     }
 
-    fn report_hold_changes(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    fn report_hold_changes(&mut self, now: Time, env: &mut impl Env) {
         let mut changes = std::mem::take(&mut self.hold_changes);
         while changes != 0 {
             let class = changes.trailing_zeros() as u8;
             changes &= changes - 1;
             let by = self.class_state(class).tx.stopped_by();
-            env.emit(node, now, NodeEvent::Hold { port, class, on: self.held & 1 << class != 0, by });
+            env.emit(self.node, now, NodeEvent::Hold { port: self.number, class, on: self.held & 1 << class != 0, by });
         }
     }
 
     /// The hold on a class whose head frame has this length, if the peer holds it now.
-    pub fn hold(&self, now: Time, port: u16, class: u8, len: u32) -> Option<Hold> {
+    pub fn hold(&self, now: Time, class: u8, len: u32) -> Option<Hold> {
         let class_state = if class == 0 { &self.class_state } else { self.more.get(class as usize - 1)? };
         let since = self.held_since(now, class);
-        class_state.tx.held(now, Bytes(len as u64)).then_some(Hold { port, class, len, since })
+        class_state.tx.held(now, Bytes(len as u64)).then_some(Hold { port: self.number, class, len, since })
     }
 
     /// The sender half of a class.
@@ -98,11 +98,11 @@ impl Port {
     }
 
     /// The flow control of the peer counts for a class no longer, or again ([`Tx::release`]). The port checks its queued frames at `now`.
-    pub fn release(&mut self, now: Time, node: u32, port: u16, class: u8, on: bool, env: &mut impl Env) {
+    pub fn release(&mut self, now: Time, class: u8, on: bool, env: &mut impl Env) {
         let line = self.rate;
         self.class_state_mut(class).tx.release(now, line, on);
-        self.note_allowed(now, node, port, class, env);
-        self.wake_at(node, port, now, env);
+        self.note_allowed(now, class, env);
+        self.wake_at(now, env);
     }
 
     /// Updates the shared resource of the sender halves after a change.
@@ -118,21 +118,21 @@ impl Port {
     }
 
     /// The link of the port has been down: the sender halves forget the peer's messages ([`Sender::restart`]).
-    pub fn restart(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    pub fn restart(&mut self, now: Time, env: &mut impl Env) {
         for class in 0..=self.more.len() as u8 {
             self.class_state_mut(class).tx.restart(now);
             self.note_shared_use();
-            self.note_allowed(now, node, port, class, env);
+            self.note_allowed(now, class, env);
         }
     }
 
     /// Notes the rate that the sender half of a class allows now, and the time at which a stop expires.
     #[inline]
-    pub(super) fn note_allowed(&self, now: Time, node: u32, port: u16, class: u8, env: &mut impl Env) -> Rate {
+    pub(super) fn note_allowed(&self, now: Time, class: u8, env: &mut impl Env) -> Rate {
         let tx = &self.class_state(class).tx;
         let (rate, by) = (tx.rate(now), tx.stopped_by());
         let expires = if rate.0 == 0 { expiry(now, tx) } else { None };
-        env.emit(node, now, NodeEvent::AllowedRate { port, class, rate, by, expires });
+        env.emit(self.node, now, NodeEvent::AllowedRate { port: self.number, class, rate, by, expires });
         rate
     }
 

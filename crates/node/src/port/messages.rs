@@ -50,12 +50,12 @@ impl Port {
 
     /// Requests the receiver's next timer.
     #[inline]
-    pub fn plan_receiver(&mut self, node: u32, port: u16, class: u8, env: &mut impl Env) {
+    pub fn plan_receiver(&mut self, class: u8, env: &mut impl Env) {
         if let Some(at) = self.class_state(class).rx.next_wake()
             && at < self.class_state(class).rx_wake
         {
             self.class_state_mut(class).rx_wake = at;
-            env.call_at(node, at, Call::Receiver { port, class });
+            env.call_at(self.node, at, Call::Receiver { port: self.number, class });
         }
     }
 
@@ -65,75 +65,74 @@ impl Port {
     }
 
     /// Sends a message to the peer: through the generation delay, then the control queue and the wire.
-    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn send_control(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
+    pub fn send_control(&mut self, now: Time, class: u8, message: Message, delay: &ControlDelay, env: &mut impl Env) {
         if delay.generation.is_zero() {
-            self.emit(now, node, port, class, message, env);
+            self.emit(now, class, message, env);
         } else {
-            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.draw(node, port), class, message);
-            env.call_at(node, due, Call::Emit { port });
+            let at = self.at();
+            let due = self.delays.get_or_insert_default().outbox.push(now, &delay.generation, || env.draw(at), class, message);
+            env.call_at(self.node, due, Call::Emit { port: self.number });
         }
     }
 
     /// Sends messages that have passed the generation delay.
-    pub fn emit_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    pub fn emit_due(&mut self, now: Time, env: &mut impl Env) {
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.outbox.pop(now)) {
-            self.emit(now, node, port, class, message, env);
+            self.emit(now, class, message, env);
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    fn emit(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) {
-        env.emit(node, now, NodeEvent::MessageSent { port, class, message });
+    fn emit(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) {
+        env.emit(self.node, now, NodeEvent::MessageSent { port: self.number, class, message });
         if self.failed {
             return; // there is no receiver
         }
         let len = if message.is_part() { 0 } else { message.own_len().map_or(self.message_len, |own| own.0 as u32) };
         let id = env.frames().insert(Frame::control(message, class, len));
         if len == 0 {
-            env.hand_over(node, port, id);
+            env.hand_over(self.at(), id);
         } else {
             if self.messages_first {
                 self.control.push_before(id, env.frames(), |f| f.kind() != FrameKind::Control);
             } else {
                 self.control.push(id, env.frames());
             }
-            self.start_control(now, node, port, env);
+            self.start_control(now, env);
         }
     }
 
     /// A control frame arrived. Returns true if something may go now that could not before.
-    #[allow(clippy::too_many_arguments)] // all of them are the context of one message
-    pub fn on_control(&mut self, now: Time, node: u32, port: u16, frame: &Frame, delay: &ControlDelay, env: &mut impl Env) -> bool {
+    pub fn on_control(&mut self, now: Time, frame: &Frame, delay: &ControlDelay, env: &mut impl Env) -> bool {
         let (class, message) = (frame.class(), frame.message());
         if let Some(total) = frame.total() {
             // At once: it is about earlier frames on the wire.
             self.on_peer_total(class, total);
         }
-        env.emit(node, now, NodeEvent::MessageReceived { port, class, message });
+        env.emit(self.node, now, NodeEvent::MessageReceived { port: self.number, class, message });
         if delay.processing.is_zero() {
-            return self.apply(now, node, port, class, message, env);
+            return self.apply(now, class, message, env);
         }
-        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.draw(node, port), class, message);
-        env.call_at(node, due, Call::Apply { port });
+        let at = self.at();
+        let due = self.delays.get_or_insert_default().inbox.push(now, &delay.processing, || env.draw(at), class, message);
+        env.call_at(self.node, due, Call::Apply { port: self.number });
         false
     }
 
     /// Lets everything take effect whose processing time is over. Returns whether something may go now, and the classes, one bit each.
-    pub fn apply_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> (bool, u8) {
+    pub fn apply_due(&mut self, now: Time, env: &mut impl Env) -> (bool, u8) {
         let (mut open, mut classes) = (false, 0);
         while let Some((class, message)) = self.delays.as_mut().and_then(|d| d.inbox.pop(now)) {
-            open |= self.apply(now, node, port, class, message, env);
+            open |= self.apply(now, class, message, env);
             classes |= 1 << class;
         }
         (open, classes)
     }
 
-    fn apply(&mut self, now: Time, node: u32, port: u16, class: u8, message: Message, env: &mut impl Env) -> bool {
+    fn apply(&mut self, now: Time, class: u8, message: Message, env: &mut impl Env) -> bool {
         self.class_state_mut(class).tx.on_message(now, message);
         if self.shares {
             self.note_shared_use();
         }
-        self.note_allowed(now, node, port, class, env).0 > 0
+        self.note_allowed(now, class, env).0 > 0
     }
 }

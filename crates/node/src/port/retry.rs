@@ -81,21 +81,21 @@ impl Port {
     }
 
     /// The link has failed: kept frames will never be sent again.
-    pub(super) fn drop_kept(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    pub(super) fn drop_kept(&mut self, now: Time, env: &mut impl Env) {
         self.repeats = false;
         let Some(r) = &mut self.retry else { return };
         r.tx.on_link_failed();
         r.rx.on_link_failed();
-        self.give_up(now, node, port, Surrender::LinkFailed, env);
+        self.give_up(now, Surrender::LinkFailed, env);
     }
 
     /// Nothing that is kept goes again.
-    fn give_up(&mut self, now: Time, node: u32, port: u16, why: Surrender, env: &mut impl Env) {
+    fn give_up(&mut self, now: Time, why: Surrender, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
         let first = r.tx.next_number() - r.kept.len() as u64;
         for (number, k) in (first..).zip(r.kept.drain(..)) {
             let what = RetryEvent::GivenUp { kind: k.frame.kind(), flow: k.frame.flow, number, sent: self.free.time, why };
-            env.emit(node, now, NodeEvent::LinkRetry { port, what });
+            env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what });
         }
     }
 
@@ -106,7 +106,7 @@ impl Port {
 
     /// Transmission of a frame begins: it gets a number, and a copy is kept.
     #[cold]
-    pub(super) fn keep(&mut self, now: Time, node: u32, port: u16, id: FrameId, env: &mut impl Env) {
+    pub(super) fn keep(&mut self, now: Time, id: FrameId, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
         let frame = env.frames()[id];
         if let Some(number) = r.tx.on_sent(now, frame.len()) {
@@ -114,25 +114,25 @@ impl Port {
             r.kept.push_back(Kept { frame, telemetry });
             env.frames()[id].set_number(number);
         }
-        self.plan_retry(node, port, env);
+        self.plan_retry(env);
     }
 
     /// The next time at which the link has to act.
-    fn plan_retry(&mut self, node: u32, port: u16, env: &mut impl Env) {
+    fn plan_retry(&mut self, env: &mut impl Env) {
         let Some(r) = &self.retry else { return };
         let at = r.tx.next_wake().min(r.rx.next_wake());
         if at != Time::NEVER {
-            self.wake_at(node, port, at, env);
+            self.wake_at(at, env);
         }
     }
 
     /// Applies the change of a signal or of the timer: frames that have arrived, or are given up.
-    fn after(&mut self, now: Time, node: u32, port: u16, change: Change, env: &mut impl Env) {
+    fn after(&mut self, now: Time, change: Change, env: &mut impl Env) {
         let Some(r) = &mut self.retry else { return };
         r.kept.drain(..change.freed);
         if change.flushed {
             let init = r.tx.handshake();
-            self.give_up(now, node, port, Surrender::NoProgress, env);
+            self.give_up(now, Surrender::NoProgress, env);
             if let Some(init) = init {
                 self.push_signal(init, env);
             }
@@ -146,10 +146,10 @@ impl Port {
     }
 
     /// Sends the signals that the receiving half has due.
-    fn push_due(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) {
+    fn push_due(&mut self, now: Time, env: &mut impl Env) {
         while let Some(signal) = self.retry.as_mut().and_then(|r| r.rx.due(now)) {
             if matches!(signal, Signal::Nack(_)) {
-                env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::Nack });
+                env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Nack });
             }
             self.push_signal(signal, env);
         }
@@ -157,29 +157,29 @@ impl Port {
 
     /// Starts frames that precede new frames of classes: signals, control frames, replays. Returns whether nothing else may go now.
     #[cold]
-    pub(super) fn start_before_new(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+    pub(super) fn start_before_new(&mut self, now: Time, env: &mut impl Env) -> bool {
         if self.busy(env) {
-            self.call_when_free(node, port, env);
+            self.call_when_free(env);
             return false;
         }
         let Some(r) = &mut self.retry else { return false };
         let (expired, change) = r.tx.on_wake(now);
         if expired {
-            env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::TimedOut });
+            env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what: RetryEvent::TimedOut });
             if let Some(init) = r.tx.handshake().filter(|_| !change.flushed) {
                 self.push_signal(init, env);
             }
-            self.after(now, node, port, change, env);
+            self.after(now, change, env);
         }
-        self.push_due(now, node, port, env);
-        let stands = self.pop_or_replay(now, node, port, env);
-        self.plan_retry(node, port, env);
+        self.push_due(now, env);
+        let stands = self.pop_or_replay(now, env);
+        self.plan_retry(env);
         stands
     }
 
-    fn pop_or_replay(&mut self, now: Time, node: u32, port: u16, env: &mut impl Env) -> bool {
+    fn pop_or_replay(&mut self, now: Time, env: &mut impl Env) -> bool {
         if let Some(id) = self.control.pop(env.frames()) {
-            self.start_popped(now, node, port, id, env);
+            self.start_popped(now, id, env);
             return true;
         }
         let Some(r) = &mut self.retry else { return false };
@@ -191,20 +191,20 @@ impl Port {
         if let Some(t) = &kept.telemetry {
             *env.frames().telemetry_mut(id) = **t;
         }
-        env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::Replayed(frame.kind()) });
+        env.emit(self.node, now, NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Replayed(frame.kind()) });
         let tx = env.wire_time(self.rate, frame.len());
-        self.transmit(node, port, id, tx, env);
+        self.transmit(id, tx, env);
         true
     }
 
     /// A frame arrives over the link of the port, which has done this to it.
-    pub fn on_link(&mut self, now: Time, node: u32, port: u16, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
+    pub fn on_link(&mut self, now: Time, id: FrameId, hit: Option<Hit>, env: &mut impl Env) -> Arrived {
         let frame = env.frames()[id];
         let Some(r) = &mut self.retry else { return if hit.is_some() { Arrived::Lost } else { Arrived::Goes } };
         let gone = |what: Option<RetryEvent>, env: &mut _| {
             Env::discard(env, id);
             if let Some(what) = what {
-                Env::emit(env, node, now, NodeEvent::LinkRetry { port, what });
+                Env::emit(env, self.node, now, NodeEvent::LinkRetry { port: self.number, what });
             }
         };
         if let Some((kind, number)) = frame.as_link_signal() {
@@ -214,11 +214,15 @@ impl Port {
             if let Some(echo) = r.rx.on_signal(signal) {
                 let skipped = before..r.rx.expected();
                 if !skipped.is_empty() {
-                    env.emit(node, now, NodeEvent::LinkRetry { port, what: RetryEvent::Skipped { from: skipped.start, to: skipped.end } });
+                    env.emit(
+                        self.node,
+                        now,
+                        NodeEvent::LinkRetry { port: self.number, what: RetryEvent::Skipped { from: skipped.start, to: skipped.end } },
+                    );
                 }
                 self.push_signal(echo, env);
             }
-            self.after(now, node, port, change, env);
+            self.after(now, change, env);
         } else if let Some(number) = frame.number() {
             let accepted = match hit {
                 None => r.rx.on_frame(number),
@@ -232,11 +236,11 @@ impl Port {
                 let what = if hit.is_some() { RetryEvent::Corrupted(frame.kind()) } else { RetryEvent::Discarded(frame.kind()) };
                 gone(Some(what), env);
             }
-            self.push_due(now, node, port, env);
+            self.push_due(now, env);
             if self.control.front().is_some() {
-                self.start_before_new(now, node, port, env);
+                self.start_before_new(now, env);
             }
-            self.plan_retry(node, port, env);
+            self.plan_retry(env);
             if accepted {
                 env.frames()[id].clear_number();
                 return Arrived::Goes;
@@ -244,7 +248,7 @@ impl Port {
         } else {
             return if hit.is_some() { Arrived::Lost } else { Arrived::Goes };
         }
-        self.plan_retry(node, port, env);
+        self.plan_retry(env);
         Arrived::Taken
     }
 }

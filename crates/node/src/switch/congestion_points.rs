@@ -9,7 +9,7 @@
 use xoff_mech::detection::{AnyCongestionPoint, Cnm, CongestionPoint, Detection, Place, Side};
 use xoff_mech::flow_control::Message;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, PortId, Time};
 
 use super::Switch;
 use crate::env::{Call, Env, NodeEvent};
@@ -80,7 +80,7 @@ impl Switch {
             let sides = n.at(port, class);
             let point = if side == Side::Ingress { &mut sides.ingress } else { &mut sides.egress };
             let Some(point) = point else { continue };
-            let cnm = point.on_enqueue(now, flow, len, queue, &mut || env.draw(self.node, port));
+            let cnm = point.on_enqueue(now, flow, len, queue, &mut || env.draw(PortId { node: self.node, port }));
             self.report(now, (port, class, side), cnm, env);
         }
     }
@@ -119,7 +119,7 @@ impl Switch {
             sides.wake = Time::NEVER;
         }
         let Some(point) = &mut sides.ingress else { return };
-        let cnm = point.on_wake(now, queue, &mut || env.draw(self.node, port));
+        let cnm = point.on_wake(now, queue, &mut || env.draw(PortId { node: self.node, port }));
         self.report(now, (port, class, Side::Ingress), cnm, env);
         self.schedule_congestion_point(port, class, env);
     }
@@ -143,7 +143,7 @@ impl Switch {
         let Some(out) = env.route(self.node, &frame) else { return };
         env.emit(self.node, now, NodeEvent::CnmSent { port, class, side, flow, congestion });
         let id = env.frames().insert(frame);
-        self.ports[out as usize].send_unpaused(now, self.node, out, id, env);
+        self.ports[out as usize].send_unpaused(now, id, env);
         self.plan_next(out, env);
     }
 }

@@ -73,7 +73,7 @@ impl Switch {
     pub fn hold(&self, now: Time, port: u16, class: u8, frames: &FrameStore) -> Option<Hold> {
         let p = &self.ports[port as usize];
         let len = self.queues.head_of(now, p.class_state(class), port, class, frames)?;
-        p.hold(now, port, class, len)
+        p.hold(now, class, len)
     }
 
     /// Occupants of the buffer of each ingress and class, by egress and flow: `f(ingress, class, occupant)`. One call per frame run;

@@ -127,9 +127,9 @@ impl Switch {
         let begins = matches!(change, Change::Began(_));
         match action {
             Action::Alert => {}
-            Action::Forward => self.ports[port as usize].release(now, self.node, port, class, begins, env),
+            Action::Forward => self.ports[port as usize].release(now, class, begins, env),
             Action::Drop => {
-                self.ports[port as usize].release(now, self.node, port, class, begins, env);
+                self.ports[port as usize].release(now, class, begins, env);
                 if begins {
                     self.throw_away(now, port, class, Drop { cause: Loss::Watchdog, queue: Some(port) }, env);
                 }

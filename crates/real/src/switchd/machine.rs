@@ -8,7 +8,7 @@ use xoff_mech::flow_control::Message;
 use xoff_mech::watchdog::Action;
 use xoff_node::{Frame, FrameKind};
 use xoff_sim::{Ended, NO_PORT, UNKNOWN_SOURCE, World};
-use xoff_units::{Span, Time};
+use xoff_units::{PortId, Span, Time};
 
 use crate::switchd::classify::classify;
 use crate::switchd::codec::{Decoded, Refused, decode, encode, mac, rewrite_mark};
@@ -38,6 +38,13 @@ pub struct Link {
     pub name: String,
     /// The neighbour is an ordinary host without our flow control: none is sent to it or accepted from it.
     pub plain: bool,
+}
+
+impl Link {
+    /// Port of the node.
+    pub fn at(&self) -> PortId {
+        PortId { node: self.node, port: self.port }
+    }
 }
 
 /// Settings of a machine besides its world.
@@ -221,7 +228,7 @@ impl Machine {
 
     fn take_in(&mut self, world: &mut World, now: Time, link: usize, f: Frame) {
         let a = &mut self.at[link];
-        if world.enter(now, a.link.node, a.link.port, f).is_err() {
+        if world.enter(now, a.link.at(), f).is_err() {
             a.counters.strange += 1;
         }
     }
@@ -229,18 +236,18 @@ impl Machine {
     /// A control message came in: obeyed unless a newer one came before it.
     fn obey(&mut self, world: &mut World, now: Time, link: usize, f: Frame, terms: &Terms) {
         let a = &mut self.at[link];
-        let (node, port, class) = (a.link.node, a.link.port, f.class());
+        let at = a.link.at().class(f.class());
         a.counters.control_received += 1;
-        let inbound = &mut a.class_states[class as usize].inbound;
+        let inbound = &mut a.class_states[at.class as usize].inbound;
         if !inbound.accepts(now, f.message(), terms) {
             a.counters.stale += 1;
             return;
         }
         self.expires_at = self.expires_at.min(inbound.expires().unwrap_or(Time::NEVER));
-        a.counters.impossible += u64::from(!world.is_possible(node, port, &f));
+        a.counters.impossible += u64::from(!world.is_possible(at.port_id(), &f));
         // All that came before it has been counted: only frames that were lost are missing.
         if let Some(sent) = terms.sent {
-            world.on_peer_total(node, port, class, sent);
+            world.on_peer_total(at, sent);
         }
         self.take_in(world, now, link, f);
     }
@@ -286,7 +293,7 @@ impl Machine {
         for out in ports.filter(|&p| p != port) {
             frame.out_port = out;
             // Each copy is a frame of its own: it came a little later, and counts against the ingress.
-            match world.enter(at, node, port, frame) {
+            match world.enter(at, PortId { node, port }, frame) {
                 Ok(id) => self.keep(id as usize, bytes),
                 Err(_) => self.at[link].counters.strange += 1,
             }

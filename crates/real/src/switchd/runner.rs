@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::netio::{Carrier, Port, PortCounters};
 use xoff_sim::World;
-use xoff_units::{Span, Time};
+use xoff_units::{PortId, Span, Time};
 
 use crate::switchd::clock::{Clock, Gaps};
 use crate::switchd::machine::{Counters, Link, Machine, Outage};
@@ -226,7 +226,7 @@ impl<'a> Live<'a> {
             }
             let mut max = BURST;
             if let Some((node, port)) = self.machine.plain(link) {
-                let room = self.c.plain_backlog.saturating_sub(world.held_from(node, port));
+                let room = self.c.plain_backlog.saturating_sub(world.held_from(PortId { node, port }));
                 max = max.min((room / 2048) as usize);
             }
             let (machine, tap) = (&mut self.machine, &mut self.tap);

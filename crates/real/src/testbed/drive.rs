@@ -353,8 +353,7 @@ fn real_time(
         .run(world, |now| {
             log.extend(now.log.iter().cloned());
             let deadlocks = now.world.deadlocks().len();
-            let at =
-                |of: fn(&xoff_sim::World, u32, u16) -> u64| now.ports.iter().map(|a| of(now.world, a.link.node, a.link.port)).collect();
+            let at = |of: fn(&xoff_sim::World, xoff_units::PortId) -> u64| now.ports.iter().map(|a| of(now.world, a.link.at())).collect();
             let (queues, drops) = (at(xoff_sim::World::waiting_at), at(xoff_sim::World::dropped_at));
             let (time, until, log) = (now.time, d.runner.until, &now.log);
             next = look(&Look { time, until, deadlocks, ports: &now.ports, gaps: now.gaps, log, world: Some(&*now.world), queues, drops });

@@ -10,7 +10,7 @@ use xoff_record::Manifest;
 use xoff_record::verdict::Tone;
 use xoff_run::{Course, Finished, NetworkScenario, PortLook};
 use xoff_sim::{Deadlock, FlowRecord, PortTotals};
-use xoff_units::{Span, Time, grouped};
+use xoff_units::{PortId, Span, Time, grouped};
 
 use crate::view::flows::{FlowsView, LISTED_MAX};
 use crate::view::jobs::{JobView, jobs_of};
@@ -190,10 +190,10 @@ impl RunView {
         let t = &s.topology;
         let numbers = PortNumbers::new(t);
         let places = numbers.places();
-        let rates: Vec<f64> = places.iter().map(|&(n, p)| t.link_at(n, p).rate.0 as f64).collect();
+        let rates: Vec<f64> = places.iter().map(|p| t.link_at(p.node, p.port).rate.0 as f64).collect();
         let base = |n: u32, p: u16| format!("{}->{}", t.name(n), t.name(t.nodes[n as usize].ports[p as usize].peer));
-        let suffix = |(i, &(n, p)): (usize, &(u32, u16))| {
-            let rest = t.port_name(n, p).strip_prefix(&base(n, p))?.to_owned();
+        let suffix = |(i, p): (usize, &PortId)| {
+            let rest = t.port_name(p.node, p.port).strip_prefix(&base(p.node, p.port))?.to_owned();
             (!rest.is_empty()).then_some((i as u32, rest))
         };
         let place = layout(t);
@@ -209,7 +209,7 @@ impl RunView {
                 host: t.nodes.iter().map(|n| u8::from(n.kind == NodeKind::Host)).collect(),
             },
             ports: Ports {
-                node: blob.u32(places.iter().map(|p| p.0)),
+                node: blob.u32(places.iter().map(|p| p.node)),
                 peer: blob.u32((0..numbers.len() as u32).map(|i| numbers.peer(i))),
                 rate: blob.f64(rates.iter().copied()),
                 suffix: places.iter().enumerate().filter_map(suffix).collect(),
@@ -244,7 +244,7 @@ fn subject(s: &NetworkScenario) -> String {
 
 fn totals(f: &Seen, numbers: &PortNumbers, blob: &mut Blob) -> Totals {
     let own = |of: fn(&PortTotals) -> u64| -> Vec<f64> {
-        numbers.places().iter().map(|&(n, p)| of(&f.ports[n as usize][p as usize]) as f64).collect()
+        numbers.places().iter().map(|p| of(&f.ports[p.node as usize][p.port as usize]) as f64).collect()
     };
     // Counters of the peer belong to the port that sends.
     let far = |of: fn(&PortTotals) -> u64| -> Vec<f64> {

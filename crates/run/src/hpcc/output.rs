@@ -3,7 +3,7 @@
 use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::hpcc_ip;
 use xoff_sim::{Direction, FlowRecord, QueueCounts, Row};
-use xoff_units::Time;
+use xoff_units::{PortId, Time};
 
 use crate::hpcc::HEADER;
 use crate::hpcc::rtt::PairTable;
@@ -52,7 +52,7 @@ impl Pfc {
     /// The content of a row, if it is that of a message that arrived.
     pub fn of(row: &Row, ports: &PortNumbers, is_switch: impl Fn(u32) -> bool) -> Option<Pfc> {
         let Row::Control(c) = row else { return None };
-        let (node, port) = ports.place(c.port.0);
+        let PortId { node, port } = ports.place(c.port.0);
         let (time_ns, interface) = (Time(c.time_ps).as_ns(), port + 1);
         (c.direction == Direction::Received).then(|| Pfc {
             time_ns,

@@ -136,7 +136,10 @@ impl Recorder for Collector {
         let mut log = self.log.lock().unwrap_or_else(|e| e.into_inner());
         match *row {
             Row::Hold(HoldChange { time_ps, port, priority, on }) => {
-                log.states.entry((self.ports.place(port.0), priority)).or_default().push((Time(time_ps), on.then_some(How::Stopped)));
+                log.states
+                    .entry((self.ports.place(port.0).into(), priority))
+                    .or_default()
+                    .push((Time(time_ps), on.then_some(How::Stopped)));
             }
             Row::Rate(RateRow { time_ps, port, priority: Some(priority), rate_bps, .. }) => {
                 let line = self.lines[port.0 as usize];
@@ -145,11 +148,11 @@ impl Recorder for Collector {
                     r if r < line => Some(How::Slowed(r)),
                     _ => None,
                 };
-                log.states.entry((self.ports.place(port.0), priority)).or_default().push((Time(time_ps), how));
+                log.states.entry((self.ports.place(port.0).into(), priority)).or_default().push((Time(time_ps), how));
             }
             Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }) => {
-                let parts = log.causes.entry((self.ports.place(port.0), priority, Time(time_ps))).or_default();
-                let (next, flow, bytes) = (self.ports.place(next_port.0), flow as u32, Bytes(bytes));
+                let parts = log.causes.entry((self.ports.place(port.0).into(), priority, Time(time_ps))).or_default();
+                let (next, flow, bytes) = (self.ports.place(next_port.0).into(), flow as u32, Bytes(bytes));
                 // A pause and the hold it leads to may fall on one instant: then the buffer is reported twice.
                 match parts.iter_mut().find(|(n, f, _)| (*n, *f) == (next, flow)) {
                     Some(known) => known.2 = bytes,
@@ -298,6 +301,7 @@ fn simulate(
             return Ok(None);
         }
         for (port, priority, rate) in world.restrained() {
+            let port = port.into();
             let how = if rate == Rate::ZERO { How::Stopped } else { How::Slowed(rate) };
             log.older.insert((port, priority));
             log.states.insert((port, priority), vec![(saved.time(), Some(how))]);
@@ -305,7 +309,7 @@ fn simulate(
     }
     let log = Arc::new(Mutex::new(log));
     let ports = PortNumbers::new(topology);
-    let lines = ports.places().iter().map(|&(n, p)| topology.link_at(n, p).rate).collect();
+    let lines = ports.places().iter().map(|p| topology.link_at(p.node, p.port).rate).collect();
     world.record_to(Box::new(Collector { log: log.clone(), ports, lines }));
     world.drive(until, |w| look(w.now()));
     let (outcome, _) = world.finish(Ended::TimeUp);

@@ -7,7 +7,7 @@ use xoff_record::{
     Beside, DeadlockRow, FlowRow, Known, Label, Late, Node, PoolRow, Port, PortRow, RecordError, Slowdown, StormRow, Tables,
 };
 use xoff_sim::Outcome;
-use xoff_units::{Span, Time};
+use xoff_units::{PortId, Span, Time};
 
 use super::NetworkScenario;
 use super::sorted::{Sorted, key, of_key};
@@ -92,7 +92,7 @@ pub(super) fn write_rows(
         for (p, t) in node.iter().enumerate() {
             let peer = s.topology.nodes[n].ports[p];
             let far = &o.ports[peer.peer as usize][peer.peer_port as usize];
-            let cnms = |node: u32, port: u16| o.cnms.get(&(node, port)).copied().unwrap_or_default();
+            let cnms = |node: u32, port: u16| o.cnms.get(&PortId { node, port }).copied().unwrap_or_default();
             tables.ports.push(PortRow {
                 port: Port(ports.of(n as u32, p as u16)),
                 tx_bytes: t.tx_bytes,

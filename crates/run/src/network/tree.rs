@@ -137,7 +137,7 @@ fn pauses(s: &NetworkScenario, at: Time, waiters: &[Waiter], queue: &[u32]) -> T
     }
     branches.resize(places.len(), (Role::Free, false, Vec::new()));
     let branch = |((role, held, waits_for), (number, priority)): (Waiting, (u32, u8))| {
-        let (node, port) = ports.place(number);
+        let (node, port) = ports.place(number).into();
         let role = if role == Role::Paused && t.nodes[node as usize].kind == NodeKind::Host { Role::Host } else { role };
         Branch { port: t.port_name(node, port), priority, role, queue: Bytes(queue[number as usize].into()), held, waits_for }
     };
@@ -166,7 +166,7 @@ fn grow(s: &NetworkScenario, at: Time, ports: &[PortNow], flows: &[FlowRecord]) 
     let branch = |p: &PortNow| {
         let here = (p.node, p.port);
         let mut waits_for: Vec<(usize, Bytes)> =
-            p.behind.iter().filter_map(|&(out, bytes)| Some((*place.get(&(out, p.priority))?, bytes))).collect();
+            p.behind.iter().filter_map(|&(out, bytes)| Some((*place.get(&(out.into(), p.priority))?, bytes))).collect();
         if waits_for.is_empty() {
             // Its far end has just let everything go: the next hops of its flows decide.
             let mut next: Vec<usize> = paths

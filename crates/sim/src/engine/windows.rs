@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 
 use xoff_net::topology::Topology;
 use xoff_node::EventKey;
-use xoff_units::{Bytes, Span, Time, prefetch};
+use xoff_units::{Bytes, PortId, Span, Time, prefetch};
 
 use crate::engine::event::Event;
 use crate::engine::queue::{self, EventQueue, Pending};
@@ -227,12 +227,12 @@ pub(crate) struct Windows {
 
 impl Windows {
     /// Nothing pending; `far` takes events beyond the windows.
-    pub fn new(units: &Units, places: &[(u32, u16)], far: EventQueue) -> Windows {
+    pub fn new(units: &Units, places: &[PortId], far: EventQueue) -> Windows {
         let large = units.count > LARGE;
         let window = || Window { by_unit: vec![Vec::new(); units.count], active: Vec::new(), first: EventKey::NEVER };
         Windows {
             width: units.window().0,
-            unit_of: places.iter().map(|p| units.of_node[p.0 as usize]).collect(),
+            unit_of: places.iter().map(|p| units.of_node[p.node as usize]).collect(),
             start: 0,
             ring: std::array::from_fn(|_| window()),
             at: 0,

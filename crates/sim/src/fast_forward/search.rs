@@ -216,7 +216,7 @@ impl World {
         for p in &self.partitions {
             for e in p.core.pending.events().filter(|e| e.kind() == Kind::Arrive && e.event_key() >= at) {
                 let frame = &p.core.frames[e.arg];
-                let node = self.layout.ports.places()[e.port() as usize].0;
+                let node = self.layout.ports.places()[e.port() as usize].node;
                 let ends = frame.kind() == FrameKind::Data && matches!(p.nodes[node as usize], Node::Nic(_));
                 if ends && first.is_none_or(|f| e.event_key() < f.0) {
                     first = Some((e.event_key(), e.port(), frame.flow));
@@ -225,7 +225,7 @@ impl World {
         }
         let (_, port, flow) = first?;
         let feeder = self.layout.ports.peer(port) as usize;
-        let node = self.layout.ports.places()[feeder].0;
+        let node = self.layout.ports.places()[feeder].node;
         let delay = self.partitions[self.layout.partition_of[node as usize] as usize].core.lines[feeder].delay;
         let ends = handled + (handled - quiet_from).max(SEARCH_MIN);
         let mut search = Search { port, flow, delay, next: at, next_is_anchor: false, not_before: 0, earlier: Levels::default(), ends };

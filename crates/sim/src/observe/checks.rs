@@ -169,7 +169,7 @@ impl Layout {
     /// A dropped frame: its place, kind and cause.
     pub fn describe_dropped(&self, d: &Dropped) -> String {
         let &Dropped { at, from, class, flow, len, why, .. } = d;
-        let (node, from) = (self.name(self.ports.place(at as u32).0), self.name(self.ports.place(from).0));
+        let (node, from) = (self.name(self.ports.place(at as u32).node), self.name(self.ports.place(from).node));
         let why = match (why.cause, why.queue) {
             (Loss::BufferFull, None) => "the ingress buffer had no room",
             (Loss::BufferFull, Some(_)) => "the egress queue had no room",

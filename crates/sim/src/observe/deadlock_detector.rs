@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_units::state::State;
-use xoff_units::{Bytes, Time};
+use xoff_units::{At, Bytes, Time};
 
 /// A port of a deadlock cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
@@ -48,9 +48,6 @@ pub struct Deadlock {
     pub stuck_ports: usize,
 }
 
-/// An egress queue: node, port, class.
-pub(crate) type Egress = (u32, u16, u8);
-
 /// A waiting egress queue as the world describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
@@ -58,17 +55,17 @@ pub(crate) struct Waiting {
     pub frames: u32,
     pub bytes: u64,
     /// Bytes of the buffer that the port waits for, by egress of the peer.
-    pub blockers: BTreeMap<Egress, u64>,
+    pub blockers: BTreeMap<At, u64>,
 }
 
 /// Finds ports that wait forever. `held(egress, stuck)` returns whether `egress` stays held when `stuck` bytes of the buffer
 /// it waits for never leave; `all` joins what is free as others find, who have some of the buffers.
 pub(crate) fn stuck(
-    waiting: &BTreeMap<Egress, Waiting>,
-    held: impl Fn(Egress, u64) -> bool,
-    mut all: impl FnMut(Vec<Egress>) -> Vec<Egress>,
-) -> BTreeSet<Egress> {
-    let mut set: BTreeSet<Egress> = waiting.keys().copied().collect();
+    waiting: &BTreeMap<At, Waiting>,
+    held: impl Fn(At, u64) -> bool,
+    mut all: impl FnMut(Vec<At>) -> Vec<At>,
+) -> BTreeSet<At> {
+    let mut set: BTreeSet<At> = waiting.keys().copied().collect();
     loop {
         let free = set.iter().copied().filter(|e| {
             let stuck = waiting[e].blockers.iter().filter(|(b, _)| set.contains(*b)).map(|(_, bytes)| bytes).sum();
@@ -85,8 +82,8 @@ pub(crate) fn stuck(
 }
 
 /// The cycles among stuck queues, each once, starting at its smallest member.
-pub(crate) fn cycles(waiting: &BTreeMap<Egress, Waiting>, stuck: &BTreeSet<Egress>) -> Vec<Vec<Egress>> {
-    let next = |e: &Egress| -> Option<Egress> {
+pub(crate) fn cycles(waiting: &BTreeMap<At, Waiting>, stuck: &BTreeSet<At>) -> Vec<Vec<At>> {
+    let next = |e: &At| -> Option<At> {
         // Most bytes first; among equals the smallest, so that the answer does not depend on iteration order.
         let b = waiting[e].blockers.iter().filter(|(b, _)| stuck.contains(*b));
         b.max_by_key(|(b, bytes)| (**bytes, std::cmp::Reverse(**b))).map(|(b, _)| *b)
@@ -116,18 +113,18 @@ pub(crate) fn cycles(waiting: &BTreeMap<Egress, Waiting>, stuck: &BTreeSet<Egres
 mod tests {
     use super::*;
 
-    fn waits(blockers: &[(Egress, u64)]) -> Waiting {
+    fn waits(blockers: &[(At, u64)]) -> Waiting {
         Waiting { since: Time::ZERO, frames: 1, bytes: 1, blockers: blockers.iter().copied().collect() }
     }
 
-    fn alone(free: Vec<Egress>) -> Vec<Egress> {
+    fn alone(free: Vec<At>) -> Vec<At> {
         free
     }
 
-    const A: Egress = (1, 0, 0);
-    const B: Egress = (2, 0, 0);
-    const C: Egress = (3, 0, 0);
-    const HOST: Egress = (9, 0, 0);
+    const A: At = At { node: 1, port: 0, class: 0 };
+    const B: At = At { node: 2, port: 0, class: 0 };
+    const C: At = At { node: 3, port: 0, class: 0 };
+    const HOST: At = At { node: 9, port: 0, class: 0 };
 
     #[test]
     fn a_ring_of_three_is_stuck_and_so_is_who_waits_for_it() {
@@ -140,14 +137,14 @@ mod tests {
     #[test]
     fn slow_progress_is_no_deadlock() {
         // B's buffer drains through a port that is not held: everything behind it then drains, too.
-        let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[((7, 1, 0), 10)]))]);
+        let w = BTreeMap::from([(A, waits(&[(B, 10)])), (B, waits(&[(At { node: 7, port: 1, class: 0 }, 10)]))]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
     }
 
     #[test]
     fn a_cycle_that_drains_enough_opens() {
         // 6 of 10 bytes leave through a free port; the rest is below the hold threshold.
-        let w = BTreeMap::from([(A, waits(&[(B, 4), ((7, 1, 0), 6)])), (B, waits(&[(A, 10)]))]);
+        let w = BTreeMap::from([(A, waits(&[(B, 4), (At { node: 7, port: 1, class: 0 }, 6)])), (B, waits(&[(A, 10)]))]);
         assert!(stuck(&w, |_, stuck| stuck >= 5, alone).is_empty());
         let s = stuck(&w, |_, stuck| stuck >= 4, alone);
         assert_eq!(cycles(&w, &s), [vec![A, B]]);

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use xoff_node::{Drop, Frame, FrameKind, RetryEvent};
 use xoff_units::state::State;
-use xoff_units::{Fate, Loss, Meaning};
+use xoff_units::{Fate, Loss, Meaning, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::ViolationKind;
@@ -164,8 +164,8 @@ impl Monitor {
         self.ports[d.at].dropped += 1;
         let Drop { cause, queue } = d.why;
         if let (Loss::BufferFull, Some(port)) = (cause, queue) {
-            let node = self.layout.ports.place(d.at as u32).0;
-            self.ports[self.layout.port_index(node, port)].tail_dropped += 1;
+            let node = self.layout.ports.place(d.at as u32).node;
+            self.ports[self.layout.port_index(PortId { node, port })].tail_dropped += 1;
         }
         let cause = match cause {
             Loss::BufferFull if self.layout.lossy.has(d.class) && queue.is_some() => Loss::LossyEgress,
@@ -188,7 +188,7 @@ impl Monitor {
 
     /// A link that repeats did something.
     #[cold]
-    pub(crate) fn note_retry(&mut self, node: u32, port: u16, what: RetryEvent) {
+    pub(crate) fn note_retry(&mut self, at: PortId, what: RetryEvent) {
         let n = &mut self.counts.retry;
         match what {
             RetryEvent::Corrupted(kind) => n.corrupted.count(kind),
@@ -199,13 +199,13 @@ impl Monitor {
             RetryEvent::SignalLost => n.signals_lost += 1,
             RetryEvent::GivenUp { kind, flow, number, sent, why } => {
                 n.given_up.count(kind);
-                let to = self.layout.ports.peer(self.layout.port_index(node, port) as u32);
+                let to = self.layout.ports.peer(self.layout.port_index(at) as u32);
                 self.given_up.give_up(to, kind, number, sent, why);
                 if kind == FrameKind::Data {
                     self.checks.loses(flow); // the gap that it leaves breaks no other promise
                 }
             }
-            RetryEvent::Skipped { from, to } => self.given_up.skip(self.layout.port_index(node, port) as u32, from..to),
+            RetryEvent::Skipped { from, to } => self.given_up.skip(self.layout.port_index(at) as u32, from..to),
         }
     }
 

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use xoff_mech::detection::Side;
 use xoff_node::{EventKey, NodeEvent};
 use xoff_units::state::State;
+use xoff_units::{At, PortId};
 
 use crate::engine::clock::Clock;
 use crate::observe::checks::Checks;
@@ -92,8 +93,8 @@ pub(crate) struct Monitor {
     pub given_up: GivenUp,
     /// Findings of watchdogs.
     pub storms: Storms,
-    /// By node and port, where there are any.
-    pub cnms: BTreeMap<(u32, u16), PortCnms>,
+    /// By port, where there are any.
+    pub cnms: BTreeMap<PortId, PortCnms>,
     pub checks: Checks,
     pub rows: RowBuffer,
     #[state(each)]
@@ -132,25 +133,25 @@ impl Monitor {
         match event {
             NodeEvent::Queue { out_port, class, egress, .. } => {
                 if let Some(h) = &mut self.histogram {
-                    h.set(self.layout.port_index(node, out_port), class, egress);
+                    h.set(self.layout.port_index(PortId { node, port: out_port }), class, egress);
                 }
             }
             NodeEvent::MessageSent { port, message, .. } => {
-                self.ports[self.layout.port_index(node, port)].messages_sent += u64::from(!message.is_part());
+                self.ports[self.layout.port_index(PortId { node, port })].messages_sent += u64::from(!message.is_part());
             }
             NodeEvent::MessageReceived { port, message, .. } => {
-                self.ports[self.layout.port_index(node, port)].messages_received += u64::from(!message.is_part());
+                self.ports[self.layout.port_index(PortId { node, port })].messages_received += u64::from(!message.is_part());
             }
             NodeEvent::AllowedRate { port, class, rate, by, expires } => {
-                self.note_rate(clock, Allowed { node, port, class, rate, by, expires })
+                self.note_rate(clock, Allowed { at: At { node, port, class }, rate, by, expires })
             }
-            NodeEvent::Hold { port, class, on, by } => self.note_hold(clock, (node, port, class), on, by),
+            NodeEvent::Hold { port, class, on, by } => self.note_hold(clock, At { node, port, class }, on, by),
             NodeEvent::FlowRate { .. } => self.counts.rate_changes += 1,
             NodeEvent::Marked { port, mark, .. } => {
-                self.ports[self.layout.port_index(node, port)].marked.count(mark);
+                self.ports[self.layout.port_index(PortId { node, port })].marked.count(mark);
             }
             NodeEvent::CnmSent { port, side, .. } => {
-                let sent = self.cnms.entry((node, port)).or_default();
+                let sent = self.cnms.entry(PortId { node, port }).or_default();
                 match side {
                     Side::Ingress => sent.ingress += 1,
                     Side::Egress => sent.egress += 1,
@@ -158,11 +159,11 @@ impl Monitor {
             }
             NodeEvent::CongestionNotificationReceived { flow } => self.flows.records.at(flow).cnms += 1,
             NodeEvent::State { .. } => {} // for rows only
-            NodeEvent::LinkRetry { port, what } => self.note_retry(node, port, what),
+            NodeEvent::LinkRetry { port, what } => self.note_retry(PortId { node, port }, what),
             NodeEvent::TimedOut { .. } => self.counts.retransmission_timeouts += 1,
-            NodeEvent::Watchdog { port, class, change } => self.note_watchdog(clock, (node, port, class), change),
+            NodeEvent::Watchdog { port, class, change } => self.note_watchdog(clock, At { node, port, class }, change),
             NodeEvent::Dropped { port, class, flow, len, kind, why } => {
-                let at = self.layout.port_index(node, port);
+                let at = self.layout.port_index(PortId { node, port });
                 self.note_dropped(clock, &Dropped { at, from: self.layout.ports.peer(at as u32), class, flow, len, kind, why });
             }
             NodeEvent::Sent { flow, payload } => {

@@ -7,7 +7,7 @@ use xoff_mech::detection::MarkCounts;
 use xoff_node::PoolUse;
 use xoff_units::paged::Paged;
 use xoff_units::state::State;
-use xoff_units::{Rate, Time};
+use xoff_units::{PortId, Rate, Time};
 
 use crate::fast_forward::FastForwarded;
 use crate::observe::checks::Violation;
@@ -129,7 +129,7 @@ pub struct Outcome {
     /// The most that was held in the pools of each switch that has any, in the order of its configuration.
     pub pools: BTreeMap<u32, Vec<PoolUse>>,
     /// CNMs to sources by node and port, where there were any.
-    pub cnms: BTreeMap<(u32, u16), PortCnms>,
+    pub cnms: BTreeMap<PortId, PortCnms>,
     /// Frames that a flow control took for those of another flow, because it counts flows in a table of bounded size.
     pub flow_collisions: u64,
     /// Broken promises in words (the first hundred).

@@ -7,7 +7,7 @@ use std::any::Any;
 use crate::observe::histogram::Looks;
 use xoff_node::Frame;
 use xoff_rows::{CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
-use xoff_units::{Span, Time};
+use xoff_units::{PortId, Span, Time};
 
 /// Selection of recorded ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,17 +17,17 @@ pub enum Selection {
     None,
     /// Every port.
     All,
-    /// Listed (node, port) pairs.
-    Some(Vec<(u32, u16)>),
+    /// Listed ports.
+    Some(Vec<PortId>),
 }
 
 impl Selection {
     /// True if it contains this port.
-    pub fn has(&self, node: u32, port: u16) -> bool {
+    pub fn has(&self, port: PortId) -> bool {
         match self {
             Selection::None => false,
             Selection::All => true,
-            Selection::Some(ports) => ports.contains(&(node, port)),
+            Selection::Some(ports) => ports.contains(&port),
         }
     }
     /// True if it is empty.

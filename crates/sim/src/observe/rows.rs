@@ -14,7 +14,7 @@ use xoff_rows::{
     CauseRow, CnmRow, ControlRow, Direction, Mark, MarkRow, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
 };
 use xoff_units::state::State;
-use xoff_units::{Rate, Time};
+use xoff_units::{At, PortId, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -34,8 +34,8 @@ pub(crate) struct RowBuffer {
     pub frames: Vec<OnWire>,
     /// A row was recorded after its time.
     pub out_of_order: bool,
-    /// Ports that were just held or slowed down and whose reason is to be recorded: node, port, class.
-    pub ask_why: Vec<(u32, u16, u8)>,
+    /// Classes of ports that were just held or slowed down and whose reason is to be recorded.
+    pub ask_why: Vec<At>,
     /// The last state of each port and class that is not the first one.
     states: FxHashMap<usize, PortState>,
 }
@@ -61,70 +61,69 @@ impl Monitor {
         self.layout.classes.priority(class as usize)
     }
 
-    fn port(&self, node: u32, port: u16) -> Port {
-        Port(self.layout.ports.of(node, port))
+    fn port(&self, at: PortId) -> Port {
+        Port(self.layout.ports.of(at.node, at.port))
     }
 
     /// The port whose frames arrive at this one: by its name go the ingress buffer and the messages sent to it.
-    fn feeder(&self, node: u32, port: u16) -> Port {
-        Port(self.layout.ports.peer(self.layout.ports.of(node, port)))
+    fn feeder(&self, at: PortId) -> Port {
+        Port(self.layout.ports.peer(self.layout.ports.of(at.node, at.port)))
     }
 
     /// The name by which a buffer of a port goes.
-    fn buffer(&self, node: u32, port: u16, side: Side) -> Port {
+    fn buffer(&self, at: PortId, side: Side) -> Port {
         match side {
-            Side::Ingress => self.feeder(node, port),
-            Side::Egress => self.port(node, port),
+            Side::Ingress => self.feeder(at),
+            Side::Egress => self.port(at),
         }
     }
 
     /// The rows of an event, where a probe is set for it. Stops and holds record theirs as they find out what has changed.
     pub(crate) fn record_event(&mut self, clock: &Clock, node: u32, event: NodeEvent) {
+        let at = |port, class| At { node, port, class };
         match event {
             NodeEvent::Queue { in_port, out_port, class, ingress, egress } => {
                 self.record_queue_change(clock, (node, class), (in_port, ingress), (out_port, egress))
             }
-            NodeEvent::MessageSent { port, class, message } => self.record_control(clock, (node, port, class), Direction::Sent, message),
+            NodeEvent::MessageSent { port, class, message } => self.record_control(clock, at(port, class), Direction::Sent, message),
             NodeEvent::MessageReceived { port, class, message } => {
-                self.record_control(clock, (node, port, class), Direction::Received, message)
+                self.record_control(clock, at(port, class), Direction::Received, message)
             }
             NodeEvent::FlowRate { flow, rate } => self.record_flow_rate(clock, (node, flow), rate),
-            NodeEvent::Marked { port, class, flow, mark } => self.record_mark(clock, (node, port, class), flow, mark),
-            NodeEvent::CnmSent { port, class, side, flow, congestion } => {
-                self.record_cnm(clock, (node, port, class), side, flow, congestion)
-            }
-            NodeEvent::State { port, class, state } => self.record_state(clock, (node, port, class), state),
+            NodeEvent::Marked { port, class, flow, mark } => self.record_mark(clock, at(port, class), flow, mark),
+            NodeEvent::CnmSent { port, class, side, flow, congestion } => self.record_cnm(clock, at(port, class), side, flow, congestion),
+            NodeEvent::State { port, class, state } => self.record_state(clock, at(port, class), state),
             _ => {}
         }
     }
 
-    fn record_control(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), direction: Direction, message: Message) {
-        if self.layout.probes.control.has(node, port) {
+    fn record_control(&mut self, clock: &Clock, at: At, direction: Direction, message: Message) {
+        if self.layout.probes.control.has(at.port_id()) {
             let (kind, value) = message.describe();
             let port = match direction {
-                Direction::Sent => self.feeder(node, port),
-                Direction::Received => self.port(node, port),
+                Direction::Sent => self.feeder(at.port_id()),
+                Direction::Received => self.port(at.port_id()),
             };
-            let (time_ps, priority, message) = (clock.now.0, self.priority(class), rows::Message(kind));
+            let (time_ps, priority, message) = (clock.now.0, self.priority(at.class), rows::Message(kind));
             self.rows.record(clock.place(), Row::Control(ControlRow { time_ps, port, priority, direction, message, value }));
         }
     }
 
-    fn record_cnm(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), kind: Side, flow: u32, congestion: Congestion) {
-        if self.layout.probes.cnms.has(node, port) {
-            let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(node, port, kind), self.priority(class), flow as u64);
+    fn record_cnm(&mut self, clock: &Clock, at: At, kind: Side, flow: u32, congestion: Congestion) {
+        if self.layout.probes.cnms.has(at.port_id()) {
+            let (time_ps, port, priority, flow) = (clock.now.0, self.buffer(at.port_id(), kind), self.priority(at.class), flow as u64);
             let Congestion { degree: feedback, above: q_off, growth: q_delta } = congestion;
             let row = CnmRow { time_ps, port, kind, priority, flow, feedback, q_off, q_delta };
             self.rows.record(clock.place(), Row::Cnm(row));
         }
     }
 
-    fn record_state(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), state: PortState) {
-        let at = self.layout.class_index(node, port, class);
+    fn record_state(&mut self, clock: &Clock, at: At, state: PortState) {
+        let class_at = self.layout.class_index(at);
         // Everything begins without congestion.
-        let before = self.rows.states.insert(at, state).unwrap_or(PortState::NonCongestion);
-        if state != before && self.layout.probes.states.has(node, port) {
-            let (time_ps, port, priority) = (clock.now.0, self.port(node, port), self.priority(class));
+        let before = self.rows.states.insert(class_at, state).unwrap_or(PortState::NonCongestion);
+        if state != before && self.layout.probes.states.has(at.port_id()) {
+            let (time_ps, port, priority) = (clock.now.0, self.port(at.port_id()), self.priority(at.class));
             self.rows.record(clock.place(), Row::State(StateRow { time_ps, port, priority, state }));
         }
     }
@@ -136,8 +135,9 @@ impl Monitor {
         }
         let (time_ps, priority) = (clock.now.0, self.priority(class));
         for ((port, bytes), kind) in [(ingress, Side::Ingress), (egress, Side::Egress)] {
-            if self.layout.probes.queue_changes.has(node, port) {
-                let port = self.buffer(node, port, kind);
+            let at = PortId { node, port };
+            if self.layout.probes.queue_changes.has(at) {
+                let port = self.buffer(at, kind);
                 self.rows.record(clock.place(), Row::Queue(QueueRow { time_ps, port, kind, priority, bytes }));
             }
         }
@@ -145,59 +145,52 @@ impl Monitor {
 
     fn record_flow_rate(&mut self, clock: &Clock, (node, flow): (u32, u32), rate: Rate) {
         if self.layout.probes.flow_rates {
-            let port = self.port(node, 0);
+            let port = self.port(PortId { node, port: 0 });
             self.rows.record(clock.place(), flow_rate(clock.now, port, flow, rate, RateSource::RateControl));
         }
     }
 
-    fn record_mark(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), flow: u32, mark: Mark) {
-        if self.layout.probes.marks.has(node, port) {
-            let (time_ps, port, priority, flow) = (clock.now.0, self.port(node, port), self.priority(class), flow as u64);
+    fn record_mark(&mut self, clock: &Clock, at: At, flow: u32, mark: Mark) {
+        if self.layout.probes.marks.has(at.port_id()) {
+            let (time_ps, port, priority, flow) = (clock.now.0, self.port(at.port_id()), self.priority(at.class), flow as u64);
             self.rows.record(clock.place(), Row::Mark(MarkRow { time_ps, port, priority, flow, mark }));
         }
     }
 
     /// The rate that flow control allows a port has changed, and with it perhaps whether the port is stopped.
-    pub(crate) fn record_allowed_rate(&mut self, at: EventKey, (node, port, class): (u32, u16, u8), rate: Rate, stopped: Option<bool>) {
-        let (number, priority) = (self.port(node, port), self.priority(class));
-        if self.layout.probes.rate_changes.has(node, port) {
-            self.rows.record(at, port_rate(at.time, number, Some(priority), rate, RateSource::FlowControl));
+    pub(crate) fn record_allowed_rate(&mut self, key: EventKey, at: At, rate: Rate, stopped: Option<bool>) {
+        let (number, priority) = (self.port(at.port_id()), self.priority(at.class));
+        if self.layout.probes.rate_changes.has(at.port_id()) {
+            self.rows.record(key, port_rate(key.time, number, Some(priority), rate, RateSource::FlowControl));
         }
-        if let Some(stopped) = stopped.filter(|_| self.layout.probes.pauses.has(node, port)) {
+        if let Some(stopped) = stopped.filter(|_| self.layout.probes.pauses.has(at.port_id())) {
             let by = StoppedBy::Pause;
-            self.rows.record(at, Row::Pause(PauseChange { time_ps: at.time.0, port: number, priority, stopped, by }));
+            self.rows.record(key, Row::Pause(PauseChange { time_ps: key.time.0, port: number, priority, stopped, by }));
         }
     }
 
     /// Flow control began to hold a frame that waits, or let it go.
-    pub(crate) fn record_hold(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), on: bool, by: StoppedBy) {
+    pub(crate) fn record_hold(&mut self, clock: &Clock, at: At, on: bool, by: StoppedBy) {
         if !self.layout.detecting {
             return;
         }
-        let (time_ps, number, priority) = (clock.now.0, self.port(node, port), self.priority(class));
+        let (time_ps, number, priority) = (clock.now.0, self.port(at.port_id()), self.priority(at.class));
         // A message stops a port whether something waits or not; a lack of credits stops only waiting frames.
-        if by != StoppedBy::Pause && self.layout.probes.pauses.has(node, port) {
+        if by != StoppedBy::Pause && self.layout.probes.pauses.has(at.port_id()) {
             self.rows.record(clock.place(), Row::Pause(PauseChange { time_ps, port: number, priority, stopped: on, by }));
         }
         if self.layout.probes.causes {
             self.rows.record(clock.place(), Row::Hold(HoldChange { time_ps, port: number, priority, on }));
             if on {
-                self.rows.ask_why.push((node, port, class));
+                self.rows.ask_why.push(at);
             }
         }
     }
 
     /// A flow's share of the buffer for which a held port waits.
-    pub(crate) fn record_cause(
-        &mut self,
-        clock: &Clock,
-        (node, port, class): (u32, u16, u8),
-        (next_node, next_port): (u32, u16),
-        flow: u32,
-        bytes: u64,
-    ) {
-        let (port, next_port) = (self.port(node, port), self.port(next_node, next_port));
-        let (time_ps, priority, flow) = (clock.now.0, self.priority(class), flow as u64);
+    pub(crate) fn record_cause(&mut self, clock: &Clock, at: At, next: PortId, flow: u32, bytes: u64) {
+        let (port, next_port) = (self.port(at.port_id()), self.port(next));
+        let (time_ps, priority, flow) = (clock.now.0, self.priority(at.class), flow as u64);
         self.rows.record(clock.place(), Row::Cause(CauseRow { time_ps, port, priority, flow, next_port, bytes }));
     }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use xoff_mech::flow_control::StoppedBy;
 use xoff_node::EventKey;
 use xoff_units::state::State;
-use xoff_units::{Rate, Time};
+use xoff_units::{At, Rate, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::monitor::Monitor;
@@ -35,9 +35,7 @@ pub(crate) struct Stops {
 
 /// Rate that the peer allows, as a node reports it.
 pub(crate) struct Allowed {
-    pub node: u32,
-    pub port: u16,
-    pub class: u8,
+    pub at: At,
     pub rate: Rate,
     pub by: StoppedBy,
     pub expires: Option<(Time, Rate)>,
@@ -74,12 +72,12 @@ fn event_key(at: Time, class_at: usize) -> EventKey {
 impl Monitor {
     /// The rate that flow control allows has changed: a message took effect.
     pub(crate) fn note_rate(&mut self, clock: &Clock, a: Allowed) {
-        let class_at = self.layout.class_index(a.node, a.port, a.class);
+        let class_at = self.layout.class_index(a.at);
         // Only stops that ended before this message: a message at that very time continues the stop.
         if let Some((at, rate)) = self.stops.take_expired(class_at, clock.now) {
             self.expire(class_at, at, rate);
         }
-        let t = &mut self.ports[self.layout.port_index(a.node, a.port)];
+        let t = &mut self.ports[self.layout.port_index(a.at.port_id())];
         t.allowed_min = Some(t.allowed_min.map_or(a.rate, |m| m.min(a.rate)));
         let stops = a.by == StoppedBy::Pause;
         let since = &mut self.stops.stopped_since[class_at];
@@ -104,7 +102,7 @@ impl Monitor {
             return;
         }
         if self.layout.probes.causes {
-            self.rows.ask_why.push((a.node, a.port, a.class));
+            self.rows.ask_why.push(a.at);
         }
         self.record_rate(clock.place(), class_at, a.rate, change);
     }
@@ -128,8 +126,8 @@ impl Monitor {
 
     fn record_rate(&mut self, at: EventKey, class_at: usize, rate: Rate, change: Option<bool>) {
         let classes = self.layout.classes.len();
-        let (node, port) = self.layout.ports.places()[class_at / classes];
-        self.record_allowed_rate(at, (node, port, (class_at % classes) as u8), rate, change);
+        let place = self.layout.ports.places()[class_at / classes].class((class_at % classes) as u8);
+        self.record_allowed_rate(at, place, rate, change);
     }
 
     /// True if a pause may expire before `bound`.
@@ -170,10 +168,10 @@ impl Monitor {
 
     /// A switch transmits the last frame of a message: adds the time for which the frame waited there for its stopped port.
     #[cold]
-    pub fn last_frame_leaves(&mut self, now: Time, (node, port, class): (u32, u16, u8), flow: u32) {
-        let class_at = self.layout.class_index(node, port, class);
+    pub fn last_frame_leaves(&mut self, now: Time, at: At, flow: u32) {
+        let class_at = self.layout.class_index(at);
         let Some(last) = &mut self.last_frames else { return };
-        let Some(from) = last.leaves(flow, node) else { return };
+        let Some(from) = last.leaves(flow, at.node) else { return };
         // One that has expired may not have been noted.
         let until = self.stops.expires.get(class_at).map_or(Time::NEVER, |e| e.0);
         let stopped = Some(self.stops.stopped_since[class_at]).filter(|t| *t != Time::NEVER).map(|since| (since, until));
@@ -195,18 +193,18 @@ impl Monitor {
     }
 
     /// The peer began to hold a frame that waits, or let it go.
-    pub(crate) fn note_hold(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), on: bool, by: StoppedBy) {
-        let (at, class_at) = (self.layout.port_index(node, port), self.layout.class_index(node, port, class));
+    pub(crate) fn note_hold(&mut self, clock: &Clock, at: At, on: bool, by: StoppedBy) {
+        let (port, class_at) = (self.layout.port_index(at.port_id()), self.layout.class_index(at));
         if on {
-            self.ports[at].blocks += 1;
+            self.ports[port].blocks += 1;
             self.stops.held_since.insert(class_at, clock.now);
         } else if let Some(since) = self.stops.held_since.remove(&class_at) {
-            self.ports[at].blocked_ps += clock.now.since(since).0;
+            self.ports[port].blocked_ps += clock.now.since(since).0;
             // As in the table of pauses: a port that a message stops is stopped whether something waits or not.
             if let Some(last) = self.last_frames.as_mut().filter(|_| by != StoppedBy::Pause) {
                 last.stop_ends(class_at, since, clock.now);
             }
         }
-        self.record_hold(clock, (node, port, class), on, by);
+        self.record_hold(clock, at, on, by);
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use xoff_mech::watchdog::Change;
 use xoff_node::FrameKind;
-use xoff_units::Time;
 use xoff_units::state::State;
+use xoff_units::{At, PortId, Time};
 
 use crate::engine::clock::Clock;
 use crate::observe::lost::{Dropped, FrameCount};
@@ -59,8 +59,8 @@ impl Storm {
 
 impl Monitor {
     /// The watchdog of a node has found that a storm began or is over.
-    pub(crate) fn note_watchdog(&mut self, clock: &Clock, (node, port, class): (u32, u16, u8), change: Change) {
-        let at = self.layout.class_index(node, port, class);
+    pub(crate) fn note_watchdog(&mut self, clock: &Clock, At { node, port, class }: At, change: Change) {
+        let at = self.layout.class_index(At { node, port, class });
         let found = clock.of_run();
         match change {
             Change::Began(since) => {
@@ -82,8 +82,8 @@ impl Monitor {
         if d.kind == FrameKind::Data {
             self.checks.loses(d.flow);
         }
-        let (node, _) = self.layout.ports.place(d.at as u32);
-        let at = self.layout.class_index(node, port, d.class);
+        let PortId { node, .. } = self.layout.ports.place(d.at as u32);
+        let at = self.layout.class_index(At { node, port, class: d.class });
         if let Some(&n) = self.storms.open.get(&at) {
             self.storms.all[n].discarded.count(d.kind);
         }

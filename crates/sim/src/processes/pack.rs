@@ -16,7 +16,7 @@ use xoff_node::{EventKey, Frame, PoolUse, Telemetry};
 use xoff_rows::{
     CauseRow, CnmRow, ControlRow, Direction, MarkRow, Message, Port, PortState, QueueRow, RateRow, RateSource, Side, StateRow, StoppedBy,
 };
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{At, Bytes, PortId, Rate, Span, Time};
 
 use crate::observe::lost::{FrameCount, LostFrames, RetryCounts};
 use crate::observe::monitor::Counts;
@@ -117,6 +117,8 @@ words! {
 
 packed! {
     EventKey { time, rank }
+    PortId { node, port }
+    At { node, port, class }
     RemoteArrival { at, to, frame, id, telemetry }
     PauseChange { time_ps, port, priority, stopped, by }
     HoldChange { time_ps, port, priority, on }

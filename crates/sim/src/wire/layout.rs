@@ -4,7 +4,7 @@ use xoff_net::topology::PortNumbers;
 use xoff_net::topology::routing::{Choice, ExplicitPaths};
 use xoff_net::workload::Flow;
 use xoff_node::{ClassSet, Classes};
-use xoff_units::WireClock;
+use xoff_units::{At, PortId, WireClock};
 
 use crate::observe::probe::Probes;
 
@@ -48,8 +48,8 @@ pub(crate) struct Layout {
 
 impl Layout {
     #[inline]
-    pub fn port_index(&self, node: u32, port: u16) -> usize {
-        self.ports.of(node, port) as usize
+    pub fn port_index(&self, at: PortId) -> usize {
+        self.ports.of(at.node, at.port) as usize
     }
 
     /// True if the destination of a flow acknowledges data.
@@ -64,7 +64,7 @@ impl Layout {
 
     /// The index of a port and class in the columns by both.
     #[inline]
-    pub fn class_index(&self, node: u32, port: u16, class: u8) -> usize {
-        self.port_index(node, port) * self.classes.len() + class as usize
+    pub fn class_index(&self, at: At) -> usize {
+        self.port_index(at.port_id()) * self.classes.len() + at.class as usize
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use xoff_net::topology::routing::{FlowKey, Routes};
 use xoff_node::{Frame, FrameKind};
+use xoff_units::PortId;
 
 use crate::observe::records::Records;
 use crate::wire::layout::Layout;
@@ -44,7 +45,7 @@ impl Router {
         let (flow, back) = (flows.known(f.flow)?, is_back(f));
         let port = if let Some(path) = flow.path {
             let port = if back { layout.paths.port_back(path, node) } else { layout.paths.port(path, node) };
-            port.filter(|&p| is_up(layout.port_index(node, p)))
+            port.filter(|&p| is_up(layout.port_index(PortId { node, port: p })))
         } else {
             let candidates = self.routes.candidates(node, if back { flow.src } else { flow.dst });
             match candidates.len() {

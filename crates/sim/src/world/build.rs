@@ -154,7 +154,7 @@ impl Ports {
                     (None, partition) => partition,
                 };
                 let mut line = Line::new(to, p.link, l.delay, head, partition, l.up);
-                if m.probes.frames.has(n as u32, at as u16) {
+                if m.probes.frames.has(PortId { node: n as u32, port: at as u16 }) {
                     line.tap();
                 }
                 all.lines.push(line);
@@ -260,21 +260,22 @@ fn over_links(topology: &Topology, n: u32, m: &Model, mtu: Bytes, made: &mut Nod
     match made {
         Node::Switch(s) => {
             let ports = topology.nodes[n as usize].ports.len() as u16;
-            (0..ports).try_for_each(|p| over_link(topology, (n, p), m, mtu, s.port_mut(p)))
+            (0..ports).try_for_each(|p| over_link(topology, m, mtu, s.port_mut(p)))
         }
-        Node::Nic(nic) => over_link(topology, (n, 0), m, mtu, nic.port_mut()),
+        Node::Nic(nic) => over_link(topology, m, mtu, nic.port_mut()),
         Node::Remote => Ok(()),
     }
 }
 
-fn over_link(topology: &Topology, (n, at): (u32, u16), m: &Model, mtu: Bytes, port: &mut xoff_node::Port) -> Result<(), ParamError> {
-    let far = topology.nodes[n as usize].ports[at as usize];
-    let ends = [(n, at), (far.peer, far.peer_port)];
-    if m.faults.errors.iter().any(|e| e.ports.iter().any(|p| ends.contains(p))) {
+fn over_link(topology: &Topology, m: &Model, mtu: Bytes, port: &mut xoff_node::Port) -> Result<(), ParamError> {
+    let at = port.at();
+    let far = topology.nodes[at.node as usize].ports[at.port as usize];
+    let ends = [at, PortId { node: far.peer, port: far.peer_port }];
+    if m.faults.errors.iter().any(|e| e.ports.iter().any(|&p| ends.contains(&p.into()))) {
         port.set_lossy();
     }
     if let Some(retry) = &m.faults.link_retry {
-        let l = topology.link_at(n, at);
+        let l = topology.link_at(at.node, at.port);
         port.repeat_by(retry.on(l.rate, l.delay, mtu)?);
     }
     Ok(())

@@ -170,8 +170,8 @@ impl Env for Liar<'_> {
     fn frames(&mut self) -> &mut FrameStore {
         self.core.frames()
     }
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
-        self.core.transmit(node, port, frame, tx)
+    fn transmit(&mut self, at: PortId, frame: FrameId, tx: Span) -> EventKey {
+        self.core.transmit(at, frame, tx)
     }
     fn wire_time(&mut self, rate: Rate, len: u32) -> Span {
         self.core.wire_time(rate, len)
@@ -182,8 +182,8 @@ impl Env for Liar<'_> {
     fn records_queues(&self) -> bool {
         Env::records_queues(self.core)
     }
-    fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
-        self.core.hand_over(node, port, frame);
+    fn hand_over(&mut self, at: PortId, frame: FrameId) {
+        self.core.hand_over(at, frame);
     }
     fn call_at(&mut self, node: u32, at: Time, call: Call) {
         self.core.call_at(node, at, call);
@@ -194,8 +194,8 @@ impl Env for Liar<'_> {
         self.core.frames[self.frame] = other;
         self.core.route(node, frame)
     }
-    fn draw(&mut self, node: u32, port: u16) -> f64 {
-        self.core.draw(node, port)
+    fn draw(&mut self, at: PortId) -> f64 {
+        self.core.draw(at)
     }
     fn emit(&mut self, node: u32, now: Time, emit: NodeEvent) {
         self.core.emit(node, now, emit);

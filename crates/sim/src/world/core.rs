@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use xoff_net::topology::routing::Routes;
 use xoff_node::{Call, Env, EventKey, FLOW_TIMERS, Frame, FrameId, FrameKind, FrameStore, Hit, NodeEvent, WireTimes};
 use xoff_units::state::State;
-use xoff_units::{Rate, Span, Time, prefetch};
+use xoff_units::{PortId, Rate, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::clock::Clock;
@@ -126,8 +126,8 @@ impl Core {
         self.monitor.links_lose |= !repeat;
         self.errors = (0..self.lines.len()).map(|_| Vec::new()).collect();
         for (nth, e) in errors.iter().enumerate() {
-            for &(node, port) in &e.ports {
-                let to = self.layout.ports.peer(self.layout.port_index(node, port) as u32);
+            for &port in &e.ports {
+                let to = self.layout.ports.peer(self.layout.port_index(port.into()) as u32);
                 self.errors[to as usize].push(Direction::new(self.layout.seed, to, nth as u64, e.clone()));
             }
         }
@@ -185,9 +185,9 @@ impl Core {
         Some(e)
     }
 
-    /// Node and port at the far end of a port.
-    pub fn peer(&self, node: u32, port: u16) -> (u32, u16) {
-        self.layout.ports.place(self.layout.ports.peer(self.layout.ports.of(node, port)))
+    /// Port at the far end of the link of a port.
+    pub fn peer(&self, at: PortId) -> PortId {
+        self.layout.ports.place(self.layout.ports.peer(self.layout.port_index(at) as u32))
     }
 
     /// Prefetches the state of the flow of a frame.
@@ -259,7 +259,7 @@ impl Core {
     /// A frame is on the line of port `at`, whose frames are recorded.
     #[cold]
     fn record_frame(&mut self, at: usize, arrives: Time, frame: FrameId) {
-        let (node, port) = self.layout.ports.place(at as u32);
+        let PortId { node, port } = self.layout.ports.place(at as u32);
         let frame = self.frames[frame];
         let flow = (frame.kind() != FrameKind::Control).then(|| self.monitor.flows.records.known(frame.flow)).flatten();
         let ends = flow.map(|f| (f.src, f.dst));
@@ -298,18 +298,18 @@ impl Core {
     fn remove_lost(&mut self, at: usize, frame: FrameId, up: bool) {
         let frame = self.frames.remove(frame);
         if self.lines[at].is_tapped() {
-            let (node, port) = self.layout.ports.place(at as u32);
+            let PortId { node, port } = self.layout.ports.place(at as u32);
             self.monitor.rows.record_frame(OnWire::Lost { at: self.clock.now, node, port });
         }
         self.monitor.note_lost(at, &frame, up);
     }
 
     /// Routes have changed because a link failed.
-    pub fn reroute(&mut self, routes: Arc<Routes>, ends: [(u32, u16); 2]) {
+    pub fn reroute(&mut self, routes: Arc<Routes>, ends: [PortId; 2]) {
         self.monitor.link_failed = true;
         self.router.replace(routes);
-        for (node, port) in ends {
-            let at = self.layout.port_index(node, port);
+        for end in ends {
+            let at = self.layout.port_index(end);
             self.lines[at].up = false;
         }
     }
@@ -337,8 +337,8 @@ impl Env for Core {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, node: u32, port: u16, frame: FrameId, tx: Span) -> EventKey {
-        let at = self.layout.port_index(node, port);
+    fn transmit(&mut self, port: PortId, frame: FrameId, tx: Span) -> EventKey {
+        let at = self.layout.port_index(port);
         let f = &self.frames[frame];
         let line = &mut self.lines[at];
         let mut after = tx;
@@ -351,7 +351,7 @@ impl Env for Core {
             // Cut-through: the far end has it once its head is there. The wire stays busy to the last bit.
             after = tx.min(line.head);
             if f.ends_flow() && self.layout.jobs {
-                self.monitor.last_frame_leaves(self.clock.now, (node, port, f.class()), f.flow);
+                self.monitor.last_frame_leaves(self.clock.now, port.class(f.class()), f.flow);
             }
         }
         let (far, arrival) = (line.far(), self.clock.now + after + line.delay);
@@ -390,8 +390,8 @@ impl Env for Core {
         self.monitor.records_states
     }
 
-    fn hand_over(&mut self, node: u32, port: u16, frame: FrameId) {
-        let at = self.layout.port_index(node, port);
+    fn hand_over(&mut self, port: PortId, frame: FrameId) {
+        let at = self.layout.port_index(port);
         let nth = self.handed_over.number(at, self.lines.len(), self.clock.now);
         let line = &self.lines[at];
         let (far, delay) = (line.far(), line.delay);
@@ -407,7 +407,7 @@ impl Env for Core {
             return;
         }
         debug_assert!(at >= self.clock.now, "a call of the past");
-        let port = |port| self.layout.port_index(node, port) as u32;
+        let port = |port| self.layout.port_index(PortId { node, port }) as u32;
         let (kind, port, arg, sub, nth) = match call {
             Call::WireFree { port: p, rank } => {
                 let e = Event::new(EventKey { time: at, rank }, Kind::WireFree, port(p), 0);
@@ -431,8 +431,8 @@ impl Env for Core {
         self.router.known(node, frame).or_else(|| self.find_route(node, frame))
     }
 
-    fn draw(&mut self, node: u32, port: u16) -> f64 {
-        self.draws.draw(self.layout.port_index(node, port))
+    fn draw(&mut self, port: PortId) -> f64 {
+        self.draws.draw(self.layout.port_index(port))
     }
 
     #[inline]

@@ -52,7 +52,7 @@ impl World {
     pub fn sample_ports(&self) -> Vec<PortSample> {
         let (layout, classes) = (&self.layout, self.layout.classes.len() as u8);
         let mut all = vec![PortSample::default(); layout.ports.len()];
-        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+        for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let home = &self.partitions[layout.partition_of[node as usize] as usize];
             let (line, monitor) = (&home.core.lines[at], &home.core.monitor);
             let totals = &monitor.ports[at];
@@ -89,15 +89,15 @@ impl World {
         let mut all = Vec::new();
         // By switch: the ingress and class of those who wait, and their place in the list.
         let mut asked: BTreeMap<u32, BTreeMap<(u16, u8), usize>> = BTreeMap::new();
-        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+        for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let home = &self.partitions[layout.partition_of[node as usize] as usize];
             for class in 0..classes as u8 {
                 let stopped = home.core.monitor.stopped_since(at * classes + class as usize);
                 let out = transmitter(&home.nodes[node as usize], port);
                 let slowed = || out.is_some_and(|out| out.allowed_rate(self.now, class) < out.rate);
                 if stopped.is_some() || slowed() {
-                    let (far, far_port) = layout.ports.place(layout.ports.peer(at as u32));
-                    asked.entry(far).or_default().insert((far_port, class), all.len());
+                    let far = layout.ports.place(layout.ports.peer(at as u32));
+                    asked.entry(far.node).or_default().insert((far.port, class), all.len());
                     let since = stopped.map(|t| t + self.skipped);
                     all.push(Waiter {
                         port: Port(at as u32),
@@ -127,18 +127,18 @@ impl World {
         all
     }
 
-    /// The ports that flow control stops or slows down, by node and port, each with its priority and the rate that it allows; 0: none.
-    pub fn restrained(&self) -> Vec<((u32, u16), u8, Rate)> {
+    /// The ports that flow control stops or slows down, each with its priority and the rate that it allows; 0: none.
+    pub fn restrained(&self) -> Vec<(PortId, u8, Rate)> {
         let (layout, classes) = (&self.layout, self.layout.classes.len());
         let mut all = Vec::new();
-        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+        for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let home = &self.partitions[layout.partition_of[node as usize] as usize];
             let Some(out) = transmitter(&home.nodes[node as usize], port) else { continue };
             for class in 0..classes {
                 let stopped = home.core.monitor.stopped_since(at * classes + class).is_some();
                 let rate = if stopped { Rate::ZERO } else { out.allowed_rate(self.now, class as u8) };
                 if rate < out.rate {
-                    all.push(((node, port), layout.classes.priority(class), rate));
+                    all.push((PortId { node, port }, layout.classes.priority(class), rate));
                 }
             }
         }

@@ -64,7 +64,7 @@ impl World {
             |to| delays[to as usize],
             |to, lost| {
                 counts.lost.add(&lost);
-                let (node, port) = self.layout.ports.place(to);
+                let PortId { node, port } = self.layout.ports.place(to);
                 ports[node as usize][port as usize].lost += lost.total().total();
             },
         );
@@ -119,7 +119,7 @@ impl World {
     fn expected_numbers(&self) -> GivenUp {
         let mut open = GivenUp::default();
         if self.partitions.iter().any(|p| p.core.links_act()) {
-            for (at, &(node, port)) in (0u32..).zip(self.layout.ports.places()) {
+            for (at, &PortId { node, port }) in (0u32..).zip(self.layout.ports.places()) {
                 let expected = match &self.home(node).nodes[node as usize] {
                     Node::Switch(s) => s.port(port).expected_number(),
                     Node::Nic(n) => n.port().expected_number(),
@@ -148,7 +148,7 @@ impl World {
     pub fn port_totals(&self) -> Vec<Vec<PortTotals>> {
         let classes = self.layout.classes.len() as u8;
         let mut all: Vec<Vec<PortTotals>> = Vec::with_capacity(self.layout.ports.first().len());
-        for (at, &(node, port)) in self.layout.ports.places().iter().enumerate() {
+        for (at, &PortId { node, port }) in self.layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[self.layout.partition_of[node as usize] as usize];
             let mut totals = partition.core.totals_of(at);
             for class in 0..classes as usize {

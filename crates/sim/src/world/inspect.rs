@@ -21,8 +21,8 @@ pub struct PortNow {
     pub queue: Bytes,
     /// True if the far end's flow control blocks a waiting frame.
     pub held: bool,
-    /// Frames of this port at the far end, by the egress that they wait for (node, port) there.
-    pub behind: Vec<((u32, u16), Bytes)>,
+    /// Frames of this port at the far end, by the egress that they wait for there.
+    pub behind: Vec<(PortId, Bytes)>,
 }
 
 /// Position of a frame in a switch: ingress, class, egress.
@@ -38,7 +38,7 @@ impl World {
     }
 
     /// The hold on an egress queue, if the peer's flow control holds it now.
-    pub(super) fn hold(&self, (node, port, class): Egress) -> Option<Hold> {
+    pub(super) fn hold(&self, At { node, port, class }: At) -> Option<Hold> {
         let (now, partition) = (self.now, self.home(node));
         match &partition.nodes[node as usize] {
             Node::Switch(s) => s.hold(now, port, class, &partition.core.frames),
@@ -78,14 +78,14 @@ impl World {
     }
 
     /// Every queue that its peer's flow control holds, the buffer that it waits for, and the length of the frame at its head.
-    fn waiting(&mut self) -> (BTreeMap<Egress, Waiting>, BTreeMap<Egress, u32>) {
+    fn waiting(&mut self) -> (BTreeMap<At, Waiting>, BTreeMap<At, u32>) {
         let layout = self.layout.clone();
         // Only switches behind a held queue need a look inside.
         let mut occupied: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
         let mut held = Vec::new();
-        for &(node, port) in layout.ports.places() {
+        for &PortId { node, port } in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
-                let Some(h) = self.hold((node, port, class)) else { continue };
+                let Some(h) = self.hold(At { node, port, class }) else { continue };
                 let (frames, bytes) = match &self.home(node).nodes[node as usize] {
                     Node::Switch(s) => {
                         let inside = occupied.entry(node).or_insert_with(|| self.inside(node)).iter().flatten();
@@ -94,24 +94,24 @@ impl World {
                     }
                     _ => (1, h.len as u64),
                 };
-                held.push(((node, port, class), h.since, (frames, bytes), h.len));
+                held.push((At { node, port, class }, h.since, (frames, bytes), h.len));
             }
         }
         // A process has the held queues of its nodes, and knows the ports that block the buffers of its nodes.
         let held = self.others.gathered(held);
         let mut blockers = Vec::new();
-        for &((node, port, class), ..) in &held {
-            let (peer, peer_port) = self.home(node).core.peer(node, port);
+        for &(At { node, port, class }, ..) in &held {
+            let PortId { node: peer, port: peer_port } = self.home(node).core.peer(PortId { node, port });
             let inside = occupied.entry(peer).or_insert_with(|| self.inside(peer));
             if let Some(by_out) = inside.as_ref().and_then(|o| o.get(&(peer_port, class))) {
-                let by_out = by_out.iter().map(|(&out, &(bytes, _))| ((peer, out, class), bytes));
-                blockers.push(((node, port, class), by_out.collect::<Vec<(Egress, u64)>>()));
+                let by_out = by_out.iter().map(|(&out, &(bytes, _))| (At { node: peer, port: out, class }, bytes));
+                blockers.push((At { node, port, class }, by_out.collect::<Vec<(At, u64)>>()));
             }
         }
         let blockers = self.others.gathered(blockers);
         let head_len = held.iter().map(|h| (h.0, h.3)).collect();
         let waiting = |since, (frames, bytes)| Waiting { since, frames, bytes, blockers: BTreeMap::new() };
-        let mut held: BTreeMap<Egress, Waiting> = held.into_iter().map(|(e, since, what, _)| (e, waiting(since, what))).collect();
+        let mut held: BTreeMap<At, Waiting> = held.into_iter().map(|(e, since, what, _)| (e, waiting(since, what))).collect();
         for (e, by_out) in blockers {
             held.entry(e).and_modify(|w| w.blockers = by_out.into_iter().collect());
         }
@@ -123,9 +123,9 @@ impl World {
         let layout = self.layout.clone();
         let mut insides: BTreeMap<u32, Option<Inside>> = BTreeMap::new();
         let mut all = Vec::new();
-        for &(node, port) in layout.ports.places() {
+        for &PortId { node, port } in layout.ports.places() {
             for class in 0..layout.classes.len() as u8 {
-                let held = self.hold((node, port, class)).is_some();
+                let held = self.hold(At { node, port, class }).is_some();
                 let (state, queue) = match &self.home(node).nodes[node as usize] {
                     Node::Switch(s) => (s.state(self.now, port, class), s.waiting(port, class)),
                     _ => (None, 0),
@@ -133,11 +133,12 @@ impl World {
                 if !held && matches!(state, None | Some(PortState::NonCongestion)) {
                     continue;
                 }
-                let (peer, peer_port) = self.home(node).core.peer(node, port);
+                let PortId { node: peer, port: peer_port } = self.home(node).core.peer(PortId { node, port });
                 let inside = insides.entry(peer).or_insert_with(|| self.inside(peer));
                 let by_out = inside.as_ref().and_then(|i| i.get(&(peer_port, class)));
-                let behind =
-                    by_out.map_or(Vec::new(), |by_out| by_out.iter().map(|(&out, &(bytes, _))| ((peer, out), Bytes(bytes))).collect());
+                let behind = by_out.map_or(Vec::new(), |by_out| {
+                    by_out.iter().map(|(&out, &(bytes, _))| (PortId { node: peer, port: out }, Bytes(bytes))).collect()
+                });
                 let priority = layout.classes.priority(class as usize);
                 all.push(PortNow { node, port, priority, state, queue: Bytes(queue), held, behind });
             }
@@ -145,9 +146,9 @@ impl World {
         all
     }
 
-    /// The queue at an egress of a switch (node, port, priority) that a frame of this flow joins, if it comes now; `None` where flow
+    /// The queue at an egress of a switch that a frame of this flow joins, if it comes now; `None` where flow
     /// control keeps no queues by flow.
-    pub fn flow_queue(&self, (node, port, priority): (u32, u16, u8), flow: u32) -> Option<QueueState> {
+    pub fn flow_queue(&self, PortId { node, port }: PortId, priority: u8, flow: u32) -> Option<QueueState> {
         let Node::Switch(s) = &self.home(node).nodes[node as usize] else { return None };
         s.port(port).flows(self.layout.classes.class(priority)?)?.queue(self.now, flow)
     }
@@ -165,10 +166,10 @@ impl World {
         let (waiting, head_len) = self.waiting();
         let mut others = std::mem::take(&mut self.others);
         let together = others.exist();
-        let held = |e: Egress, stuck| {
-            let (peer, peer_port) = self.home(e.0).core.peer(e.0, e.1);
+        let held = |e: At, stuck| {
+            let PortId { node: peer, port: peer_port } = self.home(e.node).core.peer(e.port_id());
             match &self.home(peer).nodes[peer as usize] {
-                Node::Switch(s) => s.port(peer_port).would_hold(e.2, &s.occupancy(peer_port, e.2), stuck, head_len[&e]),
+                Node::Switch(s) => s.port(peer_port).would_hold(e.class, &s.occupancy(peer_port, e.class), stuck, head_len[&e]),
                 Node::Nic(_) => false,    // a host takes everything in
                 Node::Remote => together, // as far as is known here
             }
@@ -177,7 +178,7 @@ impl World {
         self.others = others;
         for cycle in deadlock_detector::cycles(&waiting, &stuck) {
             let priority = |class: u8| self.layout.classes.priority(class as usize);
-            let members = || cycle.iter().map(|e| (e.0, e.1, priority(e.2)));
+            let members = || cycle.iter().map(|e| (e.node, e.port, priority(e.class)));
             let known = |d: &Deadlock| d.cycle.iter().map(|p| (p.node, p.port, p.priority)).eq(members());
             if self.deadlocks.iter().any(known) {
                 continue;
@@ -187,9 +188,9 @@ impl World {
                 .map(|e| {
                     let w = &waiting[e];
                     StuckPort {
-                        node: e.0,
-                        port: e.1,
-                        priority: priority(e.2),
+                        node: e.node,
+                        port: e.port,
+                        priority: priority(e.class),
                         frames: w.frames,
                         bytes: Bytes(w.bytes),
                         since: w.since + self.skipped,
@@ -206,7 +207,7 @@ impl World {
     /// Credits never go negative: each port that has sent more than its peer had room for, once.
     fn audit_credits(&mut self) {
         let layout = self.layout.clone();
-        for &(node, port) in layout.ports.places() {
+        for &PortId { node, port } in layout.ports.places() {
             let home = self.home(node);
             let out = match &home.nodes[node as usize] {
                 Node::Switch(s) => s.port(port),
@@ -215,9 +216,9 @@ impl World {
             };
             let freed = |class| matches!(&home.nodes[node as usize], Node::Switch(s) if s.was_freed(port, class));
             let over: Vec<u8> = (0..layout.classes.len() as u8).filter(|&class| out.overdrawn(class) && !freed(class)).collect();
-            let to = home.core.peer(node, port).0;
+            let to = home.core.peer(PortId { node, port }).node;
             for class in over {
-                if self.overdrawn.insert((node, port, class)) {
+                if self.overdrawn.insert(At { node, port, class }) {
                     self.checks
                         .broken(self.now + self.skipped, u64::MAX, ViolationKind::Credit, || layout.describe_overdrawn((node, to), class));
                 }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_net::jobs::{Action, Input, Job, Jobs, Log, Machine, Shares};
 use xoff_node::{Call, Env};
-use xoff_units::Time;
 use xoff_units::paged::Items;
 use xoff_units::state::State;
+use xoff_units::{PortId, Time};
 
 use crate::fast_forward::Leapt;
 use crate::world::World;
@@ -140,7 +140,7 @@ impl Partition {
 
     /// Bytes that a host has put on its wire.
     fn on_wire(&self, host: u32) -> u64 {
-        self.core.lines[self.core.layout.port_index(host, 0)].tx_bytes
+        self.core.lines[self.core.layout.port_index(PortId { node: host, port: 0 })].tx_bytes
     }
 
     fn rank_handles(&mut self, rank: (usize, u32), input: Input, sent: Option<(u32, u64)>) {
@@ -174,7 +174,7 @@ impl Partition {
         let (host, job, place) = (r.host, r.job, r.place);
         match action {
             Action::Begin { flow, pair } => {
-                let on_wire = self.core.lines[self.core.layout.port_index(host, 0)].tx_bytes;
+                let on_wire = self.core.lines[self.core.layout.port_index(PortId { node: host, port: 0 })].tx_bytes;
                 r.wire.insert(flow, (on_wire, on_wire));
                 let f = &mut self.core.monitor.flows.records.at(flow).flow;
                 f.start = self.core.clock.of_run();

@@ -2,8 +2,8 @@
 
 use xoff_net::workload::generators::closed_loop::NextAfter;
 use xoff_node::{Env, EventKey, Frame, FrameKind};
-use xoff_units::Span;
 use xoff_units::state::State;
+use xoff_units::{PortId, Span};
 
 use crate::engine::event::{Event, Kind};
 use crate::observe::flows::FlowRecord;
@@ -84,8 +84,8 @@ impl Partition {
                 _ => Some(0),
             };
             let Some(port) = port else { break };
-            delay += core.lines[core.layout.port_index(node, port)].delay;
-            node = core.peer(node, port).0;
+            delay += core.lines[core.layout.port_index(PortId { node, port })].delay;
+            node = core.peer(PortId { node, port }).node;
             if node == dst {
                 break;
             }

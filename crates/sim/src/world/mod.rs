@@ -22,14 +22,14 @@ use xoff_net::workload::{Flow, Flows};
 use xoff_node::{Classes, EventKey, LEN_MAX, Nic, NicConfig, PausedWith, PoolUse, SchedulerKind, Switch, SwitchConfig, Transport};
 use xoff_units::params::ParamError;
 use xoff_units::state::State;
-use xoff_units::{Bytes, Rate, Span, Time};
+use xoff_units::{At, Bytes, PortId, Rate, Span, Time};
 
 use crate::engine::calendar::{Calendar, Engine};
 use crate::engine::event::{Event, EventOrder, FLOWS_MAX, Kind, PORTS_MAX};
 use crate::engine::queue::{Pending, QueueTrace};
 use crate::fast_forward::{FastForward, FastForwarded, Leapt, Plan, Routed, leaps};
 use crate::observe::checks::{Checks, ViolationKind};
-use crate::observe::deadlock_detector::{self, Deadlock, Egress, StuckPort, Waiting};
+use crate::observe::deadlock_detector::{self, Deadlock, StuckPort, Waiting};
 use crate::observe::flows::FlowRecord;
 use crate::observe::outcome::Ended;
 use crate::observe::probe::{OnWire, Recorder, Row};
@@ -141,7 +141,7 @@ pub struct World {
     pub(crate) looks: Option<DoneLooks>,
     checks: Checks,
     /// Ports that have overdrawn their credits, as the checks know already.
-    overdrawn: BTreeSet<Egress>,
+    overdrawn: BTreeSet<At>,
     /// Every link leads out of this world.
     outside: bool,
     /// Graph and rule for new routes; only if links fail.
@@ -588,10 +588,10 @@ impl World {
             return;
         }
         self.failures += 1;
-        let ends = [(l.a, l.a_port), (l.b, l.b_port)];
+        let ends = [(l.a, l.a_port), (l.b, l.b_port)].map(PortId::from);
         let routes = Arc::new(routing.routes(topology));
         self.partitions.iter_mut().for_each(|p| p.core.reroute(routes.clone(), ends));
-        for (node, port) in ends {
+        for PortId { node, port } in ends {
             let partition = &mut self.partitions[self.layout.partition_of[node as usize] as usize];
             match &mut partition.nodes[node as usize] {
                 Node::Switch(s) => s.on_link_failed(now, port, &mut partition.core),

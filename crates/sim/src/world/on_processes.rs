@@ -120,7 +120,7 @@ pub(super) struct Sums<'a> {
     pub pools: &'a mut BTreeMap<u32, Vec<PoolUse>>,
     pub counts: &'a mut Counts,
     pub flows: &'a mut [FlowRecord],
-    pub cnms: &'a mut BTreeMap<(u32, u16), PortCnms>,
+    pub cnms: &'a mut BTreeMap<PortId, PortCnms>,
 }
 
 impl Sums<'_> {

@@ -42,18 +42,18 @@ impl World {
         let layout = self.layout.clone();
         let from: Vec<u32> = left.iter().map(|c| core.lines[c.to as usize].to).collect();
         left.into_iter().zip(from).map(move |(RemoteArrival { at, frame, id, .. }, from)| {
-            let (node, port) = layout.ports.places()[from as usize];
+            let PortId { node, port } = layout.ports.places()[from as usize];
             Leaving { at: at.time, node, port, frame, id }
         })
     }
 
     /// A frame arrives by a port at `at`, which this world has not reached yet; of two at one port the later one comes second.
     /// Rejects, with the reason, a frame that no node could receive: it may be of an unknown source.
-    pub fn enter(&mut self, at: Time, node: u32, port: u16, frame: Frame) -> Result<FrameId, &'static str> {
-        self.welcome(node, &frame)?;
+    pub fn enter(&mut self, at: Time, port: PortId, frame: Frame) -> Result<FrameId, &'static str> {
+        self.welcome(port.node, &frame)?;
         debug_assert!(at >= self.partitions[0].core.clock.now, "a frame enters the past");
         let core = &mut self.partitions[0].core;
-        let to = self.layout.port_index(node, port) as u32;
+        let to = self.layout.port_index(port) as u32;
         let from = core.lines[to as usize].to;
         let rank = core.ranks.of(Kind::Arrive, from, 0, 0);
         Ok(core.enter(RemoteArrival { at: EventKey { time: at, rank }, to, frame, id: 0, telemetry: None }))
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// Bytes that a switch holds from an ingress port, all classes; 0 at a host.
-    pub fn held_from(&self, node: u32, port: u16) -> u64 {
+    pub fn held_from(&self, PortId { node, port }: PortId) -> u64 {
         match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.occupancy(port, class).bytes.0).sum(),
             _ => 0,
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// Bytes that wait in a switch to leave by a port, all classes; 0 at a host.
-    pub fn waiting_at(&self, node: u32, port: u16) -> u64 {
+    pub fn waiting_at(&self, PortId { node, port }: PortId) -> u64 {
         match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => (0..self.layout.classes.len() as u8).map(|class| s.waiting(port, class)).sum(),
             _ => 0,
@@ -115,33 +115,33 @@ impl World {
     }
 
     /// Frames that a node dropped when they came in by a port.
-    pub fn dropped_at(&self, node: u32, port: u16) -> u64 {
-        self.partitions[0].core.totals_of(self.layout.port_index(node, port)).dropped
+    pub fn dropped_at(&self, port: PortId) -> u64 {
+        self.partitions[0].core.totals_of(self.layout.port_index(port)).dropped
     }
 
     /// True if a control frame that arrives by a port now is plausible.
-    pub fn is_possible(&self, node: u32, port: u16, f: &Frame) -> bool {
-        self.port(node, port).is_none_or(|p| p.tx(f.class()).is_possible(f.message()))
+    pub fn is_possible(&self, port: PortId, f: &Frame) -> bool {
+        self.port(port).is_none_or(|p| p.tx(f.class()).is_possible(f.message()))
     }
 
     /// The far end's flow control counts for a port and class no longer, or again; `now` is a time that the world has reached.
-    pub fn release(&mut self, now: Time, (node, port, class): (u32, u16, u8), on: bool) {
-        self.with_port(node, port, |p, core| {
+    pub fn release(&mut self, now: Time, at: At, on: bool) {
+        self.with_port(at.port_id(), |p, core| {
             core.reach_time(now);
-            p.release(now, node, port, class, on, core);
+            p.release(now, at.class, on, core);
         });
     }
 
     /// The link of a port has been down: messages of its far end received before no longer count.
-    pub fn restart(&mut self, now: Time, node: u32, port: u16) {
-        self.with_port(node, port, |p, core| {
+    pub fn restart(&mut self, now: Time, port: PortId) {
+        self.with_port(port, |p, core| {
             core.reach_time(now);
-            p.restart(now, node, port, core);
+            p.restart(now, core);
         });
     }
 
     /// The link of a port went down: the watchdog of its switch forgets its state, and its storms are over.
-    pub fn reset_watchdog(&mut self, now: Time, node: u32, port: u16) {
+    pub fn reset_watchdog(&mut self, now: Time, PortId { node, port }: PortId) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         if let Node::Switch(s) = &mut nodes[node as usize] {
             core.reach_time(now);
@@ -150,11 +150,11 @@ impl World {
     }
 
     /// The far end of a port reports how much it has sent in all, in a class.
-    pub fn on_peer_total(&mut self, node: u32, port: u16, class: u8, sent: u64) {
-        self.with_port(node, port, |p, _| p.on_peer_total(class, sent));
+    pub fn on_peer_total(&mut self, at: At, sent: u64) {
+        self.with_port(at.port_id(), |p, _| p.on_peer_total(at.class, sent));
     }
 
-    fn port(&self, node: u32, port: u16) -> Option<&Port> {
+    fn port(&self, PortId { node, port }: PortId) -> Option<&Port> {
         match &self.partitions[0].nodes[node as usize] {
             Node::Switch(s) => Some(s.port(port)),
             Node::Nic(n) => Some(n.port()),
@@ -162,7 +162,7 @@ impl World {
         }
     }
 
-    fn with_port(&mut self, node: u32, port: u16, f: impl FnOnce(&mut Port, &mut Core)) {
+    fn with_port(&mut self, PortId { node, port }: PortId, f: impl FnOnce(&mut Port, &mut Core)) {
         let Partition { nodes, core, .. } = &mut self.partitions[0];
         match &mut nodes[node as usize] {
             Node::Switch(s) => f(s.port_mut(port), core),

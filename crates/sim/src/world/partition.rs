@@ -11,7 +11,7 @@ use xoff_net::workload::generators::closed_loop::ClosedLoop;
 use xoff_net::workload::{Flow, UNLIMITED};
 use xoff_node::{Arrived, EventKey, FlowStart, Nic, Switch};
 use xoff_units::state::State;
-use xoff_units::{Span, Time, prefetch};
+use xoff_units::{PortId, Span, Time, prefetch};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, EventOrder, Kind};
@@ -207,17 +207,17 @@ impl Partition {
         let Calendar::Global(queue) = &core.pending else { return };
         let node_of = |e: &Event| core.layout.ports.places()[e.port() as usize];
         if let Some(e) = queue.ahead(16) {
-            prefetch(&self.nodes[node_of(e).0 as usize]);
+            prefetch(&self.nodes[node_of(e).node as usize]);
         }
         if let Some(e) = queue.ahead(11) {
-            match &self.nodes[node_of(e).0 as usize] {
+            match &self.nodes[node_of(e).node as usize] {
                 Node::Switch(s) => s.prefetch(),
                 Node::Nic(n) => n.prefetch(),
                 Node::Remote => {}
             }
         }
         if let Some(e) = queue.ahead(7) {
-            let (node, port) = node_of(e);
+            let PortId { node, port } = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => s.prefetch_in(port),
                 Node::Switch(s) => s.prefetch_out(port),
@@ -231,12 +231,12 @@ impl Partition {
             }
         }
         if let Some(e) = queue.ahead(4) {
-            let (node, port) = node_of(e);
+            let PortId { node, port } = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
                         s.prefetch_out(out);
-                        core.prefetch_line(core.layout.port_index(node, out) as u32);
+                        core.prefetch_line(core.layout.port_index(PortId { node, port: out }) as u32);
                     }
                 }
                 Node::Switch(s) => s.prefetch_head(port, &core.frames),
@@ -249,7 +249,7 @@ impl Partition {
             }
         }
         if let Some(e) = queue.ahead(1) {
-            let (node, port) = node_of(e);
+            let PortId { node, port } = node_of(e);
             match &self.nodes[node as usize] {
                 Node::Switch(s) if e.kind() == Kind::Arrive => {
                     if let Some(out) = core.known_route(node, &core.frames[e.arg]) {
@@ -306,7 +306,7 @@ impl Partition {
             return;
         }
         let core = &mut self.core;
-        let (node, port) = core.layout.ports.places()[e.port() as usize];
+        let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => {
                 if core.layout.jobs {
@@ -330,7 +330,7 @@ impl Partition {
             return false;
         }
         let Some(hit) = core.over_link(e.port(), e.arg) else { return true };
-        let (node, port) = core.layout.ports.places()[e.port() as usize];
+        let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         let arrived = match &mut self.nodes[node as usize] {
             Node::Switch(s) => s.on_link(now, port, e.arg, hit, core),
             Node::Nic(n) => n.on_link(now, e.arg, hit, core),
@@ -347,7 +347,7 @@ impl Partition {
     /// A node is called because it asked for it.
     fn call(&mut self, e: Event) {
         let (now, core) = (self.core.clock.now, &mut self.core);
-        let (node, port) = core.layout.ports.places()[e.port() as usize];
+        let PortId { node, port } = core.layout.ports.places()[e.port() as usize];
         match &mut self.nodes[node as usize] {
             Node::Switch(s) => match e.kind() {
                 // The frame that was on the wire arrives no sooner: that is when something happens last.
@@ -539,19 +539,19 @@ impl Partition {
 
     /// Records the flows that fill the buffers of newly blocked ports.
     fn record_causes(&mut self) {
-        for (node, port, class) in std::mem::take(&mut self.core.monitor.rows.ask_why) {
-            let (peer, peer_port) = self.core.peer(node, port);
+        for at in std::mem::take(&mut self.core.monitor.rows.ask_why) {
+            let PortId { node: peer, port: peer_port } = self.core.peer(at.port_id());
             let Node::Switch(s) = &self.nodes[peer as usize] else { continue };
             let mut partitions: BTreeMap<(u16, u32), u64> = BTreeMap::new();
             s.occupants(&self.core.frames, |ingress, c, o| {
-                if (ingress, c) == (peer_port, class) {
+                if (ingress, c) == (peer_port, at.class) {
                     let out = s.input_head(ingress, c, &self.core.frames).unwrap_or(o.out_port);
                     *partitions.entry((out, o.flow)).or_default() += o.bytes;
                 }
             });
             let core = &mut self.core;
-            for ((next_port, flow), bytes) in partitions {
-                core.monitor.record_cause(&core.clock, (node, port, class), (peer, next_port), flow, bytes);
+            for ((port, flow), bytes) in partitions {
+                core.monitor.record_cause(&core.clock, at, PortId { node: peer, port }, flow, bytes);
             }
         }
     }

@@ -50,7 +50,7 @@ impl World {
         self.samples.tx_bytes.resize(layout.ports.len(), 0);
         let (together, is_first) = (self.others.exist(), self.others.is_first());
         let mut rows: Vec<(u32, Row)> = Vec::new();
-        for (at, &(node, port)) in layout.ports.places().iter().enumerate() {
+        for (at, &PortId { node, port }) in layout.ports.places().iter().enumerate() {
             let partition = &self.partitions[layout.partition_of[node as usize] as usize];
             let tx_bytes = partition.core.lines[at].tx_bytes;
             let state = &partition.nodes[node as usize];
@@ -59,7 +59,7 @@ impl World {
             }
             let mut row = |row| rows.push((at as u32, row));
             let (number, feeder) = (Port(at as u32), Port(layout.ports.peer(at as u32)));
-            if probes.queues.has(node, port)
+            if probes.queues.has(PortId { node, port })
                 && let Node::Switch(s) = state
             {
                 for class in 0..classes.len() as u8 {
@@ -68,7 +68,7 @@ impl World {
                     queues(now, (number, feeder), priority, ingress, egress).into_iter().for_each(&mut row);
                 }
             }
-            if probes.rates.has(node, port) {
+            if probes.rates.has(PortId { node, port }) {
                 let rate = Rate::of(Bytes(tx_bytes - self.samples.tx_bytes[at]), span);
                 row(port_rate(now, number, None, rate, RateSource::Measured));
                 for class in 0..classes.len() as u8 {

@@ -7,7 +7,7 @@
 //! ```
 
 use xoff_node::EventKey;
-use xoff_units::Time;
+use xoff_units::{PortId, Time};
 
 use crate::engine::calendar::Calendar;
 use crate::engine::event::{Event, Kind};
@@ -82,7 +82,7 @@ impl Partition {
             }
             self.starts.next += 1;
             let src = self.starts.flows[flow as usize].src;
-            let port = self.core.layout.port_index(src, 0) as u32;
+            let port = self.core.layout.port_index(PortId { node: src, port: 0 }) as u32;
             self.core.pending.push(Event::new(EventKey { time, rank }, Kind::FlowStart, port, flow * HOPS + 1));
         }
     }

@@ -80,11 +80,7 @@ impl Plan {
     }
 
     /// `given`: the scenario with its folder and inputs, as another process has read and checked them.
-    pub(crate) fn read(
-        source: Arc<Source>,
-        folder: &Path,
-        given: Option<(Arc<Source>, PathBuf, Vec<Input>)>,
-    ) -> Result<Plan, Problems> {
+    pub(crate) fn read(source: Arc<Source>, folder: &Path, given: Option<(Arc<Source>, PathBuf, Vec<Input>)>) -> Result<Plan, Problems> {
         let root = parse(&source)?;
         if let Some(problem) = scenario_as_plan(&root, &source) {
             return Err(problem.into());

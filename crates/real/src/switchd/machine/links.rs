@@ -36,10 +36,10 @@ impl Machine {
         if a.outages.len() < OUTAGES_MAX {
             a.outages.push(Outage { from: now, until: None });
         }
-        world.reset_watchdog(now, a.link.node, a.link.port);
+        world.reset_watchdog(now, a.link.at());
         for (class, class_state) in a.class_states.iter_mut().enumerate() {
             class_state.inbound = Default::default();
-            world.release(now, (a.link.node, a.link.port, class as u8), true);
+            world.release(now, a.link.at().class(class as u8), true);
         }
     }
 
@@ -52,10 +52,10 @@ impl Machine {
         if let Some(last @ Outage { until: None, .. }) = a.outages.last_mut() {
             last.until = Some(now);
         }
-        world.restart(now, a.link.node, a.link.port);
+        world.restart(now, a.link.at());
         for class in 0..self.at[link].class_states.len() {
             let a = &self.at[link];
-            world.release(now, (a.link.node, a.link.port, class as u8), false);
+            world.release(now, a.link.at().class(class as u8), false);
             if let Some((f, _)) = a.class_states[class].last_sent {
                 self.leave(world, link, now, &f, 0);
             }

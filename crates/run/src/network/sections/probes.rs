@@ -6,6 +6,7 @@ use xoff_net::topology::Topology;
 use xoff_net::topology::names::{What, find_port};
 use xoff_scenario::document::{Section, SectionSpec};
 use xoff_sim::{Model, PORT_PROBES, PortProbe, Probes, Selection};
+use xoff_units::PortId;
 use xoff_units::params::{Kind, ParamError, ParamSpec, Values as _};
 
 use super::{Context, Part, Read, Sections};
@@ -67,7 +68,7 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> 
         if names.iter().any(|n| n == "all") {
             return Ok(Selection::All);
         }
-        names.iter().map(|n| find_port(topology, key, n, What::Port)).collect::<Result<Vec<_>, _>>().map(Selection::Some)
+        names.iter().map(|n| find_port(topology, key, n, What::Port).map(PortId::from)).collect::<Result<Vec<_>, _>>().map(Selection::Some)
     };
     let mut p = Probes::default();
     for probe in PORT_PROBES {
@@ -82,11 +83,11 @@ fn read(s: &mut Section<'_>, topology: &Topology) -> Result<Probes, ParamError> 
     // A port is named by the link direction; its queue as an ingress is at the far end.
     for probe in PORT_PROBES.iter().filter(|probe| probe.ingress_too) {
         if let Selection::Some(ports) = (probe.of_mut)(&mut p) {
-            let far: Vec<(u32, u16)> = ports
+            let far: Vec<PortId> = ports
                 .iter()
-                .map(|&(n, port)| {
-                    let peer = topology.nodes[n as usize].ports[port as usize];
-                    (peer.peer, peer.peer_port)
+                .map(|p| {
+                    let peer = topology.nodes[p.node as usize].ports[p.port as usize];
+                    PortId { node: peer.peer, port: peer.peer_port }
                 })
                 .collect();
             ports.extend(far);
