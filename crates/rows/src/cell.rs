@@ -1,6 +1,10 @@
 //! One value of a row: the kind of its column, and its bytes in the result hash.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::sync::{Mutex, PoisonError};
+
+use xoff_units::state::{Broken, Reader, State, Value as Saved, Walk};
 
 use crate::spec::Kind;
 
@@ -8,7 +12,7 @@ use crate::spec::Kind;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 /// Index of a directed port, counted over the whole network, whose name the column shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::state::State)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
 pub struct Port(pub u32);
 /// Index of a workload, whose name the column shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +20,31 @@ pub struct Label(pub u32);
 /// A word from the small vocabulary of a mechanism: `pause`, `resume`, `credit`, `stage`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message(pub &'static str);
+
+impl State for Message {
+    fn walk<W: Walk>(&self, w: &mut W) -> Result<(), W::Stop> {
+        w.bytes(self.0.as_bytes())
+    }
+    fn restore(&mut self, from: &mut Reader) -> Result<(), Broken> {
+        *self = from.take()?;
+        Ok(())
+    }
+}
+
+impl Saved for Message {
+    /// The word lasts as long as the program. There are as many as mechanisms have messages.
+    fn read(from: &mut Reader) -> Result<Message, Broken> {
+        static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let word: String = from.take()?;
+        let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = words.get(word.as_str()) {
+            return Ok(Message(known));
+        }
+        let word: &'static str = word.leak();
+        words.insert(word);
+        Ok(Message(word))
+    }
+}
 
 /// A value on its way to a column; the variant is that of the column's [`Kind`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use xoff_mech::detection::{Mark, PortState, Side};
 use xoff_mech::flow_control::StoppedBy;
 use xoff_mech::watchdog::Action;
+use xoff_units::state::State;
 
 use crate::cell::{Beside, Known, Label, Late, Message, Node, Port};
 use crate::spec::{TableRow, TableSpec, table};
@@ -54,6 +55,7 @@ table! {
 }
 table! {
     /// Occupancy of a buffer at a time.
+    #[derive(State)]
     QueueRow in "queues" {
         /// Simulated time.
         time_ps: u64 ["ps"],
@@ -69,6 +71,7 @@ table! {
 }
 table! {
     /// A rate from a time on, or over the interval that ends then.
+    #[derive(State)]
     RateRow in "rates" {
         /// Simulated time.
         time_ps: u64 ["ps"],
@@ -86,6 +89,7 @@ table! {
 }
 table! {
     /// A flow-control message.
+    #[derive(State)]
     ControlRow in "control" {
         /// Simulated time.
         time_ps: u64 ["ps"],
@@ -190,6 +194,7 @@ table! {
 }
 table! {
     /// A CNM: congestion notification message (802.1Qau) of a congested buffer to the source of a flow.
+    #[derive(State)]
     CnmRow in "cnms" late ("notices") {
         /// Time of its creation.
         time_ps: u64 ["ps"],
@@ -211,6 +216,7 @@ table! {
 }
 table! {
     /// A frame that a port marked.
+    #[derive(State)]
     MarkRow in "marks" {
         /// Time of departure.
         time_ps: u64 ["ps"],
@@ -226,6 +232,7 @@ table! {
 }
 table! {
     /// The state of a port from a time on.
+    #[derive(State)]
     StateRow in "states" {
         /// Time from which on the port has the state.
         time_ps: u64 ["ps"],
@@ -239,6 +246,7 @@ table! {
 }
 table! {
     /// Content of a buffer when its upstream port was paused or slowed down: one row per flow and next port.
+    #[derive(State)]
     CauseRow in "causes" {
         /// Time at which the port was paused or slowed down.
         time_ps: u64 ["ps"],

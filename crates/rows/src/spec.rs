@@ -90,11 +90,12 @@ impl TableSpec {
 /// Declares a table. Table and columns without a text do not compile; a unit follows the type, in brackets; the earlier name
 /// of a table or column follows its name, in parentheses.
 macro_rules! table {
-    ($(#[doc = $about:literal])+ $name:ident in $table:literal $($late:ident)? $(($old:literal))? {
+    ($(#[doc = $about:literal])+ $(#[derive($derive:ident)])? $name:ident in $table:literal $($late:ident)? $(($old:literal))? {
         $($(#[doc = $doc:literal])+ $field:ident $(($was:literal))?: $t:ty $([$unit:literal])?),* $(,)?
     }) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        $(#[derive($derive)])?
         pub struct $name {
             $($(#[doc = $doc])+ $(#[doc = concat!("[", $unit, "]")])? pub $field: $t),*
         }

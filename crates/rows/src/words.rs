@@ -3,6 +3,7 @@
 use xoff_mech::detection::{Mark, PortState, Side};
 use xoff_mech::flow_control::StoppedBy;
 use xoff_mech::watchdog::Action;
+use xoff_units::state::State;
 
 /// A word of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ macro_rules! words {
 pub(crate) use words;
 
 /// Direction of a control message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
 pub enum Direction {
     /// Sent by the port's receiving end.
     #[default]
@@ -46,7 +47,7 @@ pub enum Direction {
 }
 
 /// Source of a recorded rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, xoff_units::state::State)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
 pub enum RateSource {
     /// Bytes on the wire (ports: all frames but control; flows: payload) per sampling interval.
     #[default]

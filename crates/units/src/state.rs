@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   compare   does the state of a network recur? (fast-forward)       State::walk with a Walk that compares
-//!   save      checkpoints, and mail of other processes                State::walk with a Writer
+//!   save      checkpoints; mail between the processes of a run        State::walk with a Writer
 //!   restore   into a world that was built from the same scenario      State::restore, Value::read
 //! ```
 //!

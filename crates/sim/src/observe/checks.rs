@@ -9,7 +9,6 @@ use xoff_units::state::State;
 use xoff_units::{Loss, Time};
 
 use crate::observe::lost::Dropped;
-use crate::processes::pack::{Pack, packed, words};
 use crate::wire::layout::Layout;
 
 /// Kind of a violated check.
@@ -62,33 +61,6 @@ struct Gaps {
     expected: u64,
     count: u64,
     first: Violation,
-}
-
-words! { ViolationKind { Loss, Order, Conservation, Accounting, Credit } }
-packed! {
-    Violation { time, rank, kind, what }
-    Gaps { expected, count, first }
-}
-
-/// Sets and maps go as lists.
-impl Pack for Checks {
-    fn pack(&self, to: &mut Vec<u8>) {
-        let Checks { on, broken, count, bereft, gaps } = self;
-        (*on, *count).pack(to);
-        broken.pack(to);
-        bereft.iter().copied().collect::<Vec<u32>>().pack(to);
-        (gaps.len() as u64).pack(to);
-        for (flow, gaps) in gaps {
-            flow.pack(to);
-            gaps.pack(to);
-        }
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let ((on, count), broken, bereft) = Pack::take(from)?;
-        let bereft: Vec<u32> = bereft;
-        let gaps = (0..u64::take(from)?).map(|_| Pack::take(from)).collect::<Option<_>>()?;
-        Some(Checks { on, broken, count, bereft: bereft.into_iter().collect(), gaps })
-    }
 }
 
 impl Checks {

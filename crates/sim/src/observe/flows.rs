@@ -8,7 +8,6 @@ use xoff_units::{Span, Time, flat, prefetch};
 
 use crate::engine::clock::Clock;
 use crate::observe::records::Records;
-use crate::processes::pack::packed;
 use crate::world::loops::Stage;
 
 /// A flow and its fate.
@@ -107,8 +106,6 @@ pub(crate) struct Seen {
     received: Option<Time>,
     end: Option<Time>,
 }
-packed! { Seen { nth, sent, delivered, out_of_order, marked, cnms, stopped, all_sent, received, end } }
-
 flat!(Seen {
     nth: u64,
     sent: u64,

@@ -17,7 +17,6 @@ use xoff_units::{Loss, Span, Time};
 
 use crate::observe::lost::{FrameCount, LostFrames};
 use crate::processes::Others;
-use crate::processes::pack::packed;
 
 /// Frames of one link with numbers in a row that were given up together.
 #[derive(State)]
@@ -38,11 +37,6 @@ struct Skipped {
     to: u32,
     from: u64,
     until: u64,
-}
-
-packed! {
-    Run { to, first, count, data, failed, sent }
-    Skipped { to, from, until }
 }
 
 /// Given-up frames that both ends of links know.

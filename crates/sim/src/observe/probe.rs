@@ -7,6 +7,7 @@ use std::any::Any;
 use crate::observe::histogram::Looks;
 use xoff_node::Frame;
 use xoff_rows::{CauseRow, CnmRow, ControlRow, MarkRow, Port, QueueRow, RateRow, StateRow, StoppedBy};
+use xoff_units::state::State;
 use xoff_units::{PortId, Span, Time};
 
 /// Selection of recorded ports.
@@ -107,7 +108,7 @@ impl Probes {
 }
 
 /// Something recorded: a row of a table, or a change from which others make rows. What a row holds is declared in the crate `rows`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, State)]
 pub enum Row {
     /// A queue length.
     Queue(QueueRow),
@@ -174,7 +175,7 @@ impl Row {
 
 /// Flow control of the peer stops a port or lets it go: by a message, from the time it takes effect; or a frame waits without credits,
 /// or frames of paused flows only.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, State)]
 pub struct PauseChange {
     /// Simulated time [ps].
     pub time_ps: u64,
@@ -189,7 +190,7 @@ pub struct PauseChange {
 }
 
 /// Flow control of the peer begins to hold a class in which a frame waits, or lets it go.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, State)]
 pub struct HoldChange {
     /// Simulated time [ps].
     pub time_ps: u64,
@@ -260,5 +261,35 @@ impl Recorder for Vec<Row> {
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xoff_rows::{Direction, Message};
+    use xoff_units::state::{Reader, Writer};
+
+    /// Bytes that no process saved, such as those of a file: every prefix, and every other byte in every place.
+    #[test]
+    fn other_bytes_are_no_row() {
+        let control = ControlRow { message: Message("pause"), direction: Direction::Sent, ..ControlRow::default() };
+        let pause = PauseChange { time_ps: 1, port: Port(2), priority: 3, stopped: true, by: StoppedBy::Flows };
+        let rows = [Row::Control(control), Row::Rate(RateRow { flow: Some(1), ..RateRow::default() }), Row::Pause(pause)];
+        for row in rows {
+            let mut to = Writer::default();
+            to.put(&row);
+            let bytes = to.end().unwrap();
+            assert_eq!(Reader::new(&bytes).take(), Ok(row));
+            assert!((0..bytes.len()).all(|cut| Reader::new(&bytes[..cut]).take::<Row>().is_err()));
+            for at in 0..bytes.len() {
+                for other in 0..=255 {
+                    let mut broken = bytes.clone();
+                    broken[at] = other;
+                    let _ = Reader::new(&broken).take::<Row>();
+                }
+            }
+        }
+        assert!(Reader::new(&[9]).take::<Row>().is_err());
     }
 }

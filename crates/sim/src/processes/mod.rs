@@ -12,13 +12,12 @@
 //! equally often: there is no process that decides for the others.
 
 mod local;
-pub(crate) mod pack;
 
 use std::fmt;
 
 pub use local::{Local, local};
 
-use crate::processes::pack::Pack;
+use xoff_units::state::{Reader, State, Value, Writer};
 
 /// Mail between one process of a run and the others.
 pub trait Processes: Send {
@@ -94,15 +93,29 @@ pub fn texts(processes: &mut dyn Processes, mine: String) -> Vec<String> {
     all(processes, &mut Vec::new(), &mine)
 }
 
+/// Appends a value to mail.
+#[inline]
+pub(crate) fn pack(value: &impl State, mail: &mut Vec<u8>) {
+    let mut to = Writer::onto(std::mem::take(mail));
+    to.put(value);
+    *mail = to.end().expect("processes send values only");
+}
+
+/// Reads the data of another process. Panics at unexpected bytes, because all processes are the same program.
+#[inline]
+pub(crate) fn unpack<T: Value>(from: &mut Reader) -> T {
+    from.take().expect("another process packed it")
+}
+
 /// Answers of all processes, by number. `mail` is memory for reuse.
-fn all<T: Pack>(processes: &mut dyn Processes, mail: &mut Vec<Vec<u8>>, mine: &T) -> Vec<T> {
+fn all<T: Value>(processes: &mut dyn Processes, mail: &mut Vec<Vec<u8>>, mine: &T) -> Vec<T> {
     mail.resize_with(processes.count(), Vec::new);
     for to in mail.iter_mut() {
         to.clear();
-        mine.pack(to);
+        pack(mine, to);
     }
     processes.exchange(mail);
-    mail.iter().map(|from| T::unpack(&mut &from[..])).collect()
+    mail.iter().map(|from| unpack(&mut Reader::new(from))).collect()
 }
 
 /// Other processes of a world's run, if there are any. Without them the own answer is the answer of all.
@@ -135,31 +148,31 @@ impl Others {
 
     /// The answers of all, joined in the order of the processes.
     #[inline]
-    pub fn joined<T: Pack>(&mut self, mine: T, join: impl FnMut(T, T) -> T) -> T {
+    pub fn joined<T: Value>(&mut self, mine: T, join: impl FnMut(T, T) -> T) -> T {
         let Some(processes) = &mut self.processes else { return mine };
         all(&mut **processes, &mut self.mail, &mine).into_iter().reduce(join).unwrap_or(mine)
     }
 
     /// The lists of all, one after the other in the order of the processes.
     #[inline]
-    pub fn gathered<T: Pack>(&mut self, mine: Vec<T>) -> Vec<T> {
+    pub fn gathered<T: Value>(&mut self, mine: Vec<T>) -> Vec<T> {
         let Some(processes) = &mut self.processes else { return mine };
         all(&mut **processes, &mut self.mail, &mine).into_iter().flatten().collect()
     }
 
     /// Lists of all processes, one after the other, at the first process; nothing at the others.
     #[inline]
-    pub fn at_first<T: Pack>(&mut self, mine: Vec<T>) -> Vec<T> {
+    pub fn at_first<T: Value>(&mut self, mine: Vec<T>) -> Vec<T> {
         let Some(processes) = &mut self.processes else { return mine };
         self.mail.resize_with(processes.count(), Vec::new);
         self.mail.iter_mut().for_each(Vec::clear);
-        mine.pack(&mut self.mail[0]);
+        pack(&mine, &mut self.mail[0]);
         drop(mine);
         processes.exchange(&mut self.mail);
         if processes.mine() > 0 {
             return Vec::new();
         }
-        self.mail.iter_mut().flat_map(|from| Vec::unpack(&mut &std::mem::take(from)[..])).collect()
+        self.mail.iter_mut().flat_map(|from| unpack::<Vec<T>>(&mut Reader::new(&std::mem::take(from)))).collect()
     }
 
     /// The processes, to exchange mail that is packed already, with the memory for it.

@@ -54,6 +54,7 @@ impl Line {
 }
 
 /// A frame on its way to another partition of the network, or out of it.
+#[derive(State)]
 pub(crate) struct RemoteArrival {
     pub at: EventKey,
     /// The port at the far end.

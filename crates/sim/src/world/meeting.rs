@@ -14,10 +14,9 @@
 //! ([`threads`](super::threads)), or each in a process of its own ([`on_processes`](super::on_processes)).
 
 use super::*;
-use crate::processes::pack::packed;
 
 /// State of a partition after a window. Joined, the states are the global state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(super) struct Standing {
     /// Time of the next event before the bound, frames that are on their way to other partitions included; [`u64::MAX`]: none [ps].
     pub next: u64,
@@ -32,8 +31,6 @@ pub(super) struct Standing {
     /// The time of the latest event.
     pub reached: Time,
 }
-
-packed! { Standing { next, events, completions, full, busy, reached } }
 
 impl Standing {
     /// State of no partition.

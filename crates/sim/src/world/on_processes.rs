@@ -15,9 +15,9 @@ use super::*;
 use crate::observe::flows::Seen;
 use crate::observe::monitor::Counts;
 use crate::observe::outcome::{PortCnms, PortTotals};
-use crate::processes::Processes;
-use crate::processes::pack::Pack;
+use crate::processes::{Processes, pack, unpack};
 use xoff_node::PoolUse;
+use xoff_units::state::{Reader, Value};
 
 /// Meetings after which a run returns to who drives it: a network with little to do in a window meets often, and a user who stops it does
 /// not want to wait for so many events as are worth a stretch.
@@ -31,21 +31,21 @@ struct Among<'a> {
 
 impl Among<'_> {
     /// Exchanges frames under way, with a leading word for all; returns the leading words of the others, by number.
-    fn exchange<T: Pack>(&mut self, mine: &T, core: &mut Core) -> Vec<T> {
+    fn exchange<T: Value>(&mut self, mine: &T, core: &mut Core) -> Vec<T> {
         let share = Share::of(self.processes);
         for (process, mail) in self.mail.iter_mut().enumerate() {
             mail.clear();
-            mine.pack(mail);
-            core.outgoing[share.local(process)].drain(..).for_each(|frame| frame.pack(mail));
+            pack(mine, mail);
+            core.outgoing[share.local(process)].drain(..).for_each(|frame| pack(&frame, mail));
         }
         core.first_outgoing = EventKey::NEVER;
         self.processes.exchange(self.mail);
         let mut words = Vec::with_capacity(self.mail.len());
         for mail in self.mail.iter() {
-            let mut from = &mail[..];
-            words.push(T::unpack(&mut from));
-            while !from.is_empty() {
-                core.enter(Pack::unpack(&mut from));
+            let mut from = Reader::new(mail);
+            words.push(unpack(&mut from));
+            while !from.is_over() {
+                core.enter(unpack(&mut from));
             }
         }
         words

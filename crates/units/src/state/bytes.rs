@@ -13,6 +13,10 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Writer that appends to these bytes.
+    pub fn onto(bytes: Vec<u8>) -> Writer {
+        Writer { bytes, refused: None }
+    }
     /// Appends a state.
     #[inline]
     pub fn put(&mut self, state: &impl State) {

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use xoff_run::{NetworkScenario, checkpoints};
 use xoff_sim::{Row, World};
-use xoff_units::Time;
+use xoff_units::state::Writer;
+use xoff_units::{Time, state};
 
 use super::Reader;
 
@@ -62,14 +63,14 @@ pub fn all() -> Vec<Reader> {
     let states: Vec<(Vec<u8>, Vec<Row>)> = NETWORKS.iter().map(taken).collect();
     let files = states.iter().map(|(state, _)| checkpoints::sample(state)).collect();
     let rows = |rows: &[Row]| {
-        let mut bytes = Vec::new();
-        rows.iter().take(60).for_each(|row| row.put(&mut bytes));
-        bytes
+        let mut to = Writer::default();
+        rows.iter().take(60).for_each(|row| to.put(row));
+        to.end().expect("a row is never refused")
     };
     let logs = states.iter().map(|(_, of)| rows(of)).collect();
     // The network stands before its state.
     let numbered = states.into_iter().enumerate().map(|(n, (state, _))| [vec![n as u8], state].concat()).collect();
-    vec![reader("checkpoint", files, file), reader("checkpoint-state", numbered, state), reader("checkpoint-rows", logs, log)]
+    vec![reader("checkpoint", files, file), reader("checkpoint-state", numbered, network_state), reader("checkpoint-rows", logs, log)]
 }
 
 /// As it is; and with the lengths and the checksum that a forger would give it, because a reader that is never passed shows nothing.
@@ -84,19 +85,20 @@ fn file(_: &Reader, bytes: &[u8]) -> bool {
     read(bytes) || checkpoints::sealed(bytes).is_some_and(|forged| read(&forged))
 }
 
-fn state(_: &Reader, bytes: &[u8]) -> bool {
+fn network_state(_: &Reader, bytes: &[u8]) -> bool {
     let Some((network, state)) = bytes.split_first() else { return false };
     built(&NETWORKS[*network as usize % NETWORKS.len()]).restore(state).is_ok()
 }
 
 fn log(_: &Reader, bytes: &[u8]) -> bool {
-    let mut left = bytes;
-    while !left.is_empty() {
-        let Some(row) = Row::read(&mut left) else { return false };
-        let mut again = Vec::new();
-        row.put(&mut again);
-        // A yes is any byte but 0, and a text any bytes, so not those that were read.
-        assert!(Row::read(&mut &again[..]).is_some_and(|second| second.fits(8) == row.fits(8)), "{row:?}");
+    let mut left = state::Reader::new(bytes);
+    while !left.is_over() {
+        let Ok(row) = left.take::<Row>() else { return false };
+        let mut to = Writer::default();
+        to.put(&row);
+        // A number may have been written in more bytes than it needs, so not those that were read.
+        let again = to.end().expect("a row is never refused");
+        assert_eq!(state::Reader::new(&again).take(), Ok(row));
     }
     true
 }

@@ -10,6 +10,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use xoff_sim::Row;
+use xoff_units::state::{Reader, Writer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::file::Mark;
@@ -48,7 +49,9 @@ impl RowLog {
         if self.failed.is_some() {
             return;
         }
-        row.put(&mut self.waiting);
+        let mut to = Writer::onto(std::mem::take(&mut self.waiting));
+        to.put(row);
+        self.waiting = to.end().unwrap_or_default(); // no row is refused
         self.mark.rows += 1;
         if self.waiting.len() >= BLOCK {
             self.pass_on();
@@ -136,9 +139,10 @@ pub(super) fn read(path: &Path, mark: Mark, ports: u32, mut to: impl FnMut(&Row)
 /// Reads the rows of a block, whose checksum is correct; its writer is not known.
 fn of_block(block: &[u8], ports: u32, to: &mut impl FnMut(&Row)) -> Result<u64, String> {
     let all = zstd::bulk::decompress(block, 2 * BLOCK).map_err(|e| e.to_string())?;
-    let (mut left, mut rows) = (&all[..], 0);
-    while !left.is_empty() {
-        let row = Row::read(&mut left).filter(|row| row.fits(ports)).ok_or("the file does not contain rows of this network")?;
+    let (mut left, mut rows) = (Reader::new(&all), 0);
+    while !left.is_over() {
+        let row: Option<Row> = left.take().ok().filter(|row: &Row| row.fits(ports));
+        let row = row.ok_or("the file does not contain rows of this network")?;
         to(&row);
         rows += 1;
     }
@@ -171,9 +175,9 @@ mod tests {
         };
         let row = |port| Row::Queue(QueueRow { time_ps: 1, port: Port(port), priority: 7, ..QueueRow::default() });
         let bytes = |port| {
-            let mut bytes = Vec::new();
-            row(port).put(&mut bytes);
-            bytes
+            let mut to = Writer::default();
+            to.put(&row(port));
+            to.end().unwrap()
         };
         assert_eq!(read_back(&bytes(3), 1), Ok(()));
         let refused = |came: Result<(), String>, why: &str| assert!(came.as_ref().is_err_and(|e| e.contains(why)), "{came:?}, not {why}");
