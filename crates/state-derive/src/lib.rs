@@ -19,6 +19,7 @@ struct Marks {
     feeder: bool,
     in_place: bool,
     canonical: bool,
+    counted: bool,
     refused: bool,
     by: Option<Path>,
     meaning: Option<Ident>,
@@ -40,6 +41,7 @@ impl Marks {
                     "feeder" => marks.feeder = true,
                     "in_place" => marks.in_place = true,
                     "canonical" => marks.canonical = true,
+                    "counted" => marks.counted = true,
                     "refused" => marks.refused = true,
                     "by" => marks.by = Some(m.value()?.parse()?),
                     "unwritten" => marks.unwritten = Some(m.value()?.parse()?),
@@ -165,6 +167,7 @@ fn state(input: &DeriveInput) -> syn::Result<Tokens> {
     });
     let unwritten = marks.refusal();
     let in_place = marks.in_place;
+    let counters = marks.counted.then(|| counters(input)).transpose()?;
     let Bodies { walk, restore, read } = match &input.data {
         Data::Struct(s) => {
             let p = Parts::of(&s.fields)?;
@@ -198,6 +201,25 @@ fn state(input: &DeriveInput) -> syn::Result<Tokens> {
             fn restore(&mut self, from: &mut ::xoff_units::state::Reader) -> Result<(), ::xoff_units::state::Broken> { #restore }
         }
         #value
+        #counters
+    })
+}
+
+fn counters(input: &DeriveInput) -> syn::Result<Tokens> {
+    let Data::Struct(s) = &input.data else { return Err(syn::Error::new_spanned(&input.ident, "counters are fields of a struct")) };
+    let (name, Parts { names, pattern, marks, .. }) = (&input.ident, Parts::of(&s.fields)?);
+    let each = names.iter().zip(marks).map(|(field, m)| match m.apart {
+        true => quote!(let _ = #field;),
+        false => quote!(::xoff_units::state::Counters::counters(#field, f);),
+    });
+    Ok(quote! {
+        #[automatically_derived]
+        impl ::xoff_units::state::Counters for #name {
+            fn counters(&mut self, f: &mut impl FnMut(&mut u64)) {
+                let #name #pattern = self;
+                #(#each)*
+            }
+        }
     })
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!   compare   does the state of a network recur? (fast-forward)       State::walk with a Walk that compares
 //!   save      checkpoints; mail between the processes of a run        State::walk with a Writer
+//!   count     add the results of a skipped period (fast-forward)      Counters
 //!   restore   into a world that was built from the same scenario      State::restore, Value::read
 //! ```
 //!
@@ -19,6 +20,7 @@
 //!   unwritten   with a reason, also on a type or variant: no run returns to such a state
 //!   refused     on a variant: a mechanism from outside, which can be neither compared nor saved
 //!   in_place    on a type: some of its parts are restored in their place
+//!   counted     on a type: its fields are Counters, except those that are `saved`
 //!   canonical   on a type: its method `compare` writes the form in which it is compared
 //!   a Meaning   deadline, sequence, counter, number, flow, slot, slots (a list), iteration or frame
 //! ```
@@ -145,6 +147,24 @@ pub trait Value: State + Sized {
     /// # Errors
     /// The input is no such value.
     fn read(from: &mut Reader) -> Result<Self, Broken>;
+}
+
+/// Counters without influence on a state: results, to which a skipped period adds.
+pub trait Counters {
+    /// Hands out each counter, always in the same order.
+    fn counters(&mut self, f: &mut impl FnMut(&mut u64));
+}
+
+impl Counters for u64 {
+    fn counters(&mut self, f: &mut impl FnMut(&mut u64)) {
+        f(self);
+    }
+}
+
+impl<T: Counters, const N: usize> Counters for [T; N] {
+    fn counters(&mut self, f: &mut impl FnMut(&mut u64)) {
+        self.iter_mut().for_each(|n| n.counters(f));
+    }
 }
 
 /// Restores the elements of a list, of known length.

@@ -63,6 +63,7 @@ impl Mark {
 
 /// Number of frames with each mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+#[state(counted)]
 pub struct MarkCounts {
     ce: u64,
     ue: u64,
@@ -92,11 +93,6 @@ impl MarkCounts {
     /// Frames with any mark.
     pub fn total(&self) -> u64 {
         self.ce + self.ue
-    }
-    /// Hands out each count.
-    pub fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let MarkCounts { ce, ue } = self;
-        [ce, ue].into_iter().for_each(f);
     }
     /// Adds those of another count.
     pub fn add(&mut self, other: MarkCounts) {
@@ -154,6 +150,8 @@ pub trait Detector {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::state::Counters;
+
     use super::*;
 
     /// TCD section 4.1: CE is marked whatever the packet carries, UE only where it carries no CE.
@@ -182,7 +180,7 @@ mod tests {
         assert_eq!(seen(&counts), ([0, 2, 3], 3, 5));
         counts.add(counts);
         assert_eq!(seen(&counts), ([0, 4, 6], 6, 10));
-        counts.each(&mut |n| *n += 1);
+        counts.counters(&mut |n| *n += 1);
         assert_eq!(seen(&counts), ([0, 5, 7], 7, 12));
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use xoff_net::jobs::{Job, Jobs, Leap};
 use xoff_node::EventKey;
-use xoff_units::state::State;
+use xoff_units::state::{Counters, State};
 use xoff_units::{Span, Time};
 
 use super::leaps::Leapt;
@@ -271,7 +271,7 @@ impl World {
                         end,
                     } = r;
                     let mut marked = Vec::new();
-                    marks.each(&mut |n: &mut u64| marked.push(*n));
+                    marks.counters(&mut |n: &mut u64| marked.push(*n));
                     let stands = self.stands(flow);
                     #[rustfmt::skip]
                     let under_way = UnderWay {

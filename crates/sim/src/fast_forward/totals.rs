@@ -1,99 +1,19 @@
 //! Counters without influence on the state of a run: results that a skipped period adds to.
 
-use xoff_units::{Loss, Time};
+use xoff_units::Time;
+use xoff_units::state::Counters;
 
-use crate::observe::flows::FlowRecord;
-use crate::observe::lost::{FrameCount, LostFrames};
-use crate::observe::monitor::{Counts, Monitor};
-use crate::observe::outcome::{PortCnms, PortTotals};
-use crate::wire::line::Line;
+use crate::observe::monitor::Monitor;
 use crate::world::World;
 use crate::world::partition::{Node, Partition};
 
-/// Something that counts. `f` is handed each counter, always in the same order.
-trait Counting {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64));
-}
-
-// Structures are taken apart field by field, so that a new one is not left out here.
-
-impl Counting for FrameCount {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let FrameCount { data, control } = self;
-        [data, control].into_iter().for_each(f);
-    }
-}
-
-impl Counting for LostFrames {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        Loss::ALL.into_iter().for_each(|cause| self[cause].each(f));
-    }
-}
-
-impl Counting for Counts {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        // A run whose links repeat frames skips nothing.
-        let Counts { frame_hops, data_frame_hops, injected, delivered, rate_changes, lost, retry: _, retransmission_timeouts } = self;
-        [frame_hops, data_frame_hops, injected, delivered, rate_changes, retransmission_timeouts].into_iter().for_each(&mut *f);
-        lost.each(f);
-    }
-}
-
-impl Counting for FlowRecord {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        // The times, and the pauses of its last frame, come with its end, which no skipped period contains.
-        let FlowRecord { flow: _, nth: _, sent, delivered, out_of_order, marked, cnms, stopped: _, all_sent: _, received: _, end: _ } =
-            self;
-        [sent, delivered, out_of_order, cnms].into_iter().for_each(&mut *f);
-        marked.each(f);
-    }
-}
-
-impl Counting for PortTotals {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let PortTotals {
-            tx_bytes: _,  // of its line
-            tx_frames: _, // of its line
-            messages_sent,
-            messages_received,
-            marked,
-            dropped,
-            tail_dropped,
-            lost,
-            ingress_bytes_max: _, // the maximum of one period is that of all
-            egress_bytes_max: _,
-            pauses,
-            paused_ps,
-            blocks,
-            blocked_ps,
-            allowed_min: _,
-        } = self;
-        let all = [messages_sent, messages_received, dropped, tail_dropped, lost, pauses, paused_ps, blocks, blocked_ps];
-        all.into_iter().for_each(&mut *f);
-        marked.each(f);
-    }
-}
-
-impl Counting for PortCnms {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        let PortCnms { ingress, egress } = self;
-        [ingress, egress].into_iter().for_each(f);
-    }
-}
-
-impl Counting for Line {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
-        [&mut self.tx_bytes, &mut self.tx_frames].into_iter().for_each(f);
-    }
-}
-
-impl Counting for Partition {
-    fn each(&mut self, f: &mut impl FnMut(&mut u64)) {
+impl Counters for Partition {
+    fn counters(&mut self, f: &mut impl FnMut(&mut u64)) {
         let Monitor { counts, ports, cnms, .. } = &mut self.core.monitor;
-        counts.each(f);
-        ports.iter_mut().for_each(|p| p.each(f));
-        cnms.values_mut().for_each(|p| p.each(f));
-        self.core.lines.iter_mut().for_each(|l| l.each(f));
+        counts.counters(f);
+        ports.iter_mut().for_each(|p| p.counters(f));
+        cnms.values_mut().for_each(|p| p.counters(f));
+        self.core.lines.iter_mut().for_each(|l| [&mut l.tx_bytes, &mut l.tx_frames].into_iter().for_each(&mut *f));
     }
 }
 
@@ -101,9 +21,9 @@ impl World {
     /// The counters, those of flows only where they are wanted.
     fn each_counter(&mut self, flows: bool, mut f: impl FnMut(&mut u64)) {
         for p in &mut self.partitions {
-            p.each(&mut f);
+            p.counters(&mut f);
             if flows {
-                p.core.monitor.flows.records.iter_mut().for_each(|r| r.each(&mut f));
+                p.core.monitor.flows.records.iter_mut().for_each(|r| r.counters(&mut f));
             }
         }
         f(&mut self.events_skipped);

@@ -10,12 +10,15 @@ use crate::engine::clock::Clock;
 use crate::observe::records::Records;
 use crate::world::loops::Stage;
 
-/// A flow and its fate.
-#[derive(Clone, Debug, PartialEq)]
+/// A flow and its fate. Its times, and the pauses of its last frame, come with its end, which no skipped period contains.
+#[derive(Clone, Debug, PartialEq, State)]
+#[state(counted)]
 pub struct FlowRecord {
     /// The flow as it was started.
+    #[state(saved)]
     pub flow: Flow,
     /// Number of flows that its host had started before it (closed loops number by it).
+    #[state(saved)]
     pub nth: u64,
     /// Payload put on the wire by the source, repetitions included [bytes].
     pub sent: u64,
@@ -28,12 +31,16 @@ pub struct FlowRecord {
     /// CNMs of congested buffers that its source has had while it sent.
     pub cnms: u64,
     /// Time that the last frame of a job's message waited in switches for paused ports [ps].
+    #[state(saved)]
     pub stopped: u64,
     /// Time at which the source put the last frame on the wire.
+    #[state(saved)]
     pub all_sent: Option<Time>,
     /// Time at which the last byte had arrived in order.
+    #[state(saved)]
     pub received: Option<Time>,
     /// Completion: last acknowledgement at the source, or without acknowledgements last byte at the destination.
+    #[state(saved)]
     pub end: Option<Time>,
 }
 
@@ -166,8 +173,7 @@ impl State for FlowTable {
             w.refuse("a streamed job")?;
         }
         for record in records.iter() {
-            record.flow.walk(w)?;
-            Seen::of(record).walk(w)?;
+            record.walk(w)?;
         }
         ended.walk(w)?;
         acknowledged.walk(w)?;
@@ -178,11 +184,11 @@ impl State for FlowTable {
         let (n, listed) = (from.count()?, !self.records.is_empty());
         self.others_from = u32::MAX;
         for at in 0..n {
-            let (flow, seen) = (Flow::read(from)?, Seen::read(from)?);
+            let saved = FlowRecord::read(from)?;
             match self.records.get_mut(at) {
-                None if !listed => self.records.push(seen.record(flow)),
-                Some(built) if same(&built.flow, &flow) => *built = seen.record(flow),
-                _ if !seen.is_nothing() => return Err(Broken("a flow has begun that is another one here")),
+                None if !listed => self.records.push(saved),
+                Some(built) if same(&built.flow, &saved.flow) => *built = saved,
+                _ if !Seen::of(&saved).is_nothing() => return Err(Broken("a flow has begun that is another one here")),
                 _ => self.others_from = self.others_from.min(at as u32),
             }
         }

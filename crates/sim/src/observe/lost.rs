@@ -13,6 +13,7 @@ use crate::observe::monitor::Monitor;
 
 /// Frames: data, and control frames apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+#[state(counted)]
 pub struct FrameCount {
     /// Data frames.
     pub data: u64,
@@ -43,6 +44,7 @@ impl std::ops::Add for FrameCount {
 
 /// Lost frames of a run by cause: `lost[Loss::BufferFull]`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, State)]
+#[state(counted)]
 pub struct LostFrames(pub(crate) [FrameCount; Loss::ALL.len()]);
 
 impl LostFrames {

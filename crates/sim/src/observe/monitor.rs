@@ -32,6 +32,7 @@ use crate::world::loops::Stage;
 
 /// Sums over a partition of the network.
 #[derive(Default, State)]
+#[state(counted)]
 pub(crate) struct Counts {
     /// Links passed by frames, control frames not counted.
     pub frame_hops: u64,
@@ -46,6 +47,7 @@ pub(crate) struct Counts {
     /// Frames lost.
     pub lost: LostFrames,
     /// Repeats of links.
+    #[state(saved)] // a run whose links repeat frames skips nothing
     pub retry: RetryCounts,
     /// Times that the retransmission timer of a flow expired.
     pub retransmission_timeouts: u64,

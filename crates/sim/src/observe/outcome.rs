@@ -37,10 +37,13 @@ pub enum Ended {
 
 /// Counters of one port over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+#[state(counted)]
 pub struct PortTotals {
     /// Bytes put on the wire, control frames not counted.
+    #[state(saved)] // of its line
     pub tx_bytes: u64,
     /// Frames put on the wire, control frames not counted.
+    #[state(saved)] // of its line
     pub tx_frames: u64,
     /// Control messages sent; those that are parts of another one count with it.
     pub messages_sent: u64,
@@ -55,8 +58,10 @@ pub struct PortTotals {
     /// Frames lost on the way to this port, control frames included: errors, or a failed link.
     pub lost: u64,
     /// Largest fill of the ingress buffer, any one class [bytes].
+    #[state(saved)] // the maximum of one period is that of all
     pub ingress_bytes_max: u64,
     /// Largest egress queue, any one class [bytes].
+    #[state(saved)] // the same
     pub egress_bytes_max: u64,
     /// Number of stops of this port by its peer.
     pub pauses: u64,
@@ -67,11 +72,13 @@ pub struct PortTotals {
     /// Time during which such a frame waited, any class, holds still open included [ps].
     pub blocked_ps: u64,
     /// Smallest rate that flow control allowed, 0 when stopped; `None`: it never changed.
+    #[state(saved)] // the same
     pub allowed_min: Option<Rate>,
 }
 
 /// CNMs to sources from the buffers of one port. Apart from the other counters: most ports of most runs send none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
+#[state(counted)]
 pub struct PortCnms {
     /// From the buffer behind the port, as an ingress.
     pub ingress: u64,
