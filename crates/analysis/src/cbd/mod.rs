@@ -15,7 +15,6 @@ mod cycle;
 mod dependencies;
 mod failures;
 mod forwarding;
-pub mod gfc_fig11;
 mod incremental;
 mod installed;
 pub mod random_fat_trees;

@@ -131,20 +131,6 @@ pub fn rate_limiters(ports: u64, priorities: u64) -> u64 {
     ports * priorities
 }
 
-/// Idle time after a packet that took `packet_time`, so that the mean rate is `limit`: (C - R)/R x packet time,
-/// rounded up (GFC section 5.3). A limit of zero waits forever.
-pub fn limiter_gap(rate: Rate, limit: Rate, packet_time: Span) -> Span {
-    if limit == Rate::ZERO {
-        return Span(u64::MAX);
-    }
-    packet_time.scale_ceil(rate.0.saturating_sub(limit.0), limit.0)
-}
-
-/// Share of `rate` after `hops` cascaded fan-ins of `fan_in` to 1, cut off to bit/s (GFC section 7).
-pub fn cascaded_share(rate: Rate, fan_in: u64, hops: u32) -> Rate {
-    (0..hops).fold(rate, |r, _| r / fan_in)
-}
-
 /// Plans buffer-based GFC. See [`plan`](super::plan).
 pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     let link = Link::with_messages(input);

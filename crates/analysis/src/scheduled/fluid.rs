@@ -145,11 +145,6 @@ impl Fluid {
         if self.net.write.is_some() { self.levels[level_of(&self.net, buffer.stage) - 1][at].backlog() } else { Q::ZERO }
     }
 
-    /// Change of a buffer's content per segment time, until the next event.
-    pub fn slope(&self, buffer: BufferId) -> Q {
-        self.levels[level_of(&self.net, buffer.stage)][self.net.clos.position_of(buffer)].slope()
-    }
-
     /// Granted to an output and not yet departed from its fabric-output buffer [segments].
     pub fn outstanding(&self, output: usize) -> Q {
         self.outstanding[output]

@@ -79,11 +79,6 @@ impl Regulated {
         spread(self.rtts.iter().copied())
     }
 
-    /// The lemma's bound [bytes] on a link of rate `link`, rounded down.
-    pub fn bound_bytes(&self, link: Rate) -> Bytes {
-        link.bytes_in(self.bound())
-    }
-
     /// Bound for the actual round trips, with every delay of an answer: holds for any sequence.
     pub fn effective_bound(&self, grants: &[Grant]) -> Span {
         spread(grants.iter().filter(|g| g.segments > 0).map(|g| self.rtts[g.input] + g.late))
@@ -287,7 +282,7 @@ mod tests {
     #[test]
     fn the_papers_arithmetic() {
         let o = Regulated { segment_time: Span(20_480), rtts: vec![Span::from_ns(1_400), Span::from_ns(1_000)] };
-        assert_eq!(o.bound_bytes(Rate::from_gbps(100)), Bytes::from_kb(5));
+        assert_eq!(Rate::from_gbps(100).bytes_in(o.bound()), Bytes::from_kb(5));
         // 400 ns are not whole segments of 256 B; the bound is still reached, by a grant of 20 segments.
         let run = o.run(&grants(&[(0, 20), (1, 20)]));
         assert_eq!(run.peak.backlog, Span::from_ns(400));

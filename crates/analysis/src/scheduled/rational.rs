@@ -43,16 +43,6 @@ impl Q {
         Q { num: n, den: 1 }
     }
 
-    /// Numerator, in lowest terms.
-    pub fn num(self) -> i128 {
-        self.num
-    }
-
-    /// Denominator, in lowest terms; 0 for [`Q::LOST`].
-    pub fn den(self) -> i128 {
-        self.den
-    }
-
     /// True if every operation so far fitted into 128 bits.
     pub fn fits(self) -> bool {
         self.den != 0
@@ -223,7 +213,7 @@ mod tests {
     fn arithmetic_is_exact_and_reduced() {
         let (a, b) = (Q::new(2, 3), Q::new(-5, 6));
         assert_eq!([a + b, a - b, a * b, a / b], [Q::new(-1, 6), Q::new(3, 2), Q::new(-5, 9), Q::new(-4, 5)]);
-        assert_eq!((Q::new(4, -6).num(), Q::new(4, -6).den()), (-2, 3));
+        assert_eq!((Q::new(4, -6).num, Q::new(4, -6).den), (-2, 3));
         assert_eq!([Q::new(7, 3).floor_to(2), Q::new(-7, 3).floor_to(1)], [Q::int(2), Q::int(-3)]);
         assert_eq!(format!("{} {}", Q::new(8, 6), Q::int(5)), "4/3 5");
     }

@@ -184,11 +184,6 @@ impl Server {
             self.stale |= rank.advance(dt);
         }
     }
-
-    /// Change of the backlog per unit of time.
-    pub(super) fn slope(&self) -> Q {
-        self.ranks.iter().map(|l| l.inflow.total).sum::<Q>() - self.output.total
-    }
 }
 
 #[cfg(test)]
@@ -209,7 +204,7 @@ mod tests {
         s.advance(Q::int(3)); // 6 wait
         s.set_inflow(mix(&[(9, 2)]));
         assert!(!s.refresh(), "the old mix continues");
-        assert_eq!((s.lasts(), s.slope()), (Some(Q::int(6)), Q::ONE));
+        assert_eq!((s.lasts(), s.ranks[0].inflow.total - s.output.total), (Some(Q::int(6)), Q::ONE));
         s.advance(Q::int(6));
         assert!(s.refresh());
         assert_eq!((s.backlog(), s.output.parts.clone()), (Q::int(12), vec![(9, Q::ONE)]));

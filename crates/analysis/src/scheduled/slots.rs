@@ -71,34 +71,28 @@ pub fn run(rtts: &[u64], outputs: usize, requests: &[Request], slots: u64) -> Se
     seen
 }
 
-impl Seen {
-    /// Longest backlog of an output [segments].
-    pub fn backlog_max(&self, output: usize) -> u64 {
-        self.backlog[output].iter().copied().max().unwrap_or(0)
-    }
-    /// First and last slot in which segments of an input reach an output.
-    pub fn arrives(&self, input: usize, output: usize) -> (u64, u64) {
-        let of = || self.arrivals.iter().filter(move |a| a.1 == input && a.2 == output).map(|a| a.0);
-        (of().min().unwrap_or(0), of().max().unwrap_or(0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// First and last slot in which segments of an input reach output 0.
+    fn arrives(s: &Seen, input: usize) -> (u64, u64) {
+        let of = || s.arrivals.iter().filter(|a| a.1 == input).map(|a| a.0);
+        (of().min().unwrap(), of().max().unwrap())
+    }
 
     /// Fig. 2(a): five, then four, back to back.
     #[test]
     fn grants_at_the_rate_of_the_output_leave_no_backlog() {
         let s = run(&[3, 3], 1, &[(0, 0, 0, 5), (1, 1, 0, 4)], 20);
         assert_eq!(s.grants, [(0, 0, 0, 5), (5, 0, 1, 4)]);
-        assert_eq!((s.arrives(0, 0), s.arrives(1, 0), s.backlog_max(0)), ((3, 7), (8, 11), 0));
+        assert_eq!((arrives(&s, 0), arrives(&s, 1), s.backlog[0].iter().copied().max().unwrap()), ((3, 7), (8, 11), 0));
     }
 
     /// A larger round trip first: what comes later catches up by the difference.
     #[test]
     fn arrivals_move_together_by_the_difference_of_round_trips() {
         let s = run(&[6, 3], 1, &[(0, 0, 0, 5), (1, 1, 0, 4)], 30);
-        assert_eq!((s.arrives(0, 0), s.arrives(1, 0), s.backlog_max(0)), ((6, 10), (8, 11), 3));
+        assert_eq!((arrives(&s, 0), arrives(&s, 1), s.backlog[0].iter().copied().max().unwrap()), ((6, 10), (8, 11), 3));
     }
 }

@@ -1,5 +1,6 @@
 //! The analysis on fabrics whose answer is known, and against the counts of the reproduction notes.
 
+mod gfc_fig11;
 mod large;
 mod shares;
 

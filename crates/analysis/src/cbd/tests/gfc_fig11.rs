@@ -20,7 +20,7 @@ use xoff_net::topology::failures::fail_links;
 use xoff_net::topology::{ExplicitPaths, FlowKey, Topology};
 use xoff_units::params::Defaults;
 
-use super::Flow;
+use crate::cbd::Flow;
 
 /// The failed links.
 pub const FAILED_LINKS: [&str; 3] = ["E1-A2", "A1-C2", "A5-C1"];
