@@ -41,7 +41,7 @@ mod wait;
 pub use capture::{Capture, CaptureOptions, CaptureReader, Captured, Direction};
 pub use error::OpenError;
 pub use http::{HttpAnswer, HttpRequest, HttpServer};
-pub use memory::{Faults, MemoryPort, pair};
+pub use memory::{MemoryPort, pair};
 pub use metrics::MetricsServer;
 #[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort};
@@ -49,4 +49,4 @@ pub use port::{Carrier, Port, PortCounters};
 #[cfg(target_os = "linux")]
 pub use tap::TapPort;
 #[cfg(target_os = "linux")]
-pub use wait::{nap, wait};
+pub use wait::wait;

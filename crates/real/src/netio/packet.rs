@@ -137,11 +137,6 @@ impl PacketPort {
         Ok(())
     }
 
-    /// The interface as it was when the port was opened.
-    pub fn interface(&self) -> &Interface {
-        &self.interface
-    }
-
     /// Address of the interface: the source of frames that the switch itself sends.
     pub fn mac(&self) -> Mac {
         Mac(self.interface.mac)

@@ -1,25 +1,16 @@
-//! Waiting: naps that end on time, and waiting for frames without a busy core.
+//! Waiting for frames without a busy core, and for no longer than asked.
 
 use std::cell::Cell;
+use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::RawFd;
 use std::time::Duration;
-use std::{io, thread};
 
 use crate::netio::port::Port;
 use crate::netio::sys;
 
 /// Longest sleep where a port cannot be polled.
 const ASK_AGAIN: Duration = Duration::from_micros(50);
-
-/// Sleeps for this long, and hardly longer.
-///
-/// The kernel may end a sleep up to the thread's "timer slack" late, 50 us by default: the whole of a short nap. Here the
-/// slack is 1 ns. What remains is the scheduler's: milliseconds, when another program has the core.
-pub fn nap(duration: Duration) {
-    no_slack();
-    thread::sleep(duration);
-}
 
 /// Sleeps until a frame has arrived at one of the ports, or until the timeout. True: a frame has arrived, or a port without a file
 /// descriptor ([`Port::fd`]) has to be asked.
@@ -80,14 +71,6 @@ mod tests {
         fn fd(&self) -> Option<RawFd> {
             Some(self.0.as_raw_fd())
         }
-    }
-
-    #[test]
-    fn a_nap_lasts_and_slack_is_gone() {
-        let start = Instant::now();
-        nap(Duration::from_micros(200));
-        assert!(start.elapsed() >= Duration::from_micros(200));
-        assert_eq!(rustix::thread::current_timer_slack().unwrap(), 1);
     }
 
     #[test]

@@ -64,7 +64,7 @@ mod tests {
         let (source, destination) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let ip = ipv4::Repr {
             dscp,
-            ecn: Ecn::ECT_0,
+            ecn: Ecn::new(0b10),
             identification: 0,
             dont_fragment: true,
             ttl: 64,

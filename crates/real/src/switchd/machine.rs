@@ -362,11 +362,6 @@ impl Machine {
         l.plain.then_some((l.node, l.port))
     }
 
-    /// Frames that wait to leave at a later time.
-    pub fn waiting(&self) -> usize {
-        self.departures.len()
-    }
-
     /// The ports, their counters, and their outages.
     pub fn links(&self) -> impl Iterator<Item = (&Link, &Counters, &[Outage])> {
         self.at.iter().map(|a| (&a.link, &a.counters, &a.outages[..]))

@@ -320,9 +320,4 @@ impl<'a> Live<'a> {
             self.looked = Instant::now() - LOOK;
         }
     }
-
-    /// The machine.
-    pub fn machine(&self) -> &Machine {
-        &self.machine
-    }
 }

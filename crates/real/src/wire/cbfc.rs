@@ -32,11 +32,6 @@ use crate::wire::error::{fits, put, room, take, u16_at, u64_at};
 use crate::wire::local::{self, Subtype};
 use crate::wire::{Malformed, Unfit};
 
-/// Length of a credit block [bytes].
-pub const BLOCK: u64 = 64;
-/// Most blocks that 12-bit counters can grant.
-pub const GRANT_12_MAX: u16 = 2048;
-
 /// Reason for sending the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {

@@ -30,8 +30,6 @@ pub const ETHER_TYPE: u16 = 0x22E7;
 pub const CN_TAG: u16 = 0x22E9;
 /// Most bytes of the sampled frame that a CNM carries.
 pub const MSDU_MAX: usize = 64;
-/// Unit of the two queue fields [bytes].
-pub const QUEUE_UNIT: u64 = 64;
 
 /// Contents of a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

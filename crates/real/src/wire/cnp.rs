@@ -84,9 +84,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Length over IPv6, the longer one [bytes].
-    pub const LEN: usize = ipv6::Repr::LEN + DATAGRAM;
-
     /// Length of this packet [bytes].
     pub fn len(&self) -> usize {
         self.ip_len() + DATAGRAM

@@ -24,8 +24,6 @@ impl Ecn {
     pub const NOT_CAPABLE: Ecn = Ecn(0b00);
     /// 01, RFC 3168: capable, the rarer of the two code points.
     pub const ECT_1: Ecn = Ecn(0b01);
-    /// 10, RFC 3168: capable, as hosts usually send.
-    pub const ECT_0: Ecn = Ecn(0b10);
     /// 01, TCD: capable.
     pub const TCD_CAPABLE: Ecn = Ecn(0b01);
     /// 10, TCD: the packet met a port in the undetermined state.

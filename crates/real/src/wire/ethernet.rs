@@ -100,9 +100,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Length [bytes].
-    pub const LEN: usize = HEADER;
-
     /// Reads the header of a frame.
     pub fn parse(bytes: &[u8]) -> Result<Repr, Malformed> {
         let f = Frame::new(bytes)?;

@@ -15,12 +15,11 @@
 //! the peer would compute, for peers that do not share the mapping. The sequence is not in the paper: a stage that a newer one has
 //! overtaken would stay forever, and a receiver detects it by that. Time-based GFC has the messages of cbfc.
 //!
-//! **As published** (section 5.1, Fig. 7) the stage travels in `Time[n]` of a PFC frame, with bit n of the class-enable vector:
-//! [`as_published`]. A port that does not know GFC *pauses* on it, so it is for peers that are known to.
+//! **As published** (section 5.1, Fig. 7) the stage travels in `Time[n]` of a PFC frame, with bit n of the class-enable vector.
+//! A port that does not know GFC *pauses* on it.
 
 use crate::wire::error::{fits, put, room, u32_at, u64_at};
 use crate::wire::local::Subtype;
-use crate::wire::mac_control::Pfc;
 use crate::wire::{Malformed, Unfit};
 
 /// The receiver's value.
@@ -86,16 +85,6 @@ impl Repr {
     }
 }
 
-/// A stage in a PFC frame, as the paper sends it; `None` for a priority above 7.
-pub fn as_published(priority: u8, stage: u16) -> Option<Pfc> {
-    Pfc::one(priority, stage)
-}
-
-/// Stages per priority in a PFC frame whose sender is known to send stages; `None`: not given.
-pub fn from_published(pfc: &Pfc) -> [Option<u16>; 8] {
-    pfc.times
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,11 +102,5 @@ mod tests {
         out[20] = 1;
         assert!(matches!(Repr::parse(&out), Err(Malformed::Value { field: "GFC stage", .. })));
         assert_eq!(Repr { priority: 8, ..m }.emit(&mut out), Err(Unfit::Value { field: "GFC priority", value: 8, max: 7 }));
-    }
-
-    #[test]
-    fn as_in_figure_7_of_the_paper() {
-        let pfc = as_published(2, 11).unwrap();
-        assert_eq!((pfc.vector(), from_published(&pfc)[2]), (0b100, Some(11)));
     }
 }

@@ -17,8 +17,6 @@
 //! opcodes are refused (802.3 has more, EPON's among them). A frame cut off in its padding is taken: some drivers do that.
 //! PAUSE may also be sent to a station's own address (annex 31B.1); here only the group address is.
 
-use std::num::NonZeroU64;
-
 use crate::wire::error::{put, room, take, u16_at};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::{Malformed, Unfit};
@@ -27,11 +25,6 @@ use crate::wire::{Malformed, Unfit};
 pub const OPCODE_PAUSE: u16 = 0x0001;
 /// Opcode of PFC.
 pub const OPCODE_PFC: u16 = 0x0101;
-/// Length of a quantum [bits].
-pub const QUANTUM_BITS: u64 = 512;
-/// Picoseconds in a second.
-const PS: u128 = 1_000_000_000_000;
-
 /// A MAC control message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr {
@@ -121,41 +114,9 @@ impl Repr {
     }
 }
 
-/// Duration of `quanta` quanta at a link rate [bit/s], rounded up: a pause never ends early [ps]. Limited to `u64::MAX`, which only rates
-/// below 2 bit/s reach.
-pub fn quanta_to_ps(quanta: u16, rate_bps: NonZeroU64) -> u64 {
-    let ps = (u128::from(quanta) * u128::from(QUANTUM_BITS) * PS).div_ceil(u128::from(rate_bps.get()));
-    u64::try_from(ps).unwrap_or(u64::MAX)
-}
-
-/// Fewest quanta that last at least so long [ps] at a link rate [bit/s]; cut off at 65535, the longest pause there is.
-pub fn ps_to_quanta(ps: u64, rate_bps: NonZeroU64) -> u16 {
-    let bits = u128::from(ps) * u128::from(rate_bps.get());
-    u16::try_from(bits.div_ceil(PS * u128::from(QUANTUM_BITS))).unwrap_or(u16::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const GBPS: u64 = 1_000_000_000;
-
-    fn rate(bps: u64) -> NonZeroU64 {
-        NonZeroU64::new(bps).unwrap()
-    }
-
-    /// 65535 quanta: 3355 us at 10 Gb/s, 838.9 at 40, 335.5 at 100.
-    #[test]
-    fn quanta_are_times_at_a_rate() {
-        assert_eq!(quanta_to_ps(65535, rate(10 * GBPS)), 3_355_392_000);
-        assert_eq!(quanta_to_ps(65535, rate(40 * GBPS)), 838_848_000);
-        assert_eq!(quanta_to_ps(65535, rate(100 * GBPS)), 335_539_200);
-        assert_eq!(quanta_to_ps(1, rate(3 * GBPS)), 170_667);
-        assert_eq!(quanta_to_ps(65535, rate(1)), u64::MAX);
-        assert_eq!(ps_to_quanta(51_200, rate(10 * GBPS)), 1);
-        assert_eq!(ps_to_quanta(51_201, rate(10 * GBPS)), 2);
-        assert_eq!((ps_to_quanta(0, rate(1)), ps_to_quanta(u64::MAX, rate(u64::MAX))), (0, 65535));
-    }
 
     #[test]
     fn a_priority_that_is_not_enabled_has_no_time() {

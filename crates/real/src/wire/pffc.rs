@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The paper's figure of its control frame was not legible to us. What is known: PAUSE and RESUME are PFC frames whose vector names
-//! the queue, as [`Repr::as_pfc`] makes them, for a peer that knows nothing else; MIGRATE is a frame of its own that names the flow.
+//! the queue; MIGRATE is a frame of its own that names the flow.
 //! Here all four have one format, so that PAUSE can name a flow too. The 5-tuple is optional: a hash alone is enough where
 //! both ends compute it alike, and [`Key::hash`] is the one that this crate offers.
 
@@ -26,7 +26,6 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::wire::checksum::crc32;
 use crate::wire::error::{array, fits, put, room, take, u16_at, u32_at};
 use crate::wire::local::Subtype;
-use crate::wire::mac_control::Pfc;
 use crate::wire::{Malformed, Unfit};
 
 /// Action for the upstream port.
@@ -135,8 +134,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Length of the longest message, with an IPv6 key, without padding [bytes].
-    pub const LEN: usize = Repr::FIXED + Key::LEN_MAX;
     /// Bytes before the key.
     const FIXED: usize = 16;
 
@@ -184,15 +181,6 @@ impl Repr {
         }
         Ok(self.len())
     }
-
-    /// Pause and resume as the paper sends them: a PFC frame that names the queue. `None` for the other two.
-    pub fn as_pfc(&self) -> Option<Pfc> {
-        match self.kind {
-            Kind::Pause(quanta) => Pfc::one(self.queue, quanta),
-            Kind::Resume => Pfc::one(self.queue, 0),
-            Kind::Migrate | Kind::MigrateBack => None,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -211,14 +199,5 @@ mod tests {
         assert_eq!(Repr::parse(&out), Ok(m));
         assert_eq!(key.hash(), crc32(&out[16..]));
         assert_ne!(key.hash(), Key { source_port: 49153, ..key }.hash());
-    }
-
-    #[test]
-    fn pause_and_resume_are_pfc_of_the_queue() {
-        let pause = Repr { kind: Kind::Pause(65535), queue: 5, sequence: 0, hash: 1, key: None };
-        assert_eq!(pause.as_pfc(), Pfc::one(5, 65535));
-        assert_eq!(Repr { kind: Kind::Resume, ..pause }.as_pfc(), Pfc::one(5, 0));
-        assert_eq!(Repr { kind: Kind::MigrateBack, ..pause }.as_pfc(), None);
-        assert_eq!(pause.len(), 17);
     }
 }
