@@ -40,27 +40,6 @@ impl Mean {
         Mean { mean: libm::exp(logs.mean), low: libm::exp(logs.low), high: libm::exp(logs.high), n: logs.n }
     }
 
-    /// The mean of the values, each with `more` added.
-    pub fn plus(self, more: f64) -> Mean {
-        Mean { mean: self.mean + more, low: self.low + more, high: self.high + more, n: self.n }
-    }
-
-    /// With an interval that ends where the quantity does: no share is below 0 or above 1.
-    pub fn within(self, low: f64, high: f64) -> Mean {
-        Mean { low: self.low.max(low), high: self.high.min(high), ..self }
-    }
-
-    /// How many times larger than `other`, of positive values that do not belong together: from the smallest that both intervals allow to
-    /// the largest.
-    pub fn over(self, other: Mean) -> Mean {
-        Mean { mean: self.mean / other.mean, low: self.low / other.high, high: self.high / other.low, n: self.n.min(other.n) }
-    }
-
-    /// How much more than `other`, of values that do not belong together: from the smallest that both intervals allow to the largest.
-    pub fn less(self, other: Mean) -> Mean {
-        Mean { mean: self.mean - other.mean, low: self.low - other.high, high: self.high - other.low, n: self.n.min(other.n) }
-    }
-
     /// Text for people: the value and its interval, each formatted by `one`.
     pub fn words(&self, one: impl Fn(f64) -> String) -> String {
         if self.n < 2 { one(self.mean) } else { format!("{} ({} to {})", one(self.mean), one(self.low), one(self.high)) }
@@ -90,15 +69,6 @@ impl Share {
         let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
         (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
     }
-
-    /// Text for people.
-    pub fn words(self) -> String {
-        if self.n == 0 {
-            return "no run counts".into();
-        }
-        let (low, high) = self.interval();
-        format!("{} of {} (95 %: {:.0} to {:.0} %)", self.of, self.n, low * 100.0, high * 100.0)
-    }
 }
 
 /// The smallest value with at least `share` of the values up to it; NaN of nothing. `sorted` is.
@@ -127,18 +97,12 @@ mod tests {
         assert!((low - 0.4385).abs() < 1e-3 && high == 1.0);
         let (low, high) = Share { of: 0, n: 10 }.interval();
         assert!(low == 0.0 && (high - 0.2775).abs() < 1e-3);
-        assert_eq!(Share { of: 1, n: 2 }.words(), "1 of 2 (95 %: 9 to 91 %)");
     }
 
     #[test]
     fn ratios_are_taken_pair_by_pair() {
         let m = Mean::ratio(&[2.0, 40.0, 6.0], &[1.0, 20.0, 3.0]);
         assert!((m.mean - 2.0).abs() < 1e-12 && (m.high - m.low).abs() < 1e-9);
-        assert_eq!((m.plus(-1.0).mean, m.plus(-1.0).n), (m.mean - 1.0, 3));
-        let (a, b) = (Mean { mean: 6.0, low: 4.0, high: 8.0, n: 3 }, Mean { mean: 2.0, low: 1.0, high: 4.0, n: 5 });
-        assert_eq!(a.over(b), Mean { mean: 3.0, low: 1.0, high: 8.0, n: 3 });
-        assert_eq!(a.within(5.0, 7.0), Mean { mean: 6.0, low: 5.0, high: 7.0, n: 3 });
-        assert_eq!(a.less(b), Mean { mean: 4.0, low: 0.0, high: 7.0, n: 3 });
         let m = Mean::ratio(&[1.0, 4.0], &[1.0, 1.0]);
         assert!((m.mean - 2.0).abs() < 1e-12 && m.low < 1.0);
     }

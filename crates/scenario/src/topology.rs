@@ -133,11 +133,6 @@ fn build_below(section: &mut Section<'_>, folder: &Path, above: &[PathBuf]) -> O
     }
 }
 
-/// As [`build_in`], with files looked up in the working folder.
-pub fn build(section: &mut Section<'_>) -> Option<Topology> {
-    build_in(section, Path::new(""))
-}
-
 /// Builds a topology without a separate file: from lists, or by a builder.
 fn build_listed(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     let kind = section.kind()?;
@@ -150,15 +145,8 @@ fn build_listed(section: &mut Section<'_>, folder: &Path) -> Option<Topology> {
     section.take(|s| (builder.build)(s))
 }
 
-/// Reads a topology for its own sake: a scenario (only its `[topology]`), a topology file, or a file in HPCC's format.
-///
-/// # Errors
-/// A file that cannot be read, and all problems of its topology, each with its place.
-pub fn load(path: &Path, settings: &[Override]) -> Result<Topology, Problems> {
-    read(Source::read(path)?, settings)
-}
-
-/// As [`load`], from a text. HPCC's format is recognised by its first character, a digit: no TOML file of ours starts so.
+/// Reads a topology for its own sake: a scenario (only its `[topology]`), a topology file, or a file in HPCC's format. That format is
+/// recognised by its first character, a digit: no TOML file of ours starts so.
 ///
 /// # Errors
 /// Everything wrong with it, each with its place.

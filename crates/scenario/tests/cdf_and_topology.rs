@@ -117,7 +117,7 @@ fn topology_errors() {
 #[test]
 fn the_resolved_topology_reads_the_same() {
     let doc = Document::from_text("t.toml", "[topology]\nkind = \"ring\"\n", &[]).unwrap();
-    let built = topology::build(&mut doc.open(&topology::sections()[0])).unwrap();
+    let built = topology::build_in(&mut doc.open(&topology::sections()[0]), Path::new("")).unwrap();
     doc.finish().unwrap();
     assert_eq!(read(&doc.resolved().to_toml()).unwrap(), built);
 }

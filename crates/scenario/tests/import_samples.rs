@@ -32,7 +32,8 @@ fn round_trip(network: &Network) {
     if let Some(links) = &written.links {
         std::fs::write(folder.path().join("links.csv"), links).unwrap();
     }
-    let again = xoff_scenario::topology::load(&path, &[]).unwrap_or_else(|p| panic!("{p}\n{}", written.scenario));
+    let again = xoff_scenario::topology::read(xoff_scenario::Source::read(&path).unwrap(), &[])
+        .unwrap_or_else(|p| panic!("{p}\n{}", written.scenario));
     let before = network.graph().unwrap();
     let facts = |t: &xoff_net::topology::Topology| {
         let mut links: Vec<_> = t.links.iter().map(|l| (t.name(l.a).to_owned(), t.name(l.b).to_owned(), l.rate, l.delay)).collect();

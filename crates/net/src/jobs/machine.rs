@@ -248,11 +248,6 @@ impl Machine {
         self.rank
     }
 
-    /// Whether all its iterations are over.
-    pub fn is_done(&self) -> bool {
-        self.done
-    }
-
     /// Whether the rank waits for a time.
     pub fn waits_for_time(&self) -> bool {
         !self.timers.is_empty()

@@ -16,8 +16,6 @@ pub enum Origin {
     Default,
     /// A setting, as it was written.
     Override(String),
-    /// Computed from other values.
-    Derived,
 }
 
 impl fmt::Display for Origin {
@@ -25,7 +23,6 @@ impl fmt::Display for Origin {
         match self {
             Origin::File(place) | Origin::Override(place) => f.write_str(place),
             Origin::Default => f.write_str("default"),
-            Origin::Derived => f.write_str("derived"),
         }
     }
 }
@@ -82,14 +79,7 @@ impl Resolved {
         &self.rows
     }
 
-    /// For the manifest: a list of `{path, value, origin, source}`.
-    pub fn to_json(&self) -> serde_json::Value {
-        let row = |r: &Row| serde_json::json!({"path": r.path(), "value": r.value, "origin": r.origin.to_string(), "source": r.source});
-        serde_json::Value::Array(self.rows.iter().map(row).collect())
-    }
-
-    /// A scenario that says everything and reproduces the run. Derived values stand as comments: they follow from
-    /// the others again.
+    /// A scenario that says everything and reproduces the run.
     pub fn to_toml(&self) -> String {
         let mut root = Node::default();
         for (path, present) in &self.sections {
@@ -136,8 +126,7 @@ impl<'r> Node<'r> {
                 (o, true) => format!("  # {}", one_line(&o.to_string())),
                 (o, false) => format!("  # {}: {}", one_line(&o.to_string()), one_line(&row.source)),
             };
-            let derived = if row.origin == Origin::Derived { "# " } else { "" };
-            out.push_str(&format!("{derived}{} = {}{comment}\n", row.key, to_toml(row.kind, &row.value)));
+            out.push_str(&format!("{} = {}{comment}\n", row.key, to_toml(row.kind, &row.value)));
         }
         for (step, node) in &self.children {
             let (name, repeat) = step.split_once('[').map_or((step.as_str(), false), |(name, _)| (name, true));

@@ -312,11 +312,6 @@ impl<'d> Section<'d> {
         &self.path
     }
 
-    /// True if the document contains the section.
-    pub fn present(&self) -> bool {
-        self.table.is_some()
-    }
-
     /// True if `key` belongs to the section.
     pub fn declares(&self, key: &str) -> bool {
         self.specs.iter().any(|s| s.key == key)
@@ -401,12 +396,6 @@ impl<'d> Section<'d> {
         let note = default.map(|d| format!(" (default \"{d}\")")).unwrap_or_default();
         let name = resolved::join(if given { "" } else { &self.path }, &e.key);
         Problem::new(format!("{name}{note}: {}", e.what), e.hint.clone()).at(self.place(&e.key))
-    }
-
-    /// Records a value that the owner computed; `rule` names its source.
-    pub fn derived(&self, key: &str, value: impl ToString, rule: &str) {
-        let kind = self.specs.iter().find(|s| s.key == key).map_or(xoff_units::params::Kind::Text, |s| s.kind);
-        self.record(key, kind, value.to_string(), Origin::Derived, rule);
     }
 
     /// Opens the sections below this one that `spec` describes; its path must continue this one's.

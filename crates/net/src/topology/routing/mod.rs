@@ -17,7 +17,7 @@ mod twins;
 
 pub use explicit::{ExplicitPaths, PathId};
 pub use hash::{Choice, EcmpHash, FlowKey, hpcc_ip, native_hash};
-pub use routes::{Order, Paths, Routes, Towards};
+pub use routes::{Order, Paths, Routes};
 pub use tables::{Destination, Lanes, Tables};
 pub use trace::trace_path;
 

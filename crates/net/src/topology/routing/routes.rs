@@ -65,16 +65,6 @@ pub enum Order {
     DescendingPeerId,
 }
 
-/// Next hops from a node towards a destination group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Towards<'a> {
-    /// Ports for every host of the group; empty when there is no route. Under [`Paths::DModK`] each host of the group has one of
-    /// them, see [`Routes::candidates`].
-    Ports(&'a [u16]),
-    /// The node is next to the group: the port depends on the host, ask [`Routes::candidates`].
-    Host,
-}
-
 /// An entry of the table that represents "the node is next to the host".
 const LOCAL: u32 = u32::MAX;
 
@@ -227,15 +217,6 @@ impl Routes {
     pub fn group_of(&self, host: NodeId) -> Option<usize> {
         let column = self.columns[host as usize] as usize;
         (column < self.members.len()).then_some(column)
-    }
-
-    /// Next hops from `node` towards the hosts of `group`.
-    #[inline]
-    pub fn towards(&self, node: NodeId, group: usize) -> Towards<'_> {
-        match self.table[self.rows[node as usize] as usize * self.width + group] {
-            LOCAL => Towards::Host,
-            start => Towards::Ports(self.set(start)),
-        }
     }
 
     /// Memory held [bytes].

@@ -80,11 +80,6 @@ impl ClosedLoop {
         self.label
     }
 
-    /// Number of simultaneous flows of each host.
-    pub fn concurrency(&self) -> u32 {
-        self.concurrency
-    }
-
     /// Event that lets a host start its next flow.
     pub fn next_after(&self) -> NextAfter {
         self.next_after
