@@ -93,7 +93,11 @@ pub fn golden(path: &Path, got: &str) {
 #[track_caller]
 pub fn page_has(page: &Path, computed: &str) {
     let text = std::fs::read_to_string(page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
-    assert!(text.contains(computed), "{} does not contain this; if the change is right, replace the old text there:\n{computed}", page.display());
+    assert!(
+        text.contains(computed),
+        "{} does not contain this; if the change is right, replace the old text there:\n{computed}",
+        page.display()
+    );
 }
 
 /// Lines that only one of two texts has, forty at most.

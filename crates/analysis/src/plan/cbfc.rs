@@ -12,10 +12,10 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Length, Rate, Span};
 
 use super::conditions::{Configured, Parameters, shared};
+use super::entry::{Derived, Entry, OnOff, conditions_of};
 use super::input::{PlanInput, choice, within};
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Derived, Entry, OnOff};
 
 const COUNTERS: &[&str] = &["64-bit", "12-bit"];
 
@@ -81,7 +81,7 @@ fn beside_a_detector(input: &PlanInput, link: &Link, stop: Stop) -> Result<Vec<W
         twelve_bit: Keys::read(input)?.twelve_bit,
         ..Parameters::default()
     };
-    Ok(registry::conditions_of(conditions, &p))
+    Ok(conditions_of(conditions, &p))
 }
 
 fn derived(fc: &FlowControl) -> Vec<Derived> {
@@ -242,7 +242,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: Vec::new(),
         rows,
         tables: Vec::new(),
-        warnings: registry::conditions_of(conditions, &parameters),
+        warnings: conditions_of(conditions, &parameters),
     })
 }
 

@@ -2,12 +2,11 @@
 //! of the GFC paper violates its own Theorem 4.1, and has to run.
 
 use xoff_mech::flow_control::FlowControl;
+use xoff_mech::flow_control::gfc_conceptual::packet_slack;
 use xoff_mech::{ControlLoop, LinkFacts};
 use xoff_units::{Bytes, Rate, Span};
 
-use super::gfc_conceptual::packet_slack;
 use super::output::Warning;
-use super::registry;
 
 /// Real settings of a port, in plain numbers. Fields that a flow control does not use, or that are unknown, stay at their default. A
 /// condition whose parameters are missing is not checked.
@@ -136,37 +135,6 @@ impl Configured {
             ..Parameters::default()
         }
     }
-}
-
-/// The conditions of the mechanism of this name that do not hold; empty for one without conditions ("none", or one without a plan).
-pub fn conditions(name: &str, p: &Parameters) -> Vec<Warning> {
-    let mut w = Vec::new();
-    // Where nothing flows, nothing can be violated.
-    if let Some(entry) = registry::find(name).filter(|_| p.rate > Rate::ZERO) {
-        (entry.conditions)(p, &mut w);
-    }
-    w
-}
-
-/// The conditions of a configured flow control that do not hold on its link.
-pub fn configured(name: &str, fc: &FlowControl, at: &Configured) -> Vec<Warning> {
-    let mut w = Vec::new();
-    match registry::find(name) {
-        _ if at.link.rate == Rate::ZERO => {}
-        Some(entry) => (entry.configured)(fc, at, &mut w),
-        None => without_a_plan(fc, at, &mut w),
-    }
-    w
-}
-
-/// Conditions of a flow control without a plan, which also depends on its buffer.
-fn without_a_plan(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
-    let held = match fc {
-        FlowControl::None => return, // nothing is promised
-        FlowControl::UecCbfc(p) => p.held().min(at.link.buffer),
-        _ => at.link.buffer,
-    };
-    shared(&at.parameters(fc), held, w);
 }
 
 /// A timed pause is repeated at half life; the repeat must take effect before the pause ends.

@@ -14,11 +14,11 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
+use super::entry::{Derived, Entry, OnOff, conditions_of};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
 use super::input::{PlanInput, within};
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
-use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::message_rate;
 
 /// Buffer-based GFC in the registry of plans.
@@ -202,7 +202,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         rate_unit: Some(input.rate_unit),
         ..Parameters::default()
     };
-    let warnings = registry::conditions_of(conditions, &parameters);
+    let warnings = conditions_of(conditions, &parameters);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,

@@ -8,10 +8,10 @@ use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
+use super::entry::{Derived, Entry, OnOff, conditions_of};
 use super::input::PlanInput;
 use super::link::Link;
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::theorem_4_1::L_CRITICAL;
 
 /// Conceptual GFC in the registry of plans.
@@ -144,7 +144,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
     rows.push(row);
     let parameters =
         Parameters { rate: link.rate, tau: link.tau, mtu: link.mtu, buffer, b_m: Some(b_m), b_0: Some(b_0), ..Parameters::default() };
-    let warnings = registry::conditions_of(conditions, &parameters);
+    let warnings = conditions_of(conditions, &parameters);
     Ok(Plan {
         flow_control: input.flow_control.clone(),
         detection: None,

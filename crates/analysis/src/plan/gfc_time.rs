@@ -7,11 +7,11 @@ use xoff_units::{Bytes, Rate, Span};
 
 use super::cbfc::{of_period, period_bytes};
 use super::conditions::{Configured, Parameters, packets, shared, start_at_most};
+use super::entry::{Derived, Entry, OnOff, conditions_of};
 use super::gfc_conceptual::{buffer_and_b_m, buffer_rows, standing, threshold};
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Derived, Entry, OnOff};
 use crate::theorems::theorem_5_1;
 
 /// Time-based GFC in the registry of plans.
@@ -127,7 +127,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: Vec::new(),
         rows,
         tables: Vec::new(),
-        warnings: registry::conditions_of(conditions, &parameters),
+        warnings: conditions_of(conditions, &parameters),
     })
 }
 

@@ -13,6 +13,7 @@
 
 pub mod cbfc;
 mod conditions;
+mod entry;
 mod evidence;
 pub mod gfc_buffer;
 pub mod gfc_conceptual;
@@ -23,15 +24,17 @@ pub mod link;
 mod output;
 pub mod pfc;
 pub mod pffc;
+mod read;
 mod registry;
 pub mod sonic;
 pub mod tcd;
 
-pub use conditions::{Configured, Parameters, Pool, conditions, configured};
+pub use conditions::{Configured, Parameters, Pool};
+pub use entry::{Entry, OnOff};
 pub use input::{HEADROOMS, PlanInput};
 pub use output::{Answer, Column, Evidence, Exact, Plan, PlanRow, Table, Warning};
 pub use registry::{
-    DETECTION_PLANS, DETECTIONS, Entry, FLOW_CONTROL_PLANS, FLOW_CONTROLS, OnOff, PARAMS, derived, that_stop_ports, unplanned,
+    DETECTION_PLANS, DETECTIONS, FLOW_CONTROL_PLANS, FLOW_CONTROLS, PARAMS, conditions, configured, derived, that_stop_ports, unplanned,
 };
 
 use xoff_units::params::ParamError;

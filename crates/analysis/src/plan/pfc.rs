@@ -11,12 +11,12 @@ use xoff_units::params::ParamError;
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, pause_lasts, shared};
+use super::entry::{Derived, Entry, OnOff, conditions_of};
 use super::evidence::{Rule, Rules, rules};
 use super::headroom::Basis;
 use super::input::PlanInput;
 use super::link::{Link, bytes_ceil};
 use super::output::{Answer, Plan, PlanRow, Warning};
-use super::registry::{self, Derived, Entry, OnOff};
 
 pub use xoff_mech::flow_control::pfc::hysteresis;
 
@@ -136,7 +136,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: rules.against(chosen),
         rows,
         tables: Vec::new(),
-        warnings: registry::conditions_of(conditions, &parameters),
+        warnings: conditions_of(conditions, &parameters),
     })
 }
 

@@ -13,10 +13,10 @@ use xoff_units::params::{Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
 use super::conditions::{Configured, Parameters, pause_lasts, shared};
+use super::entry::{Derived, Entry, conditions_of};
 use super::input::{PlanInput, SIZE_MAX, within};
 use super::link::Link;
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
-use super::registry::{self, Derived, Entry};
 
 /// Keys of a plan that only PFFC has.
 const KEYS: &[ParamSpec] = &[
@@ -231,7 +231,7 @@ pub(super) fn plan(input: &PlanInput) -> Result<Plan, ParamError> {
         evidence: Vec::new(),
         rows,
         tables: vec![sizes(flows)],
-        warnings: registry::conditions_of(conditions, &parameters),
+        warnings: conditions_of(conditions, &parameters),
     })
 }
 

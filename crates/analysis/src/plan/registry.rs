@@ -8,60 +8,15 @@
 //! A mechanism without a line here still runs: `xoff plan` refuses it with the reason, and a scenario gets no warnings of this kind.
 
 use xoff_mech::flow_control::FlowControl;
-use xoff_mech::flow_control::on_off::Stop;
 use xoff_mech::{detection, flow_control, rate_control};
+use xoff_units::Rate;
 use xoff_units::params::{ParamError, ParamSpec};
 
-use super::conditions::{Configured, Parameters};
-use super::input::PlanInput;
-use super::link::Link;
-use super::output::{Plan, Warning};
+use super::conditions::{Configured, Parameters, shared};
+use super::entry::{Derived, Entry};
+use super::output::Warning;
+use super::read::SHARED;
 use super::{cbfc, gfc_buffer, gfc_conceptual, gfc_time, pfc, pffc, tcd};
-
-/// Facts about a mechanism for `xoff plan` and the warnings of a scenario.
-pub struct Entry {
-    /// Name, as in its own registry.
-    pub name: &'static str,
-    /// Keys of a plan that no other mechanism has; [`PlanInput::own`] has their values.
-    pub keys: &'static [ParamSpec],
-    /// Rejects impossible values of these keys, in any plan.
-    pub check: fn(&PlanInput) -> Result<(), ParamError>,
-    /// Plans it.
-    pub plan: fn(&PlanInput) -> Result<Plan, ParamError>,
-    /// The conditions that these numbers do not satisfy.
-    pub conditions: fn(&Parameters, &mut Vec<Warning>),
-    /// The conditions that a configured flow control does not satisfy where it is used.
-    pub configured: fn(&FlowControl, &Configured, &mut Vec<Warning>),
-    /// Values that a plan and a scenario both derive from a configured flow control.
-    pub derived: fn(&FlowControl) -> Vec<Derived>,
-    /// Way in which it stops a port as a whole; `None`: it does not, and a detector of ON and OFF periods has no plan on such a link.
-    pub on_off: Option<OnOff>,
-}
-
-impl Entry {
-    /// Entry that declares only its name, its keys and its plan.
-    pub(super) const PLAIN: Entry = Entry {
-        name: "",
-        keys: &[],
-        check: |_| Ok(()),
-        plan: |input| Err(ParamError::new("flow_control", format!("'{}' has no plan", input.flow_control), "name another mechanism")),
-        conditions: |_, _| {},
-        configured: |_, _, _| {},
-        derived: |_| Vec::new(),
-        on_off: None,
-    };
-}
-
-/// A value that follows from the link: its symbol in a plan, its key in a scenario, and the value there [bytes or ps].
-pub type Derived = (&'static str, &'static str, u64);
-
-/// Statements of a detector's plan about the flow control that switches its port on and off.
-pub struct OnOff {
-    /// Formula and source of the rule that stops the port.
-    pub formula: fn(&PlanInput) -> (&'static str, &'static str),
-    /// Conditions of the flow control that matter to the detector as well.
-    pub warnings: fn(&PlanInput, &Link, Stop) -> Result<Vec<Warning>, ParamError>,
-}
 
 /// Flow controls with a plan.
 pub const FLOW_CONTROL_PLANS: [Entry; 6] = [pfc::PLAN, cbfc::PLAN, gfc_conceptual::PLAN, gfc_buffer::PLAN, gfc_time::PLAN, pffc::PLAN];
@@ -129,20 +84,13 @@ const fn own<const N: usize>(filler: ParamSpec) -> [ParamSpec; N] {
 }
 
 const OWN: usize = own_keys();
-const SHARED: usize = super::input::SHARED.len();
+const SHARED_KEYS: usize = SHARED.len();
 
 /// The keys of single mechanisms, in the order of the registry.
-pub(super) const OWN_KEYS: &[ParamSpec] = &own::<OWN>(super::input::SHARED[0]);
+pub(super) const OWN_KEYS: &[ParamSpec] = &own::<OWN>(SHARED[0]);
 
 /// The parameters of a plan: the command line, the schema and the documentation come from this table.
-pub const PARAMS: &[ParamSpec] = &joined::<_, { SHARED + OWN }>(super::input::SHARED, OWN_KEYS, super::input::SHARED[0]);
-
-/// The conditions that do not hold, as a list.
-pub(super) fn conditions_of(conditions: fn(&Parameters, &mut Vec<Warning>), p: &Parameters) -> Vec<Warning> {
-    let mut w = Vec::new();
-    conditions(p, &mut w);
-    w
-}
+pub const PARAMS: &[ParamSpec] = &joined::<_, { SHARED_KEYS + OWN }>(SHARED, OWN_KEYS, SHARED[0]);
 
 /// Values that a plan and a scenario both derive from it: `xoff plan` and a run agree in these.
 pub fn derived(name: &str, fc: &FlowControl) -> Vec<Derived> {
@@ -164,6 +112,37 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
 /// The plan of a mechanism; `None`: there is none.
 pub fn find(name: &str) -> Option<&'static Entry> {
     all().find(|e| e.name == name)
+}
+
+/// The conditions of the mechanism of this name that do not hold; empty for one without conditions ("none", or one without a plan).
+pub fn conditions(name: &str, p: &Parameters) -> Vec<Warning> {
+    let mut w = Vec::new();
+    // Where nothing flows, nothing can be violated.
+    if let Some(entry) = find(name).filter(|_| p.rate > Rate::ZERO) {
+        (entry.conditions)(p, &mut w);
+    }
+    w
+}
+
+/// The conditions of a configured flow control that do not hold on its link.
+pub fn configured(name: &str, fc: &FlowControl, at: &Configured) -> Vec<Warning> {
+    let mut w = Vec::new();
+    match find(name) {
+        _ if at.link.rate == Rate::ZERO => {}
+        Some(entry) => (entry.configured)(fc, at, &mut w),
+        None => without_a_plan(fc, at, &mut w),
+    }
+    w
+}
+
+/// Conditions of a flow control without a plan, which also depends on its buffer.
+fn without_a_plan(fc: &FlowControl, at: &Configured, w: &mut Vec<Warning>) {
+    let held = match fc {
+        FlowControl::None => return, // nothing is promised
+        FlowControl::UecCbfc(p) => p.held().min(at.link.buffer),
+        _ => at.link.buffer,
+    };
+    shared(&at.parameters(fc), held, w);
 }
 
 /// Mechanisms of the registries that have no plan, each with its description.

@@ -14,11 +14,12 @@ use xoff_mech::flow_control::on_off::{Stop, max_ton_by_queue};
 use xoff_units::params::{Defaults, Kind, ParamError, ParamSpec, Values};
 use xoff_units::{Bytes, Rate, Span};
 
+use super::entry::{Entry, OnOff};
 use super::input::{PlanInput, within};
 use super::link::{Link, tau};
 use super::output::{Answer, Column, Plan, PlanRow, Table, Warning};
 use super::pfc::hysteresis;
-use super::registry::{self, Entry, FLOW_CONTROLS, OnOff, refused};
+use super::registry::{self, FLOW_CONTROLS, refused};
 
 /// Keys of a plan that only TCD has.
 const KEYS: &[ParamSpec] =
