@@ -1,0 +1,35 @@
+"""Claims of the papers: quick runs have the verdicts that are kept of the full ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import xoff
+from conftest import ROOT
+from xoff.lab import page
+
+# Left out: claims whose quick runs take more than two seconds. The verdicts of some of them need the full runs.
+LONG = {
+    "gfc": "matrix repair tab1 fig16 fig17 fig18 fig19",
+    "tcd": "fig11 tab3 fig14 fig15a fig15b fig16a fig16b fig17a fig17b fig18a fig18b fig19a fig19b fig20a fig20b abstract fig16-gfc matrix",
+    "request-grant": "fig04 fig06 fig08 buffered-crossbars fig11 fig12 fig13 fig14 unbalanced-worst implicit-speedup fig15abc fig15def "
+    "elements stages spray path-orders compare-incast compare-hotspots",
+    "unbiased-qcn": "fig2b fig2c fig2d fig5a fig5c fig5d fig6 fig7 setpoint af-qcn rack",
+    "pffc": "",
+}
+
+
+@pytest.mark.parametrize("paper", LONG)
+def test_quick_runs_have_the_verdicts_of_full_ones(paper: str, tmp_path: Path) -> None:
+    kept = {c["id"]: c["verdict"] for c in page.kept(ROOT / "papers" / paper) if c["id"] not in LONG[paper].split()}
+    assert len(kept) > 7
+    answer = xoff.reproduce(ROOT / "papers" / paper, list(kept), out=tmp_path / "out", progress=False, workers=1)
+    assert {c.id: c.verdict for c in answer.claims} == kept
+
+
+def test_readme_has_the_count() -> None:
+    verdicts = [c["verdict"] for file in ROOT.glob(f"papers/**/{page.RESULTS}") for c in page.kept(file.parent)]
+    held, assumed, failed = (verdicts.count(v) for v in ("reproduced", "reproduced under assumption", "not reproduced"))
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"Of {held + assumed + failed} claims, {held} hold, {assumed} hold under an assumption that the paper does not state, and {failed} do not hold" in readme
