@@ -67,7 +67,7 @@ def _once(scenario: Path, options: Mapping[str, Any], measure: Callable[[Run], M
     command += [o for one in options.get("run", []) for o in ("--run", one.format(folder=scenario.parent.parent, seed=seed))]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if ended.returncode not in (0, 1):
-        raise RunError(f"xoff testbed {scenario}: {' '.join(ended.stderr.split()) or f'exit code {ended.returncode}'}")
+        raise RunError(f"xoff testbed {scenario}: {_problem(ended.stderr) or f'exit code {ended.returncode}'}")
     answer = json.loads(ended.stdout)
     if answer["verdict"]["failures"]:
         raise RunError(f"xoff testbed {scenario}: {'; '.join(answer['verdict']['failures'])}")
@@ -85,6 +85,12 @@ def _once(scenario: Path, options: Mapping[str, Any], measure: Callable[[Run], M
         found |= {"captured_by": link["by"], "stopped": link["stopped"], "missed": link["missed"]}
         found |= link["last_second"] | {"whole_data": whole["data"], "whole_control": whole["pfc"] + whole["local"]}
     return found | dict(measure(open(out)))
+
+
+def _problem(stderr: str) -> str:
+    """The last problem as a terminal shows it, in one line; its help in parentheses."""
+    what, _, help = " ".join(w for w in stderr.rpartition("×")[2].split() if w != "│").partition(" help: ")
+    return f"{what} ({help})" if help else what
 
 
 # ---- metrics that claims with real frames have in common; they are imported by the module of a claim --------------------------------
