@@ -419,11 +419,6 @@ impl<T: Flat> Items<T> {
         self.len() == 0
     }
 
-    /// Is it in pages?
-    pub fn is_paged(&self) -> bool {
-        matches!(self, Items::Paged(_))
-    }
-
     /// An item.
     #[inline]
     pub fn get(&self, at: usize) -> T {

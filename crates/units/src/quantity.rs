@@ -81,10 +81,6 @@ impl Span {
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000
     }
-    /// Cut off to whole nanoseconds (the tick of simulators that count in nanoseconds).
-    pub const fn floor_to_ns(self) -> Span {
-        Span(self.0 / 1_000 * 1_000)
-    }
     /// `self * num / den` in 128 bits, rounded up, saturating.
     pub fn scale_ceil(self, num: u64, den: u64) -> Span {
         let v = (self.0 as u128 * num as u128).div_ceil(den as u128);

@@ -128,10 +128,6 @@ impl AfQcn {
         }
     }
 
-    /// The congestion point within.
-    pub fn qcn(&self) -> &Qcn {
-        &self.qcn
-    }
     /// The congestion point within, for pauses and dequeues.
     pub fn qcn_mut(&mut self) -> &mut Qcn {
         &mut self.qcn

@@ -1,4 +1,4 @@
-//! The congestion notification message of 802.1Q, clause 33: its fields, as values. No byte of it is simulated but its length.
+//! The congestion notification message of 802.1Q, clause 33: its fields, as values. No byte of it is simulated.
 //!
 //! ```text
 //!   MAC addresses, VLAN tag, CN-TAG 0x22E9 | 0x22E7 | version 4 bits, reserved 6, feedback 6 | CPID 8 bytes
@@ -7,14 +7,6 @@
 
 use super::congestion_point::Congestion;
 
-/// EtherType of a CNM (802.1Q, clause 33.3).
-pub const ETHERTYPE: u16 = 0x22E7;
-/// EtherType of the tag by which a source distinguishes its flows; two bytes of flow identifier follow.
-pub const CN_TAG: u16 = 0x22E9;
-/// Length of the PDU without the encapsulated MSDU [bytes].
-pub const PDU_LEN: usize = 24;
-/// Length on the wire (RZ 3880, section II-A) [bytes].
-pub const LEN: u32 = 64;
 /// Unit of the two queue fields [bytes].
 const QUEUE_UNIT: i64 = 64;
 
@@ -66,6 +58,5 @@ mod tests {
         };
         assert_eq!(of(50_000, -130), (10, 781, -2));
         assert_eq!(of(1 << 40, -(1 << 40)), (10, i16::MAX, i16::MIN));
-        assert_eq!(PDU_LEN, 2 + 8 + 2 + 2 + 2 + 6 + 2);
     }
 }

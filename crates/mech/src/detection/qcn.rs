@@ -266,11 +266,6 @@ impl Sampler {
         Sampler { left: p.sample_base.0, p: p.clone(), line, q_old: 0, clock: Time::NEVER }
     }
 
-    /// Parameters.
-    pub fn params(&self) -> &Params {
-        &self.p
-    }
-
     /// A frame of `len` has been stored, `queue` is the occupancy of the buffer now, the frame included [bytes]. `draw` gives a
     /// number in [0, 1); it is drawn once per sample, and only with jitter.
     #[inline]
@@ -349,11 +344,6 @@ impl Qcn {
     /// An empty buffer of this size behind a line of this rate.
     pub fn new(p: &Params, line: Rate, buffer: Bytes) -> Self {
         Qcn { point: Sampler::new(p, line), culprits: Culprits::new(p.sampling, buffer) }
-    }
-
-    /// The congestion point.
-    pub fn point(&self) -> &Sampler {
-        &self.point
     }
 
     /// A frame has been stored; `queue` includes it.

@@ -134,14 +134,6 @@ pub fn limit_of(buffer: Bytes, cost: Cost) -> u64 {
     buffer.0 / cost.most()
 }
 
-/// Smallest buffer that sustains the full rate with frames of one MTU [bytes]. The credits of a frame are in use from its first bit until
-/// the update that counts it: its own time on the wire and that of the loop, which tau has, and at most the least spacing of updates.
-pub fn buffer_for_full_rate(l: &crate::ControlLoop, cf_min: Span, cost: Cost) -> Bytes {
-    let frame = l.rate.time_for(l.mtu).0.max(1);
-    let frames = cf_min.0.saturating_add(l.tau.0).div_ceil(frame);
-    Bytes(frames.saturating_mul(cost.of(l.mtu)).saturating_mul(cost.most()))
-}
-
 impl Params {
     /// Largest number of bytes that its credits allow behind the link.
     pub fn held(&self) -> Bytes {

@@ -69,11 +69,6 @@ impl Alpha {
     /// One.
     pub const ONE: Alpha = Alpha(1 << Alpha::BITS);
 
-    /// Two to this power, as SONiC has it; `None`: not -8 to 7.
-    pub fn power_of_two(n: i8) -> Option<Alpha> {
-        (-8..=7).contains(&n).then(|| Alpha(1 << (Alpha::BITS as i8 + n)))
-    }
-
     /// Reads the key `alpha`.
     ///
     /// # Errors
@@ -104,9 +99,8 @@ mod tests {
     #[test]
     fn powers_of_two_are_exact() {
         let supply = Supply { free: Bytes(1_000_000), crowd: Bytes::ZERO };
-        let share = |n| supply.share(Alpha::power_of_two(n).unwrap(), false).0;
+        let share = |n| supply.share(Alpha(1u32 << (16 + n)), false).0;
         assert_eq!([-8, -3, 0, 1, 7].map(share), [3906, 125_000, 1_000_000, 2_000_000, 128_000_000]);
-        assert_eq!((Alpha::power_of_two(8), Alpha::power_of_two(-9)), (None, None));
         let huge = Supply { free: Bytes(u64::MAX), crowd: Bytes::ZERO };
         assert_eq!(huge.share(Alpha(128 << 16), false), Bytes(u64::MAX), "it does not wrap");
     }

@@ -19,7 +19,7 @@ fn member(pool: Option<usize>, reserve: u64, headroom: u64, sharing: AnySharing)
 }
 
 fn dynamic(n: i8) -> AnySharing {
-    AnySharing::Dynamic(Dynamic { alpha: Alpha::power_of_two(n).unwrap() })
+    AnySharing::Dynamic(Dynamic { alpha: Alpha(1u32 << (16 + n)) })
 }
 
 fn pool(side: Side, size: u64, reserves: u64, headroom: u64) -> PoolConfig {

@@ -4,11 +4,6 @@ use super::*;
 use crate::pools::PoolUse;
 
 impl Switch {
-    /// Number of ports.
-    pub fn port_count(&self) -> usize {
-        self.ports.len()
-    }
-
     /// A port.
     pub fn port(&self, port: u16) -> &Port {
         &self.ports[port as usize]

@@ -130,11 +130,6 @@ impl Driven {
         })
     }
 
-    /// Warnings about the scenario for the user.
-    pub fn warnings(&self) -> &Problems {
-        &self.scenario.warnings
-    }
-
     /// Number of the host with a name.
     pub fn host(&self, name: &str) -> Option<u32> {
         let nodes = &self.scenario.topology.nodes;

@@ -195,11 +195,6 @@ impl<'s> Running<'s> {
         self.world.threads()
     }
 
-    /// Reason for one global order of events instead of windows; `None`: there are windows.
-    pub fn by_events(&self) -> Option<&str> {
-        self.world.by_events()
-    }
-
     /// Reason for one thread although more were requested.
     pub fn unsplit(&self) -> Option<&str> {
         self.world.unsplit()
