@@ -17,7 +17,7 @@ use std::fmt;
 
 pub use local::{Local, local};
 
-use xoff_units::state::{Reader, State, Value, Writer};
+use xoff_units::state::{Reader, Value, Writer};
 
 /// Mail between one process of a run and the others.
 pub trait Processes: Send {
@@ -93,11 +93,11 @@ pub fn texts(processes: &mut dyn Processes, mine: String) -> Vec<String> {
     all(processes, &mut Vec::new(), &mine)
 }
 
-/// Appends a value to mail.
+/// Appends values to mail.
 #[inline]
-pub(crate) fn pack(value: &impl State, mail: &mut Vec<u8>) {
+pub(crate) fn pack(mail: &mut Vec<u8>, values: impl FnOnce(&mut Writer)) {
     let mut to = Writer::onto(std::mem::take(mail));
-    to.put(value);
+    values(&mut to);
     *mail = to.end().expect("processes send values only");
 }
 
@@ -112,7 +112,7 @@ fn all<T: Value>(processes: &mut dyn Processes, mail: &mut Vec<Vec<u8>>, mine: &
     mail.resize_with(processes.count(), Vec::new);
     for to in mail.iter_mut() {
         to.clear();
-        pack(mine, to);
+        pack(to, |to| to.put(mine));
     }
     processes.exchange(mail);
     mail.iter().map(|from| unpack(&mut Reader::new(from))).collect()
@@ -166,7 +166,7 @@ impl Others {
         let Some(processes) = &mut self.processes else { return mine };
         self.mail.resize_with(processes.count(), Vec::new);
         self.mail.iter_mut().for_each(Vec::clear);
-        pack(&mine, &mut self.mail[0]);
+        pack(&mut self.mail[0], |to| to.put(&mine));
         drop(mine);
         processes.exchange(&mut self.mail);
         if processes.mine() > 0 {

@@ -35,8 +35,10 @@ impl Among<'_> {
         let share = Share::of(self.processes);
         for (process, mail) in self.mail.iter_mut().enumerate() {
             mail.clear();
-            pack(mine, mail);
-            core.outgoing[share.local(process)].drain(..).for_each(|frame| pack(&frame, mail));
+            pack(mail, |to| {
+                to.put(mine);
+                core.outgoing[share.local(process)].drain(..).for_each(|frame| to.put(&frame));
+            });
         }
         core.first_outgoing = EventKey::NEVER;
         self.processes.exchange(self.mail);

@@ -5,6 +5,9 @@ use std::fmt;
 
 use super::{Meaning, State, Value, Walk};
 
+/// The longest number [bytes].
+const NUMBER_MAX: usize = 10;
+
 /// Takes a state in.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -26,6 +29,7 @@ impl Writer {
     ///
     /// # Errors
     /// The name of the part that cannot be written.
+    #[inline]
     pub fn end(self) -> Result<Vec<u8>, String> {
         match self.refused {
             Some(what) => Err(what.to_owned()),
@@ -41,11 +45,18 @@ impl Walk for Writer {
     /// Seven bits to a byte, the lowest first: most numbers are small.
     #[inline]
     fn number(&mut self, _: Meaning, mut n: u64) -> Result<(), Infallible> {
-        while n >= 0x80 {
-            self.bytes.push(n as u8 | 0x80);
-            n >>= 7;
+        if n < 0x80 {
+            self.bytes.push(n as u8);
+            return Ok(());
         }
-        self.bytes.push(n as u8);
+        let (mut bytes, mut len) = ([0; NUMBER_MAX], 0);
+        while n >= 0x80 {
+            bytes[len] = n as u8 | 0x80;
+            n >>= 7;
+            len += 1;
+        }
+        bytes[len] = n as u8;
+        self.bytes.extend_from_slice(&bytes[..=len]);
         Ok(())
     }
     #[inline]
@@ -99,18 +110,26 @@ impl<'b> Reader<'b> {
     /// It ends too early, or has more than 64 bits.
     #[inline]
     pub fn number(&mut self) -> Result<u64, Broken> {
-        let (mut n, mut shift) = (0u64, 0);
-        loop {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                return Err(Broken("a number of more than 64 bits"));
+        match self.bytes {
+            [byte @ ..0x80, rest @ ..] => {
+                self.bytes = rest;
+                Ok(u64::from(*byte))
             }
-            n |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Result<u64, Broken> {
+        let mut n = 0;
+        for (place, &byte) in self.bytes.iter().enumerate().take(NUMBER_MAX) {
+            n |= u64::from(byte & 0x7f) << (7 * place);
+            if byte < 0x80 && (place < NUMBER_MAX - 1 || byte < 2) {
+                self.bytes = &self.bytes[place + 1..];
                 return Ok(n);
             }
-            shift += 7;
         }
+        let short = self.bytes.len() < NUMBER_MAX;
+        Err(Broken(if short { "it ends too early" } else { "a number of more than 64 bits" }))
     }
     /// A number of [`Walk::wide`].
     ///
