@@ -12,9 +12,6 @@ use xoff_units::{Bytes, Rate, Span};
 /// Above this rate one process cannot pace full frames on a machine that is not its own (`docs/testbed.md`).
 pub const PACEABLE: Rate = Rate(1_000_000_000);
 
-/// Ethernet header, two VLAN tags and FCS: the most bytes that a frame has around its MTU [bytes].
-const AROUND: u32 = 14 + 8 + 4;
-
 /// Differences from the scenario where frames are real.
 #[derive(Clone, Debug)]
 pub struct Real {
@@ -99,11 +96,6 @@ const LOOP: Span = Span::from_ms(3);
 pub fn mtu(s: &NetworkScenario) -> u32 {
     let (payload, header) = s.frame();
     (payload + header).max(1500)
-}
-
-/// Longest frame on an interface with an MTU [bytes].
-pub fn longest(mtu: u32) -> u32 {
-    mtu + AROUND
 }
 
 /// The ports of the nodes that are here, by node and port. `plain(node, port)`: its neighbour knows no flow control.
