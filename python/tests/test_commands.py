@@ -312,7 +312,8 @@ def test_an_interrupt_at_any_line_is_an_interrupt(nth: int, monkeypatch: pytest.
         while not stopped:
             time.sleep(1e-3)
 
-    sys.settrace(lambda frame, event, arg: interrupt if frame.f_code.co_filename in (_ask.__file__, threading.__file__) else None)
+    trace: Any = lambda frame, event, arg: interrupt if frame.f_code.co_filename in (_ask.__file__, threading.__file__) else None
+    sys.settrace(trace)
     try:
         with pytest.raises(KeyboardInterrupt):
             _ask.aside(work, lambda: stopped.append(True), lambda: looks.append(True))
