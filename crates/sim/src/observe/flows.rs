@@ -152,8 +152,8 @@ pub(crate) struct FlowTable {
     pub ended: Vec<(u32, Stage)>,
     /// Flows that are acknowledged: the receiver may drop them.
     pub acknowledged: Vec<u32>,
-    /// Flows that are complete, in that order.
-    pub completions: Vec<(EventKey, u32)>,
+    /// Flows that are complete, in that order; `None`: a rank of a job is at its end.
+    pub completions: Vec<(EventKey, Option<u32>)>,
     /// From this one on they are others than in the state that was restored.
     pub others_from: u32,
 }
@@ -202,6 +202,6 @@ impl State for FlowTable {
 impl FlowTable {
     pub fn complete(&mut self, clock: &Clock, flow: u32) {
         self.records.at(flow).end = Some(clock.of_run());
-        self.completions.push((clock.place(), flow));
+        self.completions.push((clock.place(), Some(flow)));
     }
 }

@@ -23,8 +23,6 @@ use crate::world::partition::Partition;
 
 /// The clock of a host that calls its ranks.
 pub(crate) const JOB: u8 = 3;
-/// Among the flows that are complete: a rank is at its end.
-pub(crate) const RANK_DONE: u32 = u32::MAX;
 
 /// Log of a rank.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -192,7 +190,7 @@ impl Partition {
                     self.core.call_at(other.host, time, Call::Clock { which: JOB });
                 }
             }
-            Action::Done => self.core.monitor.flows.completions.push((self.core.clock.place(), RANK_DONE)),
+            Action::Done => self.core.monitor.flows.completions.push((self.core.clock.place(), None)),
         }
     }
 }

@@ -38,7 +38,6 @@ use crate::processes::{Others, Share};
 use crate::wire::layout::Layout;
 use crate::wire::routing::{NO_PORT, UNKNOWN_SOURCE};
 use crate::world::core::Core;
-use crate::world::jobs::RANK_DONE;
 use crate::world::model::{Model, PathFacts};
 use crate::world::partition::{Node, Partition, Starts};
 
@@ -429,18 +428,15 @@ impl World {
         if several || late {
             rows.sort_by_key(|r| r.0);
         }
-        if self.jobs.is_some() {
-            let all = completions.len();
-            completions.retain(|c| c.1 != RANK_DONE);
-            self.ranks_left -= all - completions.len();
-        }
+        self.ranks_left -= completions.iter().filter(|c| c.1.is_none()).count();
+        let mut complete: Vec<u32> = completions.into_iter().filter_map(|c| c.1).collect();
         if let Some(first) = self.streamed_from {
-            let all = completions.len();
-            completions.retain(|c| c.1 < first);
-            self.messages_complete += all - completions.len();
+            let all = complete.len();
+            complete.retain(|&flow| flow < first);
+            self.messages_complete += all - complete.len();
         }
-        let completions: Vec<u32> = completions.iter().map(|c| self.of_run(c.1)).collect();
-        self.completions.extend(completions);
+        complete.iter_mut().for_each(|flow| *flow = self.of_run(*flow));
+        self.completions.extend(complete);
         if let Some(f) = &mut self.forward {
             f.note_rows(&rows);
         }
