@@ -190,12 +190,12 @@ impl Switch {
             return self.drop_arrived(now, port, id, why, env);
         }
         let class_state = self.ports[port as usize].class_state_mut(class);
-        let at = || Passage { now, port, out: out_port, class };
-        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, at, len) else {
-            return self.refuse(at(), id, env);
+        let at = Passage { now, port, out: out_port, class };
+        let Some(occupancy) = self.buffer.admit(&mut class_state.ingress, || at, len) else {
+            return self.refuse(at, id, env);
         };
         let message = if self.asks_more {
-            self.on_arrival_with_more(now, (port, out_port), class, &frame, &occupancy, env)
+            self.on_arrival_with_more(at, &frame, &occupancy, env)
         } else {
             class_state.rx.on_arrival(now, &occupancy, frame.bytes())
         };
@@ -204,7 +204,7 @@ impl Switch {
         }
         env.frames()[id].pass_through(port, out_port);
         if self.congestion_points.is_some() {
-            self.sample_stored(now, (port, out_port), id, occupancy.bytes, env);
+            self.sample_stored(at, id, occupancy.bytes, env);
         }
         if self.passes(now, out_port, class, len, env) {
             return self.depart(now, out_port, class, id, env);
@@ -350,13 +350,14 @@ impl Switch {
             let (in_port, len) = (frame.in_port, frame.len());
             let (flow, kind) = (frame.flow, frame.kind());
             env.emit(self.node, now, NodeEvent::Dropped { port: in_port, class, flow, len, kind, why });
-            self.sample_gone(now, (in_port, port), class, frame.flow, frame.bytes());
+            let at = Passage { now, port: in_port, out: port, class };
+            self.sample_gone(at, frame.flow, frame.bytes());
             if self.failed_port_keeps_memory {
                 self.buffer.lose(len);
             } else {
                 let class_state = self.ports[in_port as usize].class_state_mut(class);
-                let occupancy = self.buffer.release(&mut class_state.ingress, || Passage { now, port: in_port, out: port, class }, len);
-                let message = self.on_departure_with_more(now, (in_port, port), class, &frame, &occupancy);
+                let occupancy = self.buffer.release(&mut class_state.ingress, || at, len);
+                let message = self.on_departure_with_more(at, &frame, &occupancy);
                 if let Some(message) = message {
                     self.send_control(now, in_port, class, message, env);
                 }
@@ -371,19 +372,12 @@ impl Switch {
     /// A receiver half may ask for the flow of a frame, or for the egress queue that it joins.
     #[cold] // out of line: runs without such receivers do not pay
     #[inline(never)]
-    fn on_arrival_with_more(
-        &mut self,
-        now: Time,
-        (port, out): (u16, u16),
-        class: u8,
-        frame: &Frame,
-        occupancy: &Occupancy,
-        env: &mut impl Env,
-    ) -> Option<Message> {
+    fn on_arrival_with_more(&mut self, at: Passage, frame: &Frame, occupancy: &Occupancy, env: &mut impl Env) -> Option<Message> {
+        let Passage { now, port, out, class } = at;
         let egress = Waiting { port: out, bytes: Bytes(self.waiting(out, class)) + frame.bytes() };
         let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
         match () {
-            _ if rx.per_flow() => self.on_flow_arrival(now, (port, out), class, frame, env),
+            _ if rx.per_flow() => self.on_flow_arrival(at, frame, env),
             _ if rx.wants_egress() => rx.on_arrival_to(now, occupancy, egress, frame.bytes()),
             _ => rx.on_arrival(now, occupancy, frame.bytes()),
         }
@@ -392,18 +386,12 @@ impl Switch {
     /// Counterpart for a frame that has left.
     #[cold]
     #[inline(never)]
-    fn on_departure_with_more(
-        &mut self,
-        now: Time,
-        (port, out): (u16, u16),
-        class: u8,
-        frame: &Frame,
-        occupancy: &Occupancy,
-    ) -> Option<Message> {
+    fn on_departure_with_more(&mut self, at: Passage, frame: &Frame, occupancy: &Occupancy) -> Option<Message> {
+        let Passage { now, port, out, class } = at;
         let egress = Waiting { port: out, bytes: Bytes(self.waiting(out, class)) };
         let rx = &mut self.ports[port as usize].class_state_mut(class).rx;
         match () {
-            _ if rx.per_flow() => self.on_flow_departure(now, (port, out), class, frame),
+            _ if rx.per_flow() => self.on_flow_departure(at, frame),
             _ if rx.wants_egress() => rx.on_departure_from(now, occupancy, egress, frame.bytes()),
             _ => rx.on_departure(now, occupancy, frame.bytes()),
         }
@@ -412,7 +400,8 @@ impl Switch {
     /// A per-flow receiver is given the queue that the frame joins.
     #[cold] // out of line: runs without such receivers do not pay
     #[inline(never)]
-    fn on_flow_arrival(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame, env: &mut impl Env) -> Option<Message> {
+    fn on_flow_arrival(&mut self, at: Passage, frame: &Frame, env: &mut impl Env) -> Option<Message> {
+        let Passage { now, port, out, class } = at;
         let queue = self.flow_queue(now, out, class, frame.flow);
         let p = &mut self.ports[port as usize];
         let message = p.class_state_mut(class).rx.on_flow_arrival(now, frame.flow, queue, frame.bytes());
@@ -425,7 +414,8 @@ impl Switch {
     /// Reports a departure to a per-flow receiver, with the queue that the frame has left.
     #[cold]
     #[inline(never)]
-    fn on_flow_departure(&mut self, now: Time, (port, out): (u16, u16), class: u8, frame: &Frame) -> Option<Message> {
+    fn on_flow_departure(&mut self, at: Passage, frame: &Frame) -> Option<Message> {
+        let Passage { now, port, out, class } = at;
         let queue = self.flow_queue(now, out, class, frame.flow);
         self.ports[port as usize].class_state_mut(class).rx.on_flow_departure(now, frame.flow, queue, frame.bytes())
     }
@@ -571,14 +561,15 @@ impl Switch {
             env.frames()[id].add_mark(mark);
             env.emit(self.node, now, NodeEvent::Marked { port, class, flow, mark });
         }
+        let at = Passage { now, port: in_port, out: port, class };
         if self.congestion_points.is_some() {
-            self.sample_gone(now, (in_port, port), class, flow, bytes);
+            self.sample_gone(at, flow, bytes);
         }
         let class_state = self.ports[in_port as usize].class_state_mut(class);
-        let occupancy = self.buffer.release(&mut class_state.ingress, || Passage { now, port: in_port, out: port, class }, bytes.0 as u32);
+        let occupancy = self.buffer.release(&mut class_state.ingress, || at, bytes.0 as u32);
         let message = if self.asks_more {
             let frame = env.frames()[id];
-            self.on_departure_with_more(now, (in_port, port), class, &frame, &occupancy)
+            self.on_departure_with_more(at, &frame, &occupancy)
         } else {
             class_state.rx.on_departure(now, &occupancy, bytes)
         };

@@ -12,6 +12,7 @@ use xoff_units::state::State;
 use xoff_units::{Bytes, PortId, Time};
 
 use super::Switch;
+use crate::buffer::Passage;
 use crate::env::{Call, Env, NodeEvent};
 use crate::frame::{Frame, FrameId};
 
@@ -71,9 +72,10 @@ impl CongestionPoints {
 impl Switch {
     /// A frame was admitted, with the present bytes of its ingress; it is about to enter its queue.
     #[cold]
-    pub(super) fn sample_stored(&mut self, now: Time, (port, out): (u16, u16), id: FrameId, held: Bytes, env: &mut impl Env) {
+    pub(super) fn sample_stored(&mut self, at: Passage, id: FrameId, held: Bytes, env: &mut impl Env) {
+        let Passage { now, port, out, class } = at;
         let f = &env.frames()[id];
-        let (class, flow, len) = (f.class(), f.flow, f.bytes());
+        let (flow, len) = (f.flow, f.bytes());
         let waiting = Bytes(self.waiting(out, class)) + len;
         for (side, port, queue) in [(Side::Ingress, port, held), (Side::Egress, out, waiting)] {
             let Some(n) = &mut self.congestion_points else { return };
@@ -87,7 +89,7 @@ impl Switch {
 
     /// A frame has left both of its buffers.
     #[cold]
-    pub(super) fn sample_gone(&mut self, now: Time, (port, out): (u16, u16), class: u8, flow: u32, len: Bytes) {
+    pub(super) fn sample_gone(&mut self, Passage { now, port, out, class }: Passage, flow: u32, len: Bytes) {
         let Some(n) = &mut self.congestion_points else { return };
         if let Some(point) = &mut n.at(port, class).ingress {
             point.on_dequeue(now, flow, len);
