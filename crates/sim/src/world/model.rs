@@ -53,6 +53,9 @@ pub type PathFactsOf<'a> = Arc<dyn Fn(u32, u32) -> PathFacts + Send + Sync + 'a>
 /// Makes a new source of random numbers, losses or turns for a run, so that a model can be built any number of times.
 pub type Fresh<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
 
+/// The mechanism of a link, or why there is none.
+type OfLink<'a, T> = dyn Fn(&LinkFacts) -> Result<T, ParamError> + Send + Sync + 'a;
+
 /// A mechanism that may differ from link to link.
 #[derive(Clone)]
 pub enum PerLink<'a, T> {
@@ -61,7 +64,7 @@ pub enum PerLink<'a, T> {
     /// One for each kind of link. The facts of two kinds differ in rate or delay.
     Kinds(Vec<(LinkFacts, T)>),
     /// A function of the link.
-    By(Arc<dyn Fn(&LinkFacts) -> Result<T, ParamError> + Send + Sync + 'a>),
+    By(Arc<OfLink<'a, T>>),
 }
 
 impl<'a, T: Clone> PerLink<'a, T> {
